@@ -1,0 +1,61 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+/// A module of ours: strict Swift, sources in Sources/NAME.
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+}
+
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
+
+let package = Package(
+    name: "latchkey",
+    products: [.executable(name: "latchkey", targets: ["latchkey"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+    ],
+    targets: [
+        .target(name: "CLinux"),
+        .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("argon2")]),
+        .target(name: "CFuse", linkerSettings: [.linkedLibrary("fuse3")]),
+        module("Posix", ["CLinux"]),
+        module("Crypto", ["CCrypto"]),
+        module("Format"),
+        module("Keybag", ["Crypto", "Format", "Posix"]),
+        module("Store", ["Posix"]),
+        module("Vault", ["Store", "Keybag"]),
+        module("Fuse", ["CFuse", "Posix"]),
+        module("Mount", ["Vault", "Fuse"]),
+        module("Control", ["Posix"]),
+        module("Daemon", ["Mount", "Control", logging]),
+        .executableTarget(name: "latchkey", dependencies: ["Daemon", arguments], swiftSettings: strict),
+
+        // A program that holds files open, maps and touches them while the tests lock and unlock around it.
+        .executableTarget(name: "probe", path: "Tests/Probe"),
+        tests("PosixTests", ["Posix"]),
+        tests("CryptoTests", ["Crypto"]),
+        tests("FormatTests", ["Format"]),
+        tests("KeybagTests", ["Keybag"]),
+        tests("StoreTests", ["Store"]),
+        tests("VaultTests", ["Vault"]),
+        tests("FuseTests", ["Fuse", subprocess]),
+        tests("ControlTests", ["Control"]),
+        tests("DaemonTests", ["Daemon"]),
+        tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
+    ]
+)

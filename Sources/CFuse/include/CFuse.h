@@ -1,0 +1,3 @@
+#ifndef CFuse_H
+#define CFuse_H
+#endif
