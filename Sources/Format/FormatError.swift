@@ -1,0 +1,13 @@
+/// Why bytes are not what docs/FORMAT.md says.
+public enum FormatError: Error, Hashable, Sendable {
+    /// Fewer bytes than the structure has.
+    case tooShort
+    /// Not the magic that the structure begins with.
+    case wrongMagic
+    /// A version that this program does not know.
+    case unknownVersion(UInt16)
+    /// A feature bit that this program does not know and must not ignore.
+    case unknownFeature
+    /// A field, named, that is out of its range, or not zero where zero is demanded.
+    case badField(String)
+}

@@ -1,0 +1,82 @@
+/// A 128-bit value that names one thing of a vault; `Kind` keeps the kinds apart at compile time.
+public struct Identifier<Kind>: Hashable, Sendable {
+    public static var byteCount: Int { 16 }
+
+    private let first: UInt64
+    private let second: UInt64
+
+    /// Sixteen zero bytes: the place of the root, the absent second place.
+    public static var zero: Self { Self(first: 0, second: 0) }
+
+    private init(first: UInt64, second: UInt64) {
+        self.first = first
+        self.second = second
+    }
+
+    /// The 16 bytes of `bytes` at `offset`; traps when there are fewer.
+    public init(_ bytes: RawSpan, at offset: Int = 0) {
+        first = bytes.integer(at: offset, as: UInt64.self)
+        second = bytes.integer(at: offset + 8, as: UInt64.self)
+    }
+
+    /// The first 16 bytes of `bytes`; traps when there are fewer.
+    public init(_ bytes: [UInt8]) {
+        unsafe self.init(bytes.span.bytes)
+    }
+
+    public var bytes: [UInt8] {
+        var copy = [UInt8](repeating: 0, count: 16)
+        var elements = copy.mutableSpan
+        var span = unsafe elements.mutableBytes
+        store(into: &span, at: 0)
+        return copy
+    }
+
+    /// Writes the 16 bytes at `offset`; traps when they do not fit.
+    public func store(into bytes: inout MutableRawSpan, at offset: Int) {
+        bytes.store(first, at: offset)
+        bytes.store(second, at: offset + 8)
+    }
+
+    /// Lends the 16 bytes to `body` without an allocation.
+    public func withBytes<Result, Failure>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var bytes: InlineArray<16, UInt8> = .init(repeating: 0)
+        var span = bytes.mutableSpan
+        var raw = unsafe span.mutableBytes
+        store(into: &raw, at: 0)
+        return try unsafe body(bytes.span.bytes)
+    }
+}
+
+extension Identifier: CustomStringConvertible {
+    /// 32 hexadecimal digits.
+    public var description: String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text = ""
+        text.reserveCapacity(32)
+        for byte in bytes {
+            text.unicodeScalars.append(Unicode.Scalar(digits[Int(byte >> 4)]))
+            text.unicodeScalars.append(Unicode.Scalar(digits[Int(byte & 15)]))
+        }
+        return text
+    }
+}
+
+/// What an identifier names.
+public enum IdentifierKind {
+    public enum Volume {}
+    public enum File {}
+    public enum Directory {}
+    public enum Place {}
+}
+
+/// Names a vault; lies in its keybag and in every header.
+public typealias VolumeIdentifier = Identifier<IdentifierKind.Volume>
+/// Names a regular file, whatever its names.
+public typealias FileIdentifier = Identifier<IdentifierKind.File>
+/// Names a directory; part of the encryption of the names in it.
+public typealias DirectoryIdentifier = Identifier<IdentifierKind.Directory>
+/// PRF of a directory ID and a name: where an entry belongs.
+public typealias Place = Identifier<IdentifierKind.Place>

@@ -1,0 +1,74 @@
+import Testing
+
+@testable import Format
+
+private func sampleHeader() -> FileHeader {
+    var header = FileHeader(
+        volume: VolumeIdentifier([UInt8](1...16)), file: FileIdentifier([UInt8](17...32)),
+        protectionClass: .completeUnlessOpen, flags: .explicitClass, wrapAlgorithm: 2,
+        wrap: [UInt8](repeating: 0xA5, count: 72), place: Place([UInt8](33...48)))
+    header.length = 123_456_789
+    header.generation = 7
+    return header
+}
+
+private func encoded(_ header: FileHeader) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0xFF, count: FileHeader.byteCount)
+    var elements = bytes.mutableSpan
+    var span = unsafe elements.mutableBytes
+    header.encode(into: &span)
+    return bytes
+}
+
+private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
+    try unsafe FileHeader(decoding: bytes.span.bytes)
+}
+
+@Suite struct HeaderTests {
+    @Test func roundTrip() throws {
+        var header = sampleHeader()
+        #expect(try decoded(encoded(header)) == header)
+        header.flags.insert(.moving)
+        header.secondPlace = Place([UInt8](49...64))
+        header.firstSparseBlock = 5
+        #expect(try decoded(encoded(header)) == header)
+    }
+
+    @Test func fieldsLieWhereTheFormatSays() {
+        let bytes = encoded(sampleHeader())
+        #expect(Array(bytes[0..<8]) == Array("LKFILE\r\n".utf8))
+        #expect(bytes[8...11] == [1, 0, 0, 2])
+        #expect(Array(bytes[24..<40]) == [UInt8](1...16))
+        #expect(Array(bytes[40..<56]) == [UInt8](17...32))
+        #expect(bytes[56...63] == [2, 1, 2, 0, 72, 0, 0, 0])
+        #expect(bytes[64] == 7)
+        #expect(bytes[72...75] == [0x15, 0xCD, 0x5B, 0x07])
+        #expect(Array(bytes[88..<104]) == [UInt8](33...48))
+        #expect(bytes[128] == 0xA5 && bytes[199] == 0xA5 && bytes[200] == 0)
+    }
+
+    @Test(arguments: [0, 8, 10, 20, 56, 57, 59, 61, 62, 79, 104, 120, 127, 200, 479])
+    func refusesAForeignByte(at offset: Int) {
+        var bytes = encoded(sampleHeader())
+        bytes[offset] = 0x77
+        #expect(throws: FormatError.self) { try decoded(bytes) }
+    }
+
+    @Test func refusesAShortHeader() {
+        let bytes = Array(encoded(sampleHeader()).dropLast())
+        #expect(throws: FormatError.tooShort) { try decoded(bytes) }
+    }
+
+    @Test func placeIsCheckedUnlessSeveralLinks() {
+        var header = sampleHeader()
+        let elsewhere = Place([UInt8](repeating: 9, count: 16))
+        #expect(header.belongs(at: header.place))
+        #expect(!header.belongs(at: elsewhere))
+        #expect(!header.belongs(at: .zero))
+        header.flags.insert(.moving)
+        header.secondPlace = elsewhere
+        #expect(header.belongs(at: elsewhere) && header.belongs(at: header.place))
+        header.flags = .severalLinks
+        #expect(header.belongs(at: .zero))
+    }
+}
