@@ -1,1 +1,131 @@
-// Filled by the commits that follow.
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+void lk_strerror(int error, char *buffer, size_t size) {
+    const char *text = strerror_r(error, buffer, size);
+    if (text != buffer)
+        snprintf(buffer, size, "%s", text);
+}
+
+const char *lk_strerrorname(int error) {
+    return strerrorname_np(error);
+}
+
+int lk_openat(int directory, const char *path, int flags, mode_t mode) {
+    return openat(directory, path, flags, mode);
+}
+
+int lk_duplicate(int file) {
+    return fcntl(file, F_DUPFD_CLOEXEC, 0);
+}
+
+int lk_pipe(int *ends) {
+    return pipe2(ends, O_CLOEXEC);
+}
+
+int lk_memfd(const char *name) {
+    return memfd_create(name, MFD_CLOEXEC);
+}
+
+int lk_set_nonblocking(int file, int on) {
+    int flags = fcntl(file, F_GETFL);
+    return flags == -1 ? -1 : fcntl(file, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags) {
+    return renameat2(old_directory, old_name, new_directory, new_name, flags);
+}
+
+int lk_fallocate(int file, int mode, int64_t offset, int64_t length) {
+    return fallocate(file, mode, offset, length);
+}
+
+int lk_syncfs(int file) {
+    return syncfs(file);
+}
+
+int lk_flock_exclusive(int file) {
+    return flock(file, LOCK_EX | LOCK_NB);
+}
+
+ssize_t lk_getdents(int directory, void *buffer, size_t size) {
+    return getdents64(directory, buffer, size);
+}
+
+// The f*xattr calls and fchmod answer EBADF for an O_PATH descriptor; its magic link in /proc leads to the same inode.
+struct magic_link {
+    char path[32];
+};
+
+static struct magic_link magic_link(int file) {
+    struct magic_link link;
+    snprintf(link.path, sizeof link.path, "/proc/self/fd/%d", file);
+    return link;
+}
+
+ssize_t lk_getxattr(int file, const char *name, void *value, size_t size) {
+    ssize_t got = fgetxattr(file, name, value, size);
+    return got == -1 && errno == EBADF ? getxattr(magic_link(file).path, name, value, size) : got;
+}
+
+int lk_setxattr(int file, const char *name, const void *value, size_t size, int flags) {
+    int result = fsetxattr(file, name, value, size, flags);
+    return result == -1 && errno == EBADF ? setxattr(magic_link(file).path, name, value, size, flags) : result;
+}
+
+int lk_removexattr(int file, const char *name) {
+    int result = fremovexattr(file, name);
+    return result == -1 && errno == EBADF ? removexattr(magic_link(file).path, name) : result;
+}
+
+ssize_t lk_listxattr(int file, char *list, size_t size) {
+    ssize_t got = flistxattr(file, list, size);
+    return got == -1 && errno == EBADF ? listxattr(magic_link(file).path, list, size) : got;
+}
+
+int lk_fchmod(int file, mode_t mode) {
+    int result = fchmod(file, mode);
+    return result == -1 && errno == EBADF ? chmod(magic_link(file).path, mode) : result;
+}
+
+int lk_forbid_dumps(void) {
+    const struct rlimit none = {0, 0};
+    return setrlimit(RLIMIT_CORE, &none) == -1 ? -1 : prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int lk_signalfd(const sigset_t *signals) {
+    return signalfd(-1, signals, SFD_CLOEXEC);
+}
+
+int lk_signalfd_read(int file) {
+    struct signalfd_siginfo info;
+    ssize_t got = read(file, &info, sizeof info);
+    return got == (ssize_t)sizeof info ? (int)info.ssi_signo : -1;
+}
+
+int lk_boot_timer(void) {
+    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+}
+
+int lk_boot_timer_set(int timer, struct timespec deadline) {
+    const struct itimerspec once = {.it_value = deadline};
+    return timerfd_settime(timer, TFD_TIMER_ABSTIME, &once, NULL);
+}
+
+int lk_boot_now(struct timespec *now) {
+    return clock_gettime(CLOCK_BOOTTIME, now);
+}

@@ -1,3 +1,61 @@
-#ifndef CLinux_H
-#define CLinux_H
+// What Swift cannot call by itself: variadic functions, and Linux calls whose headers Glibc's module leaves out. Every
+// function keeps the convention of the call that it wraps: -1 and errno on failure.
+#ifndef CLINUX_H
+#define CLINUX_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+#include <time.h>
+
+#pragma clang assume_nonnull begin
+
+void lk_strerror(int error, char *buffer, size_t size);
+const char *_Nullable lk_strerrorname(int error);  // "ENOENT", or NULL
+
+int lk_openat(int directory, const char *path, int flags, mode_t mode);
+int lk_duplicate(int file);  // close-on-exec
+int lk_pipe(int *ends);        // the reading, the writing one; close-on-exec
+int lk_memfd(const char *name);
+int lk_set_nonblocking(int file, int on);
+
+int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags);
+int lk_fallocate(int file, int mode, int64_t offset, int64_t length);
+int lk_syncfs(int file);
+int lk_flock_exclusive(int file);  // LOCK_EX | LOCK_NB
+ssize_t lk_getdents(int directory, void *buffer, size_t size);
+
+// The extended attributes of an open file, one opened with O_PATH too.
+ssize_t lk_getxattr(int file, const char *name, void *_Nullable value, size_t size);
+int lk_setxattr(int file, const char *name, const void *_Nullable value, size_t size, int flags);
+int lk_removexattr(int file, const char *name);
+ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
+// The mode of an open file, one opened with O_PATH too.
+int lk_fchmod(int file, mode_t mode);
+
+int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
+int lk_signalfd(const sigset_t *signals);
+int lk_signalfd_read(int file);  // the signal's number
+int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME
+int lk_boot_timer_set(int timer, struct timespec deadline);
+int lk_boot_now(struct timespec *now);
+
+#define LK_DESCRIPTORS_MAX 8
+
+int lk_unix_socket(void);  // SOCK_STREAM, close-on-exec
+int lk_unix_pair(int *ends);  // two
+int lk_unix_bind(int socket, const char *path);
+int lk_unix_connect(int socket, const char *path);
+int lk_unix_accept(int socket);
+int lk_peer(int socket, pid_t *process, uid_t *user, gid_t *group);
+// SCM_RIGHTS. Received into LK_DESCRIPTORS_MAX places, close-on-exec; *count is how many came; more than fit fail with
+// EMFILE, and then none stays open.
+ssize_t lk_send(int socket, const void *_Nullable bytes, size_t size, const int *_Nullable descriptors, size_t count);
+ssize_t lk_receive(int socket, void *_Nullable bytes, size_t size, int *descriptors, size_t *count);
+
+#pragma clang assume_nonnull end
+
 #endif

@@ -1,0 +1,42 @@
+import Glibc
+
+/// Runs one system call that answers -1 on failure, again if a signal interrupted it.
+///
+/// errno is read right after the call, before the closure's captures are released.
+@inline(__always)
+func call<Result: SignedInteger>(_ body: () -> Result) throws(Errno) -> Result {
+    while true {
+        let result = body()
+        if result != -1 { return result }
+        let error = Errno.current
+        if error != .EINTR { throw error }
+    }
+}
+
+/// The same for calls that answer nothing but success.
+@inline(__always)
+func perform(_ body: () -> Int32) throws(Errno) {
+    _ = try call(body)
+}
+
+/// Lends bytes as a C string; throws EINVAL if there is a NUL among them.
+func withCString<Result>(
+    _ bytes: [UInt8], _ body: (UnsafePointer<CChar>) throws(Errno) -> Result
+) throws(Errno) -> Result {
+    guard !bytes.contains(0) else { throw .EINVAL }
+    return try unsafe withTerminated(bytes, body)
+}
+
+/// Lends bytes, and a NUL after them, for the time of a call. The bytes contain no NUL.
+func withTerminated<Result, Failure: Error>(
+    _ bytes: [UInt8], _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
+) throws(Failure) -> Result {
+    try unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) {
+        buffer throws(Failure) -> Result in
+        for index in bytes.indices {
+            unsafe buffer.initializeElement(at: index, to: CChar(bitPattern: bytes[index]))
+        }
+        unsafe buffer.initializeElement(at: bytes.count, to: 0)
+        return try unsafe body(buffer.baseAddress!)
+    }
+}

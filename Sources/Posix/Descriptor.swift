@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+
+/// An open file descriptor, closed when the last reference is gone.
+///
+/// Safe to share between threads. Whoever uses `number` itself keeps the object alive beyond the call: Swift may
+/// release an object after its last use, here the reading of `number`. As the argument of a call it is alive.
+public final class Descriptor: Sendable {
+    public let number: Int32
+
+    /// Takes over an open descriptor, which nobody else closes from then on.
+    public init(owning number: Int32) {
+        precondition(number >= 0, "not a descriptor")
+        self.number = number
+    }
+
+    deinit {
+        // Never repeated on EINTR: Linux has released the number already, another thread may own it by now. What a
+        // failing close could report, a file that must be durable has heard from fsync.
+        _ = close(number)
+    }
+
+    /// Opens a path, followed through symbolic links; O_CLOEXEC is added. Relative to the working folder.
+    ///
+    /// Source: open(2).
+    public static func open(path: String, _ flags: Int32, mode: UInt32 = 0) throws(Errno) -> Descriptor {
+        let number = try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+            try call { unsafe lk_openat(AT_FDCWD, path, flags | O_CLOEXEC, mode) }
+        }
+        return Descriptor(owning: number)
+    }
+
+    /// A nameless file in memory, empty and open for reading and writing.
+    ///
+    /// Source: memfd_create(2).
+    public static func memoryFile(_ name: String) throws(Errno) -> Descriptor {
+        let number = try unsafe withCString(Array(name.utf8)) { name throws(Errno) in
+            try call { unsafe lk_memfd(name) }
+        }
+        return Descriptor(owning: number)
+    }
+
+    /// A second descriptor of the same open file: offset, flags and flock(2) are shared.
+    public func duplicate() throws(Errno) -> Descriptor {
+        Descriptor(owning: try call { lk_duplicate(number) })
+    }
+
+    public func setNonblocking(_ on: Bool) throws(Errno) {
+        try perform { lk_set_nonblocking(number, on ? 1 : 0) }
+    }
+}

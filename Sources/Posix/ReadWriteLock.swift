@@ -1,0 +1,64 @@
+import Glibc
+
+/// A lock that many may share, or one may hold alone. A waiting writer goes before new readers.
+///
+/// Not recursive: a thread that holds it shared and asks again waits forever once a writer waits. The thread that locks
+/// it is the one that unlocks it.
+///
+/// Source: pthread_rwlock_rdlock(3), pthread_rwlockattr_setkind_np(3).
+@safe public final class ReadWriteLock: @unchecked Sendable {
+    // Unchecked because of the pointer, which never changes; what it points to is made for sharing between threads.
+    // On the heap: a lock must not move.
+    private let lock: UnsafeMutablePointer<pthread_rwlock_t>
+
+    public init() {
+        unsafe lock = .allocate(capacity: 1)
+        var attributes = pthread_rwlockattr_t()
+        var result = unsafe pthread_rwlockattr_init(&attributes)
+        // The default prefers readers: under a steady load of reads, the lock of a class would never be had.
+        result |= unsafe pthread_rwlockattr_setkind_np(
+            &attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
+        result |= unsafe pthread_rwlock_init(lock, &attributes)
+        precondition(result == 0, "cannot make a lock")
+        unsafe pthread_rwlockattr_destroy(&attributes)
+    }
+
+    deinit {
+        unsafe pthread_rwlock_destroy(lock)
+        unsafe lock.deallocate()
+    }
+
+    public func lockShared() {
+        let result = unsafe pthread_rwlock_rdlock(lock)
+        precondition(result == 0, "held exclusively by this thread already")
+    }
+
+    public func unlockShared() {
+        unsafe pthread_rwlock_unlock(lock)
+    }
+
+    public func lockExclusive() {
+        let result = unsafe pthread_rwlock_wrlock(lock)
+        precondition(result == 0, "held by this thread already")
+    }
+
+    public func unlockExclusive() {
+        unsafe pthread_rwlock_unlock(lock)
+    }
+
+    public func withShared<Result: ~Copyable, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        lockShared()
+        defer { unlockShared() }
+        return try body()
+    }
+
+    public func withExclusive<Result: ~Copyable, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        lockExclusive()
+        defer { unlockExclusive() }
+        return try body()
+    }
+}
