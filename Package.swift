@@ -9,8 +9,8 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A module of ours: strict Swift, sources in Sources/NAME.
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []) -> Target {
+    .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
@@ -41,7 +41,7 @@ let package = Package(
         module("Vault", ["Store", "Keybag"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
-        module("Control", ["Posix"]),
+        module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", logging]),
         .executableTarget(name: "latchkey", dependencies: ["Daemon", arguments], swiftSettings: strict),
 

@@ -1,0 +1,137 @@
+import Glibc
+import Posix
+import Synchronization
+
+/// What is handed over to unlock.
+public enum SecretKind: String, Codable, Hashable, Sendable {
+    case passcode
+    case recoveryKey = "recovery-key"
+}
+
+/// One connection to the daemon of a mount.
+///
+/// Calls block, and wait for each other when several threads make them. A descriptor that is passed stays the caller's.
+public final class ControlClient: Sendable {
+    private let stream: Mutex<MessageStream>
+    private let socket: Descriptor
+
+    /// Seconds that a daemon has for an answer that needs no work.
+    private static let patience = 5.0
+
+    /// Connects to a socket, and refuses one that neither this user nor root serves.
+    public init(socket path: String) throws(ControlError) {
+        let socket = try connect(to: path)
+        let user = try peerUser(of: socket)
+        guard user == geteuid() || user == 0 else { throw .permissionDenied }
+        self.socket = socket
+        stream = Mutex(MessageStream(socket: socket))
+    }
+
+    public func status() throws(ControlError) -> Status {
+        let reply: StatusReply = try call("Status", NoParameters(), within: Self.patience)
+        return reply.status
+    }
+
+    /// Starts the grace, or takes the keys out at once.
+    ///
+    /// - Parameter wait: return only when the mount is no longer locking: it is locked, or unlocked again.
+    /// - Returns: the status after that; `.beforeFirstUnlock` where there was nothing to lock.
+    public func lock(now: Bool = false, wait: Bool = false) throws(ControlError) -> Status {
+        // Without a grace the answer may still come after an eviction that runs, so there is no limit here.
+        let reply: StatusReply = try call("Lock", LockParameters(now: now, wait: wait))
+        return reply.status
+    }
+
+    /// Opens all classes.
+    ///
+    /// - Parameter secret: what the daemon reads the passcode, or the recovery key's text, from, to its end: the reading
+    ///   end of a pipe whose writing end is closed, or a file.
+    public func unlock(_ kind: SecretKind = .passcode, secret: Descriptor) throws(ControlError) -> Status {
+        let reply: StatusReply = try call("Unlock", UnlockParameters(kind: kind, secret: 0), [secret])
+        return reply.status
+    }
+
+    public func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) {
+        let _: NoParameters = try call("ChangePasscode", ChangePasscodeParameters(old: 0, new: 1), [old, new])
+    }
+
+    /// What protects a file.
+    ///
+    /// - Parameter file: open in any way; O_PATH is enough, and works while the file is locked.
+    public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+        let reply: ExplainReply = try call("Explain", ExplainParameters(file: 0), [file], within: Self.patience)
+        return reply.explanation
+    }
+
+    /// Unmounts; `busy` if the mount is in use, but for a lazy one, which ends when its last user has gone.
+    public func unmount(lazily: Bool = false) throws(ControlError) {
+        let _: NoParameters = try call("Unmount", UnmountParameters(lazy: lazily))
+    }
+
+    /// Waits until the daemon has ended, and so the vault is free; false when the time is over.
+    public func waitForEnd(seconds: Double) throws(ControlError) -> Bool {
+        try stream.withLock { stream throws(ControlError) in
+            do throws(ControlError) {
+                while try stream.receive(idle: .after(seconds: seconds)) != nil {}
+                return true
+            } catch .timedOut {
+                return false
+            } catch .disconnected {
+                return true
+            }
+        }
+    }
+
+    /// Calls `body` with the present status, and again at each change of state, until it answers false or the daemon
+    /// ends (`disconnected`). The connection is of no more use afterwards.
+    public func monitor(_ body: (Status) -> Bool) throws(ControlError) {
+        try stream.withLock { stream throws(ControlError) in
+            try stream.begin("io.latchkey.Monitor", NoParameters(), more: true)
+            while true {
+                let (reply, continues): (StatusReply, Bool) = try stream.reply(by: .never)
+                if !body(reply.status) || !continues { return }
+            }
+        }
+    }
+
+    /// The daemon's name for itself and its interfaces; `org.varlink.service.GetInfo`.
+    public func information() throws(ControlError) -> ServiceInformation {
+        try call("GetInfo", of: "org.varlink.service", NoParameters(), within: Self.patience)
+    }
+
+    /// Calls a method and answers its reply; without `within` the daemon may take any time.
+    func call<Parameters: Codable, Result: Codable>(
+        _ method: String, of interface: String = "io.latchkey", _ parameters: Parameters,
+        _ descriptors: [Descriptor] = [], within seconds: Double? = nil
+    ) throws(ControlError) -> Result {
+        try stream.withLock { stream throws(ControlError) in
+            try stream.begin("\(interface).\(method)", parameters, descriptors)
+            let deadline = seconds.map { Deadline.after(seconds: $0) } ?? .never
+            let (result, _): (Result, Bool) = try stream.reply(by: deadline)
+            return result
+        }
+    }
+}
+
+extension MessageStream {
+    fileprivate func begin(
+        _ method: String, _ parameters: some Codable, _ descriptors: [Descriptor] = [], more: Bool? = nil
+    ) throws(ControlError) {
+        let call = Call(method: method, parameters: parameters, more: more)
+        try send(Message(call, descriptors: descriptors), by: .after(seconds: 5))
+    }
+
+    fileprivate mutating func reply<Result: Codable>(by deadline: Deadline) throws(ControlError) -> (Result, Bool) {
+        guard let message = try receive(idle: deadline) else { throw .disconnected }
+        let frame = try message.decode(ReplyFrame.self)
+        if let name = frame.error {
+            let parameters = try? message.decode(CallParameters<ErrorParameters>.self).parameters
+            throw ControlError(name: name, parameters: parameters ?? ErrorParameters())
+        }
+        do {
+            return (try message.decode(CallParameters<Result>.self).parameters, frame.continues ?? false)
+        } catch .invalidParameter(let field) {
+            throw .malformed("an answer with a bad '\(field)'")
+        }
+    }
+}

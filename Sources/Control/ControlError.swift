@@ -1,0 +1,96 @@
+import Posix
+
+/// Why a control call failed: what the daemon answered, or what happened on the way.
+public enum ControlError: Error, Hashable, Sendable {
+    // io.latchkey
+    case wrongPasscode
+    case wrongRecoveryKey
+    /// A passcode has 1 to 1024 bytes; this one had so many.
+    case passcodeLength(Int)
+    /// The mount is in use.
+    case busy
+    /// The descriptor is of no file in this mount.
+    case notInMount
+    case damaged(reason: String)
+    case tampered(reason: String)
+    case failed(reason: String)
+
+    // org.varlink.service
+    case permissionDenied
+    case interfaceNotFound(String)
+    case methodNotFound(String)
+    case methodNotImplemented(String)
+    case invalidParameter(String)
+    case expectedMore
+
+    // On the way
+    case io(Errno, doing: String)
+    case timedOut
+    /// The other side closed the connection before it answered.
+    case disconnected
+    /// The other side broke the protocol.
+    case malformed(String)
+    /// An error that this version does not know.
+    case unknown(name: String)
+    /// The socket directory belongs to someone else or is open to others.
+    case unsafeDirectory(path: String)
+    /// A daemon already serves this volume.
+    case alreadyServed(socket: String)
+}
+
+/// What the parameters of any error may hold.
+struct ErrorParameters: Codable {
+    var reason: String?
+    var bytes: Int?
+    var interface: String?
+    var method: String?
+    var parameter: String?
+}
+
+extension ControlError {
+    /// The error's name and parameters on the wire. What happened on the way has none and becomes `Failed`.
+    var wire: (name: String, parameters: ErrorParameters) {
+        switch self {
+        case .wrongPasscode: ("io.latchkey.WrongPasscode", ErrorParameters())
+        case .wrongRecoveryKey: ("io.latchkey.WrongRecoveryKey", ErrorParameters())
+        case .passcodeLength(let bytes): ("io.latchkey.PasscodeLength", ErrorParameters(bytes: bytes))
+        case .busy: ("io.latchkey.Busy", ErrorParameters())
+        case .notInMount: ("io.latchkey.NotInMount", ErrorParameters())
+        case .damaged(let reason): ("io.latchkey.Damaged", ErrorParameters(reason: reason))
+        case .tampered(let reason): ("io.latchkey.Tampered", ErrorParameters(reason: reason))
+        case .failed(let reason): ("io.latchkey.Failed", ErrorParameters(reason: reason))
+        case .permissionDenied: ("org.varlink.service.PermissionDenied", ErrorParameters())
+        case .interfaceNotFound(let name):
+            ("org.varlink.service.InterfaceNotFound", ErrorParameters(interface: name))
+        case .methodNotFound(let name): ("org.varlink.service.MethodNotFound", ErrorParameters(method: name))
+        case .methodNotImplemented(let name):
+            ("org.varlink.service.MethodNotImplemented", ErrorParameters(method: name))
+        case .invalidParameter(let name): ("org.varlink.service.InvalidParameter", ErrorParameters(parameter: name))
+        case .expectedMore: ("org.varlink.service.ExpectedMore", ErrorParameters())
+        case .io(let errno, let doing): ("io.latchkey.Failed", ErrorParameters(reason: "\(doing): \(errno)"))
+        case .timedOut, .disconnected, .malformed, .unknown, .unsafeDirectory, .alreadyServed:
+            ("io.latchkey.Failed", ErrorParameters(reason: "\(self)"))
+        }
+    }
+
+    init(name: String, parameters: ErrorParameters) {
+        self =
+            switch name {
+            case "io.latchkey.WrongPasscode": .wrongPasscode
+            case "io.latchkey.WrongRecoveryKey": .wrongRecoveryKey
+            case "io.latchkey.PasscodeLength": .passcodeLength(parameters.bytes ?? 0)
+            case "io.latchkey.Busy": .busy
+            case "io.latchkey.NotInMount": .notInMount
+            case "io.latchkey.Damaged": .damaged(reason: parameters.reason ?? "")
+            case "io.latchkey.Tampered": .tampered(reason: parameters.reason ?? "")
+            case "io.latchkey.Failed": .failed(reason: parameters.reason ?? "")
+            case "org.varlink.service.PermissionDenied": .permissionDenied
+            case "org.varlink.service.InterfaceNotFound": .interfaceNotFound(parameters.interface ?? "")
+            case "org.varlink.service.MethodNotFound": .methodNotFound(parameters.method ?? "")
+            case "org.varlink.service.MethodNotImplemented": .methodNotImplemented(parameters.method ?? "")
+            case "org.varlink.service.InvalidParameter": .invalidParameter(parameters.parameter ?? "")
+            case "org.varlink.service.ExpectedMore": .expectedMore
+            default: .unknown(name: name)
+            }
+    }
+}

@@ -1,0 +1,49 @@
+/// What protects one file or directory; the type `Explanation` of `io.latchkey`.
+public struct Explanation: Codable, Hashable, Sendable {
+    public enum Kind: String, Codable, Hashable, Sendable {
+        case file, directory, link, other
+    }
+
+    /// Something that a program may do with the file, and why not if it cannot in the present lock state.
+    public struct Action: Codable, Hashable, Sendable {
+        public var name: String
+        public var allowed: Bool
+        public var reason: String?
+
+        public init(name: String, allowed: Bool, reason: String? = nil) {
+            self.name = name
+            self.allowed = allowed
+            self.reason = reason
+        }
+    }
+
+    public var kind: Kind
+    /// The class's long name; nil for what has no class.
+    public var `class`: String?
+    /// Whether the class was set on the file itself, rather than inherited.
+    public var isExplicit: Bool
+    /// What the directory that holds the file gives to new files.
+    public var directoryClass: String?
+    /// The key that releases the file key, in words.
+    public var wrappedBy: String?
+    public var hasKeyInMemory: Bool
+    public var actions: [Action]
+    /// Where the ciphertext lies, relative to the vault.
+    public var backingPath: String
+    public var state: Status.State
+
+    public init(
+        kind: Kind, class: String?, isExplicit: Bool, directoryClass: String?, wrappedBy: String?, hasKeyInMemory: Bool,
+        actions: [Action], backingPath: String, state: Status.State
+    ) {
+        self.kind = kind
+        self.class = `class`
+        self.isExplicit = isExplicit
+        self.directoryClass = directoryClass
+        self.wrappedBy = wrappedBy
+        self.hasKeyInMemory = hasKeyInMemory
+        self.actions = actions
+        self.backingPath = backingPath
+        self.state = state
+    }
+}

@@ -1,0 +1,165 @@
+/// The Varlink interfaces that a daemon serves, as GetInterfaceDescription answers them.
+enum InterfaceDescription {
+    static let names = ["org.varlink.service", "io.latchkey"]
+
+    static func named(_ name: String) -> String? {
+        switch name {
+        case "org.varlink.service": service
+        case "io.latchkey": latchkey
+        default: nil
+        }
+    }
+
+    /// The file io.latchkey.varlink, byte for byte (a test compares them): a static binary has no resources to load.
+    static let latchkey = """
+        # Control of one mounted Latchkey vault.
+        #
+        # A passcode or a recovery key never stands in a message: the message carries a file descriptor (SCM_RIGHTS), and its
+        # parameter is the position, from 0, of that descriptor among those sent with the message. The daemon reads it to its end.
+        interface io.latchkey
+
+        # One mount.
+        #
+        # state: before-first-unlock, unlocked, locking (the grace runs, or the keys are being taken out), or locked.
+        # graceRemaining: seconds until the keys go; only while locking; 0 while they are being taken out.
+        # deadline: the same as a time, in seconds since 1970.
+        # classKeys: the protection classes whose existing files can be opened now.
+        # openFiles: for each class, how many files are open.
+        # fileKeysInMemory: how many files have their key in memory.
+        # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
+        # deviceKey: where the device key is kept; "software" is a file.
+        # grace: the seconds between a lock and the end of the keys.
+        type Status (
+          state: string,
+          graceRemaining: ?float,
+          deadline: ?float,
+          classKeys: []string,
+          openFiles: [string]int,
+          fileKeysInMemory: int,
+          mountPoint: string,
+          vault: string,
+          volume: string,
+          device: int,
+          deviceKey: string,
+          grace: float,
+          readOnly: bool,
+          version: string,
+          formatVersion: int,
+          pid: int
+        )
+
+        # What can be done with a file in the present lock state: an action, and why not if it cannot.
+        type Action (
+          name: string,
+          allowed: bool,
+          reason: ?string
+        )
+
+        # What protects one file or directory.
+        #
+        # kind: file, directory, link, or other. class: absent for what has no class (links, devices).
+        # isExplicit: whether the class was set on it, rather than inherited. directoryClass: what its directory gives to new files.
+        # wrappedBy: the key that releases the file key, in words. hasKeyInMemory: whether the file key is at hand now.
+        # backingPath: where the ciphertext lies, relative to the vault.
+        type Explanation (
+          kind: string,
+          class: ?string,
+          isExplicit: bool,
+          directoryClass: ?string,
+          wrappedBy: ?string,
+          hasKeyInMemory: bool,
+          actions: []Action,
+          backingPath: string,
+          state: string
+        )
+
+        # The mount as it is now.
+        method Status() -> (status: Status)
+
+        # Starts the grace, or with now takes the keys out at once. With wait the answer comes when the mount is no longer
+        # locking: locked, or unlocked again. Before the first unlock there is nothing to lock, and the state stays.
+        method Lock(now: ?bool, wait: ?bool) -> (status: Status)
+
+        # Opens all classes. kind: passcode (so if absent) or recovery-key. secret: a descriptor, see above.
+        method Unlock(kind: ?string, secret: int) -> (status: Status)
+
+        # Replaces the passcode. old and new: descriptors, see above.
+        method ChangePasscode(old: int, new: int) -> ()
+
+        # What protects a file. file: a descriptor of it, opened in any way, O_PATH too.
+        method Explain(file: int) -> (explanation: Explanation)
+
+        # Unmounts. With lazy the mount disappears at once and ends when its last user has gone. The daemon closes the
+        # connection when it has ended and the vault is free.
+        method Unmount(lazy: ?bool) -> ()
+
+        # The mount as it is now, and again whenever its state changes. Must be called with more. A client that does not
+        # read is dropped.
+        method Monitor() -> (status: Status)
+
+        # The passcode, or the old one, is wrong. Nothing has changed.
+        error WrongPasscode()
+
+        # The recovery key is wrong. Nothing has changed.
+        error WrongRecoveryKey()
+
+        # A passcode has 1 to 1024 bytes.
+        error PasscodeLength(bytes: int)
+
+        # The mount is in use.
+        error Busy()
+
+        # The descriptor is of no file in this mount.
+        error NotInMount()
+
+        # The vault does not check.
+        error Damaged(reason: string)
+
+        # The vault was changed by someone without the keys.
+        error Tampered(reason: string)
+
+        # Anything else.
+        error Failed(reason: string)
+
+        """
+
+    /// Source: varlink.org, "Service".
+    static let service = """
+        # The Varlink Service Interface is provided by every varlink service. It
+        # describes the service and the interfaces it implements.
+        interface org.varlink.service
+
+        # Get a list of all the interfaces a service provides and information
+        # about the implementation.
+        method GetInfo() -> (
+          vendor: string,
+          product: string,
+          version: string,
+          url: string,
+          interfaces: []string
+        )
+
+        # Get the description of an interface that is implemented by this service.
+        method GetInterfaceDescription(interface: string) -> (description: string)
+
+        # The requested interface was not found.
+        error InterfaceNotFound (interface: string)
+
+        # The requested method was not found
+        error MethodNotFound (method: string)
+
+        # The interface defines the requested method, but the service does not
+        # implement it.
+        error MethodNotImplemented (method: string)
+
+        # One of the passed parameters is invalid.
+        error InvalidParameter (parameter: string)
+
+        # Client is denied access
+        error PermissionDenied ()
+
+        # Method is expected to be called with 'more' set to true, but wasn't
+        error ExpectedMore ()
+
+        """
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Posix
+
+/// One message: JSON without its terminating NUL, and the descriptors that came with it.
+struct Message: Sendable {
+    /// More bytes than any message of io.latchkey needs; a longer one ends the connection.
+    static let sizeLimit = 1 << 20
+
+    var bytes: [UInt8] = []
+    var descriptors: [Descriptor] = []
+
+    init() {}
+
+    init(_ value: some Encodable, descriptors: [Descriptor] = []) throws(ControlError) {
+        do {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            bytes = try Array(encoder.encode(value))
+        } catch {
+            throw .malformed("cannot encode \(type(of: value))")
+        }
+        self.descriptors = descriptors
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws(ControlError) -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch let error as DecodingError {
+            throw .invalidParameter(error.field)
+        } catch {
+            throw .malformed("not JSON")
+        }
+    }
+}
+
+extension DecodingError {
+    /// The name of the outermost parameter that does not decode.
+    fileprivate var field: String {
+        switch self {
+        case .keyNotFound(let key, let context): (context.codingPath + [key]).parameterName
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            context.codingPath.parameterName
+        @unknown default: ""
+        }
+    }
+}
+
+extension [any CodingKey] {
+    fileprivate var parameterName: String {
+        drop { $0.stringValue == "parameters" }.first?.stringValue ?? "parameters"
+    }
+}
+
+/// The frame of a call.
+///
+/// Source: varlink.org, "Method Call".
+struct CallFrame: Codable {
+    var method: String
+    var more: Bool?
+    var oneway: Bool?
+}
+
+struct Call<Parameters: Codable>: Codable {
+    var method: String
+    var parameters: Parameters
+    var more: Bool?
+}
+
+/// The parameters of a call, whatever its method; a call without parameters may leave out the object.
+struct CallParameters<Parameters: Decodable>: Decodable {
+    var parameters: Parameters
+}
+
+/// The frame of a reply.
+struct ReplyFrame: Codable {
+    var error: String?
+    var continues: Bool?
+}
+
+struct Reply<Parameters: Codable>: Codable {
+    var parameters: Parameters
+    var continues: Bool?
+    var error: String?
+}
+
+struct NoParameters: Codable {}

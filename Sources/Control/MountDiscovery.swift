@@ -1,0 +1,48 @@
+import Glibc
+import Posix
+
+/// A mount that answers: a connection to its daemon, and its status at that moment.
+public struct ServedMount: Sendable {
+    public let client: ControlClient
+    public let status: Status
+}
+
+extension SocketDirectory {
+    /// All mounts whose daemons answer. Sockets that dead daemons have left are removed on the way.
+    public func mounts() throws(ControlError) -> [ServedMount] {
+        try sockets().compactMap { socket in mount(at: socket) }
+    }
+
+    /// The mount that a path lies in, or whose vault is the folder at that path; nil if it is neither.
+    ///
+    /// - Throws: `io` when the path cannot be looked up.
+    public func mount(of path: String) throws(ControlError) -> ServedMount? {
+        var place = stat()
+        guard unsafe stat(path, &place) == 0 else { throw .io(.current, doing: "look at \(path)") }
+        return try mounts().first { mount in
+            if mount.status.device == UInt64(place.st_dev) { return true }
+            var vault = stat()
+            return unsafe stat(mount.status.vault, &vault) == 0
+                && vault.st_dev == place.st_dev && vault.st_ino == place.st_ino
+        }
+    }
+
+    /// The mount of a volume, whose ID is given in hexadecimal; nil if no daemon serves it.
+    public func mount(volume: String) throws(ControlError) -> ServedMount? {
+        guard try open() != nil else { return nil }
+        return mount(at: socket(volume: volume))
+    }
+
+    /// A daemon that does not answer, or has ended meanwhile, is left out: it must not stand in the way of the others.
+    private func mount(at socket: String) -> ServedMount? {
+        do {
+            let client = try ControlClient(socket: socket)
+            return ServedMount(client: client, status: try client.status())
+        } catch .io(.ECONNREFUSED, _) {
+            removeIfDead(socket)
+            return nil
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// The parameters and replies of the methods, as io.latchkey.varlink has them.
+
+struct StatusReply: Codable {
+    var status: Status
+}
+
+struct LockParameters: Codable {
+    var now: Bool?
+    var wait: Bool?
+}
+
+struct UnlockParameters: Codable {
+    var kind: SecretKind?
+    var secret: Int
+}
+
+struct ChangePasscodeParameters: Codable {
+    var old: Int
+    var new: Int
+}
+
+struct ExplainParameters: Codable {
+    var file: Int
+}
+
+struct ExplainReply: Codable {
+    var explanation: Explanation
+}
+
+struct UnmountParameters: Codable {
+    var lazy: Bool?
+}
+
+struct InterfaceParameters: Codable {
+    var interface: String
+}
+
+struct InterfaceReply: Codable {
+    var description: String
+}
+
+/// What `org.varlink.service.GetInfo` answers.
+public struct ServiceInformation: Codable, Hashable, Sendable {
+    public var vendor: String
+    public var product: String
+    public var version: String
+    public var url: String
+    public var interfaces: [String]
+}

@@ -1,0 +1,60 @@
+/// One mount, as its daemon describes it; the type `Status` of `io.latchkey`.
+public struct Status: Codable, Hashable, Sendable {
+    public enum State: String, Codable, Hashable, Sendable, CustomStringConvertible {
+        case beforeFirstUnlock = "before-first-unlock"
+        case unlocked
+        /// The grace runs, or the keys are being taken out.
+        case locking
+        case locked
+
+        public var description: String { rawValue }
+    }
+
+    public var state: State
+    /// Seconds until the keys go; nil unless locking, 0 while they are being taken out.
+    public var graceRemaining: Double?
+    /// When the keys go, in seconds since 1970; nil unless locking.
+    public var deadline: Double?
+    /// Long names of the classes whose existing files can be opened now.
+    public var classKeys: [String]
+    /// How many files are open, by the long name of their class.
+    public var openFiles: [String: Int]
+    public var fileKeysInMemory: Int
+    public var mountPoint: String
+    public var vault: String
+    /// The volume ID, 32 hexadecimal digits.
+    public var volume: String
+    /// `st_dev` of the files in the mount.
+    public var device: UInt64
+    /// Where the device key is kept: "software" is a file.
+    public var deviceKey: String
+    /// Seconds between a lock and the end of the keys.
+    public var grace: Double
+    public var readOnly: Bool
+    public var version: String
+    public var formatVersion: Int
+    public var pid: Int
+
+    public init(
+        state: State, graceRemaining: Double? = nil, deadline: Double? = nil, classKeys: [String] = [],
+        openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: String, vault: String, volume: String,
+        device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int, pid: Int
+    ) {
+        self.state = state
+        self.graceRemaining = graceRemaining
+        self.deadline = deadline
+        self.classKeys = classKeys
+        self.openFiles = openFiles
+        self.fileKeysInMemory = fileKeysInMemory
+        self.mountPoint = mountPoint
+        self.vault = vault
+        self.volume = volume
+        self.device = device
+        self.deviceKey = deviceKey
+        self.grace = grace
+        self.readOnly = readOnly
+        self.version = version
+        self.formatVersion = formatVersion
+        self.pid = pid
+    }
+}

@@ -1,0 +1,68 @@
+import CLinux
+import Glibc
+import Posix
+
+// A socket's path goes through a descriptor of its folder, since sockaddr_un holds no more than 107 bytes.
+
+/// A non-blocking connection to a listening socket.
+func connect(to path: String) throws(ControlError) -> Descriptor {
+    let socket = try unixSocket()
+    let (directory, short) = try shortened(path)
+    defer { withExtendedLifetime(directory) {} }
+    while unsafe lk_unix_connect(socket.number, short) != 0 {
+        switch Errno.current {
+        case .EINTR: continue
+        // The listener's queue is full: its daemon does not answer.
+        case .EAGAIN: throw .timedOut
+        case let errno: throw .io(errno, doing: "connect to \(path)")
+        }
+    }
+    return socket
+}
+
+/// A non-blocking socket that listens at a path where nothing is yet; only its owner may connect.
+func listen(at path: String) throws(ControlError) -> Descriptor {
+    let socket = try unixSocket()
+    let (directory, short) = try shortened(path)
+    defer { withExtendedLifetime(directory) {} }
+    guard unsafe lk_unix_bind(socket.number, short) == 0 else {
+        let errno = Errno.current
+        if errno == .EADDRINUSE { throw .alreadyServed(socket: path) }
+        throw .io(errno, doing: "bind \(path)")
+    }
+    guard unsafe chmod(short, 0o600) == 0, listen(socket.number, 16) == 0 else {
+        throw .io(.current, doing: "listen on \(path)")
+    }
+    return socket
+}
+
+private func unixSocket() throws(ControlError) -> Descriptor {
+    let number = lk_unix_socket()
+    guard number >= 0 else { throw .io(.current, doing: "make a socket") }
+    let socket = Descriptor(owning: number)
+    do { try socket.setNonblocking(true) } catch { throw .io(error, doing: "make a socket") }
+    return socket
+}
+
+private func shortened(_ path: String) throws(ControlError) -> (directory: Descriptor, path: String) {
+    let slash = path.lastIndex(of: "/")
+    let directory = slash.map { String(path[...$0]) } ?? "."
+    let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+    do {
+        let descriptor = try Descriptor.open(path: directory, O_RDONLY | O_DIRECTORY)
+        return (descriptor, "/proc/self/fd/\(descriptor.number)/\(name)")
+    } catch {
+        throw .io(error, doing: "open \(directory)")
+    }
+}
+
+/// The user at the other end of a connection.
+func peerUser(of socket: Descriptor) throws(ControlError) -> uid_t {
+    var process = pid_t()
+    var user = uid_t()
+    var group = gid_t()
+    guard unsafe lk_peer(socket.number, &process, &user, &group) == 0 else {
+        throw .io(.current, doing: "ask who has connected")
+    }
+    return user
+}
