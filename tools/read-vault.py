@@ -1,0 +1,885 @@
+#!/usr/bin/env python3
+"""Read a Latchkey vault without Latchkey.
+
+This reader was written from docs/FORMAT.md alone and shares no code with the program. Its sections follow that page,
+and every MUST refuse there is a `refuse(...)` here. It only ever reads, and never guesses: what does not check is an
+error for that one object.
+
+Needs Python 3.9, and the packages cryptography and argon2-cffi.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import hmac
+import json
+import os
+import re
+import stat
+import struct
+import sys
+from dataclasses import dataclass, field
+from typing import Iterator, NoReturn, Optional
+
+try:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+except ImportError as missing:
+    sys.exit(f"read-vault: {missing}; install it with: pip install cryptography argon2-cffi")
+
+
+class Refused(Exception):
+    """Something that a reader MUST refuse: damaged, tampered with, or of a version that it does not know."""
+
+
+class Locked(Exception):
+    """The object is sound as far as anyone can see, but the key of its class is not at hand."""
+
+
+class WrongPasscode(Exception):
+    """No slot opens under the passcode or recovery key that was given."""
+
+
+class NotAVault(Exception):
+    """There is no keybag here."""
+
+
+def refuse(reason: str) -> NoReturn:
+    raise Refused(reason)
+
+
+# Notation ----------------------------------------------------------------------------------------------------------
+
+
+def b64_encode(raw: bytes) -> bytes:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=")
+
+
+def b64_decode(text: bytes) -> bytes:
+    if not re.fullmatch(rb"[A-Za-z0-9_-]*", text) or len(text) % 4 == 1:
+        refuse("not base64url")
+    raw = base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+    if b64_encode(raw) != text:
+        refuse("base64url with unused bits that are not zero")
+    return raw
+
+
+def hmac_sha256(key: bytes, message: bytes) -> bytes:
+    return hmac.new(key, message, hashlib.sha256).digest()
+
+
+def hkdf(key: bytes, salt: bytes, info: bytes, count: int) -> bytes:
+    return HKDF(algorithm=SHA256(), length=count, salt=salt, info=info).derive(key)
+
+
+def siv_open(key: bytes, associated: list[bytes], sealed: bytes, what: str) -> bytes:
+    if len(sealed) <= 16:
+        refuse(f"{what}: too short")
+    try:
+        return AESSIV(key).decrypt(sealed, associated)
+    except InvalidTag:
+        refuse(f"{what}: not authentic")
+
+
+def gcm_open(key: bytes, nonce: bytes, associated: bytes, sealed: bytes, what: str) -> bytes:
+    try:
+        return AESGCM(key).decrypt(nonce, sealed, associated)
+    except InvalidTag:
+        refuse(f"{what}: not authentic")
+
+
+def public_key(private: X25519PrivateKey) -> bytes:
+    return private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def unwrap(key: bytes, wrapped: bytes) -> Optional[bytes]:
+    """RFC 3394. None where the wrap's own check says that this is not the key."""
+    try:
+        return aes_key_unwrap(key, wrapped)
+    except InvalidUnwrap:
+        return None
+
+
+# Volume subkeys ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class VolumeKeys:
+    """The volume ID and the subkeys that every part below is opened with."""
+
+    volume: bytes
+    names: bytes
+    symlinks: bytes
+    xattrs: bytes
+    directories: bytes
+    headers: bytes
+    places: bytes
+
+    @classmethod
+    def derive(cls, volume_key: bytes, volume: bytes) -> VolumeKeys:
+        def subkey(label: str, count: int) -> bytes:
+            return hkdf(volume_key, volume, f"latchkey {label}".encode(), count)
+
+        return cls(
+            volume,
+            names=subkey("names", 64),
+            symlinks=subkey("symlinks", 64),
+            xattrs=subkey("xattrs", 64),
+            directories=subkey("directories", 64),
+            headers=subkey("headers", 32),
+            places=subkey("places", 32),
+        )
+
+
+# Names -------------------------------------------------------------------------------------------------------------
+
+
+def open_name(keys: VolumeKeys, directory: bytes, sealed: bytes) -> bytes:
+    name = siv_open(keys.names, [directory], sealed, "name")
+    if len(name) > 255 or b"/" in name or b"\0" in name or name in (b".", b".."):
+        refuse("a name that no file can have")
+    return name
+
+
+def check_sidecar(backing_name: bytes, sealed: bytes) -> bytes:
+    """The sealed long name in a sidecar, if it is the one that `lk.long.H` stands for."""
+    if backing_name != b"lk.long." + b64_encode(hashlib.sha256(sealed).digest()):
+        refuse("the sidecar of a long name is of another name")
+    return sealed
+
+
+# Places ------------------------------------------------------------------------------------------------------------
+
+ROOT_PLACE = bytes(16)
+
+
+def place_of(keys: VolumeKeys, directory: bytes, name: bytes) -> bytes:
+    return hmac_sha256(keys.places, directory + name)[:16]
+
+
+# Directory records -------------------------------------------------------------------------------------------------
+
+CLASS_NAMES = {
+    1: "complete",
+    2: "complete-unless-open",
+    3: "complete-until-first-user-authentication",
+    4: "none",
+}
+CLASS_LETTERS = {1: "A", 2: "B", 3: "C", 4: "D"}
+
+
+@dataclass
+class DirectoryRecord:
+    identifier: bytes
+    default_class: int
+    explicit: bool
+
+
+def open_directory_record(keys: VolumeKeys, place: bytes, target: bytes) -> DirectoryRecord:
+    if len(target) != 59:
+        refuse(f"directory record of {len(target)} bytes")
+    record = siv_open(keys.directories, [keys.volume, place], b64_decode(target), "directory record")
+    identifier, default_class, flags, zero = struct.unpack("<16sBB10s", record)
+    if default_class not in CLASS_NAMES:
+        refuse("directory record: no such class")
+    if flags > 1 or any(zero):
+        refuse("directory record: a flag or a zero byte is otherwise")
+    return DirectoryRecord(identifier, default_class, bool(flags & 1))
+
+
+# Files: the header -------------------------------------------------------------------------------------------------
+
+HEADER_SIZE = 512
+HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHHQQQ16s16s8s")
+WRAP_ROOM = 352
+WRAP_LENGTHS = {1: 40, 2: 72}
+EXPLICIT, SEVERAL_LINKS, MOVING = 1, 2, 4
+
+
+@dataclass
+class FileHeader:
+    file: bytes
+    protection: int
+    flags: int
+    algorithm: int
+    generation: int
+    length: int
+    first_sparse_block: int
+    place: bytes
+    second_place: bytes
+    wrap: bytes
+
+    @property
+    def explicit(self) -> bool:
+        return bool(self.flags & EXPLICIT)
+
+    def stands_at(self, place: bytes) -> bool:
+        """Whether a file with this header may be found under the name that yields `place`."""
+        if self.flags & SEVERAL_LINKS or place == self.place:
+            return True
+        return bool(self.flags & MOVING) and place == self.second_place
+
+
+def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
+    if len(raw) < HEADER_SIZE:
+        refuse(f"a file of {len(raw)} bytes has no header")
+    raw = raw[:HEADER_SIZE]
+    (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, zero1,
+     wrap_length, zero2, generation, length, sparse, place, second_place, zero3) = HEADER_FIELDS.unpack(raw[:128])
+    if magic != b"LKFILE\r\n":
+        refuse("not a file of a vault")
+    if version != 1 or size != HEADER_SIZE:
+        refuse(f"header version {version} of {size} bytes")
+    if incompatible:
+        refuse(f"unknown incompatible features {incompatible:#x}")
+    if volume != keys.volume:
+        refuse("a file of another volume")
+    if not hmac.compare_digest(raw[480:], hmac_sha256(keys.headers, raw[:480])):
+        refuse("header: not authentic")
+    if protection not in CLASS_NAMES:
+        refuse(f"no class {protection}")
+    if flags & ~(EXPLICIT | SEVERAL_LINKS | MOVING):
+        refuse(f"unknown flags {flags:#x}")
+    if algorithm != (2 if protection == 2 else 1) or wrap_length != WRAP_LENGTHS[algorithm]:
+        refuse(f"wrap algorithm {algorithm} of {wrap_length} bytes in class {CLASS_LETTERS[protection]}")
+    if length > 1 << 62:
+        refuse(f"a length of {length} bytes")
+    second_is_zero = bool(flags & MOVING) or not any(second_place)
+    if zero1 or zero2 or any(zero3) or any(raw[128 + wrap_length:480]) or not second_is_zero:
+        refuse("header: a zero byte is otherwise")
+    return FileHeader(file, protection, flags, algorithm, generation, length, sparse, place, second_place,
+                      wrap=raw[128:128 + wrap_length])
+
+
+# Files: wrap algorithms --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class ClassKeys:
+    """The class keys at hand. Without an unlock only D is."""
+
+    none: Optional[bytes] = None
+    complete: Optional[bytes] = None
+    private_b: Optional[bytes] = None
+    until_first_authentication: Optional[bytes] = None
+
+    def key(self, protection: int) -> bytes:
+        found = {1: self.complete, 2: self.private_b, 3: self.until_first_authentication, 4: self.none}[protection]
+        if found is None:
+            raise Locked(f"the key of class {CLASS_LETTERS[protection]} is not at hand")
+        return found
+
+
+def wrap_key(class_key: bytes, volume: bytes, file: bytes, protection: int) -> bytes:
+    """The key that wraps a file key in classes A, C and D."""
+    return hkdf(class_key, volume, b"latchkey file key" + file + bytes([protection]), 32)
+
+
+def wrap_key_b(shared: bytes, ephemeral: bytes, public_b: bytes, volume: bytes, file: bytes) -> bytes:
+    """The key that wraps a file key in class B, from the shared secret that only B's private key yields later."""
+    return hkdf(shared, volume, b"latchkey file key B" + ephemeral + public_b + file, 32)
+
+
+def open_file_key(header: FileHeader, volume: bytes, classes: ClassKeys) -> bytes:
+    class_key = classes.key(header.protection)
+    if header.algorithm == 1:
+        file_key = unwrap(wrap_key(class_key, volume, header.file, header.protection), header.wrap)
+    else:
+        ephemeral, wrapped = header.wrap[:32], header.wrap[32:]
+        private = X25519PrivateKey.from_private_bytes(class_key)
+        try:
+            shared = private.exchange(X25519PublicKey.from_public_bytes(ephemeral))
+        except ValueError:
+            refuse("file key: the shared secret is zero")
+        public_b = public_key(private)
+        file_key = unwrap(wrap_key_b(shared, ephemeral, public_b, volume, header.file), wrapped)
+    if file_key is None:
+        refuse("file key: the wrap does not open")
+    return file_key
+
+
+# Files: blocks -----------------------------------------------------------------------------------------------------
+
+BLOCK = 4096
+OVERHEAD = 32
+
+
+def open_block(file_key: bytes, volume: bytes, file: bytes, index: int, stored: bytes) -> bytes:
+    associated = volume + file + struct.pack("<Q", index)
+    return gcm_open(file_key, stored[:16], associated, stored[16:], f"block {index}")
+
+
+def read_blocks(backing: int, header: FileHeader, volume: bytes, file_key: bytes) -> Iterator[bytes]:
+    """The plaintext, block by block, up to the header's length and not a byte further."""
+    for index in range((header.length + BLOCK - 1) // BLOCK):
+        wanted = min(BLOCK, header.length - index * BLOCK)
+        stored = os.pread(backing, OVERHEAD + BLOCK, HEADER_SIZE + index * (OVERHEAD + BLOCK))
+        if len(stored) < OVERHEAD + wanted:
+            refuse(f"block {index}: cut off")
+        if index >= header.first_sparse_block and not any(stored):
+            yield bytes(wanted)
+        else:
+            yield open_block(file_key, volume, header.file, index, stored)[:wanted]
+
+
+# Symbolic links ----------------------------------------------------------------------------------------------------
+
+
+def open_symlink(keys: VolumeKeys, stored: bytes) -> bytes:
+    raw = b64_decode(stored)
+    return siv_open(keys.symlinks, [raw[:16]], raw[16:], "symbolic link")
+
+
+# Extended attributes -----------------------------------------------------------------------------------------------
+
+XATTR_PREFIX = "user.lk."
+
+
+def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: bytes) -> tuple[bytes, bytes]:
+    """Name and value of an attribute of the file or directory with the ID `owner`."""
+    sealed_name = b64_decode(os.fsencode(stored_name)[len(XATTR_PREFIX):])
+    name = siv_open(keys.xattrs, [owner, b"name"], sealed_name, "attribute name")
+    nonce, sealed = stored_value[:16], stored_value[16:]
+    value = siv_open(keys.xattrs, [owner, name, nonce], sealed, "attribute value")
+    if value[0] != 0:
+        refuse("attribute value: it does not begin with a zero byte")
+    return name, value[1:]
+
+
+# The keybag --------------------------------------------------------------------------------------------------------
+
+SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT, PASSCODE_SLOT, RECOVERY_SLOT = 1, 2, 3, 16, 17
+BUNDLE_WRAP = 200
+
+
+@dataclass
+class PasscodeSlot:
+    identifier: int
+    created: int
+    memory: int
+    passes: int
+    lanes: int
+    salt: bytes
+    wrapped: bytes
+    label: str
+
+
+@dataclass
+class RecoverySlot:
+    identifier: int
+    created: int
+    salt: bytes
+    wrapped: bytes
+    label: str
+
+
+@dataclass
+class Keybag:
+    raw: bytes
+    volume: bytes
+    generation: int
+    created: int
+    name_max: int
+    records_are_files: bool
+    public_b: bytes
+    device_slot: bytes
+    passcode_slots: list[PasscodeSlot] = field(default_factory=list)
+    recovery_slots: list[RecoverySlot] = field(default_factory=list)
+
+
+def slot_label(raw: bytes) -> str:
+    if len(raw) > 255:
+        refuse("keybag: a label of more than 255 bytes")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        refuse("keybag: a label that is not UTF-8")
+
+
+def parse_passcode_slot(value: bytes) -> PasscodeSlot:
+    if len(value) < 44 + BUNDLE_WRAP:
+        refuse("keybag: passcode slot cut short")
+    identifier, created, version, zero, memory, passes, lanes, salt = struct.unpack("<IQB3sIII16s", value[:44])
+    if version != 0x13 or any(zero):
+        refuse("keybag: passcode slot of another Argon2 version")
+    # Before anything is computed: a tampered cost must neither weaken the derivation nor exhaust the machine.
+    if not 19_456 <= memory <= 4_194_304 or not 1 <= passes <= 64 or not 1 <= lanes <= 16:
+        refuse(f"keybag: Argon2 cost out of bounds ({memory} KiB, {passes} passes, {lanes} lanes)")
+    label = slot_label(value[44 + BUNDLE_WRAP:])
+    return PasscodeSlot(identifier, created, memory, passes, lanes, salt, value[44:44 + BUNDLE_WRAP], label)
+
+
+def parse_recovery_slot(value: bytes) -> RecoverySlot:
+    if len(value) < 28 + BUNDLE_WRAP:
+        refuse("keybag: recovery slot cut short")
+    identifier, created, salt = struct.unpack("<IQ16s", value[:28])
+    return RecoverySlot(identifier, created, salt, value[28:28 + BUNDLE_WRAP], slot_label(value[28 + BUNDLE_WRAP:]))
+
+
+def keybag_records(body: bytes) -> list[tuple[int, bytes]]:
+    records = []
+    while body:
+        if len(body) < 8:
+            refuse("keybag: record cut short")
+        kind, zero, length = struct.unpack("<HHI", body[:8])
+        if zero or len(body) < 8 + length:
+            refuse("keybag: record out of bounds")
+        records.append((kind, body[8:8 + length]))
+        body = body[8 + length:]
+    return records
+
+
+def parse_keybag(raw: bytes) -> Keybag:
+    if len(raw) < 116 or len(raw) > 65_536:
+        refuse(f"keybag: {len(raw)} bytes")
+    magic, version, zero, size, _compatible, _read_only, incompatible, volume, generation = struct.unpack(
+        "<8sHHIIII16sQ", raw[:52])
+    if magic != b"LKKEYBAG":
+        refuse("keybag: not one")
+    if version != 1:
+        refuse(f"keybag: version {version}")
+    if zero or size != len(raw):
+        refuse("keybag: not whole")
+    if incompatible:
+        refuse(f"keybag: unknown incompatible features {incompatible:#x}")
+
+    records = keybag_records(raw[52:-64])
+    if [kind for kind, _ in records[:3]] != [SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT]:
+        refuse("keybag: settings, public key and device slot are not its first records")
+    (_, settings), (_, public_b), (_, device_slot) = records[:3]
+    if len(settings) != 16 or len(public_b) != 32 or len(device_slot) != 72:
+        refuse("keybag: a record of the wrong size")
+    created, name_max, record_kind, zero, block = struct.unpack("<QHBBI", settings)
+    if record_kind not in (1, 2) or zero or block != BLOCK:
+        refuse("keybag: settings out of range")
+    keybag = Keybag(raw, volume, generation, created, name_max, record_kind == 2, public_b, device_slot)
+    for kind, value in records[3:]:
+        if kind == PASSCODE_SLOT:
+            keybag.passcode_slots.append(parse_passcode_slot(value))
+        elif kind == RECOVERY_SLOT:
+            keybag.recovery_slots.append(parse_recovery_slot(value))
+        elif not 18 <= kind <= 255:
+            refuse(f"keybag: unknown record {kind}")
+    return keybag
+
+
+def open_device_slot(keybag: Keybag, device_key: bytes) -> tuple[bytes, bytes]:
+    """Volume key and class key D. The device MAC is checked first, settings included."""
+    mac_key = hkdf(device_key, keybag.volume, b"latchkey keybag", 32)
+    if not hmac.compare_digest(keybag.raw[-32:], hmac_sha256(mac_key, keybag.raw[:-32])):
+        refuse("keybag: the device MAC is wrong (tampered with, or not this device key)")
+    opened = unwrap(hkdf(device_key, keybag.volume, b"latchkey device slot", 32), keybag.device_slot)
+    if opened is None:
+        refuse("keybag: the device slot does not open")
+    return opened[:32], opened[32:]
+
+
+def passcode_key(passcode: bytes, slot: PasscodeSlot, device_key: bytes, volume: bytes) -> bytes:
+    try:
+        from argon2.low_level import Type, hash_secret_raw
+    except ImportError as missing:
+        sys.exit(f"read-vault: {missing}; install it with: pip install argon2-cffi")
+    argon = hash_secret_raw(
+        passcode, salt=hmac_sha256(device_key, b"argon2 salt" + slot.salt), time_cost=slot.passes,
+        memory_cost=slot.memory, parallelism=slot.lanes, hash_len=32, type=Type.ID, version=0x13)
+    return hkdf(argon, device_key, volume, 32)
+
+
+def recovery_slot_key(recovery_key: bytes, slot: RecoverySlot, volume: bytes) -> bytes:
+    return hkdf(recovery_key, slot.salt, b"latchkey recovery" + volume, 32)
+
+
+def open_bundle(keybag: Keybag, bundle: bytes, from_device_slot: Optional[tuple[bytes, bytes]]) \
+        -> tuple[bytes, ClassKeys]:
+    """Volume key and all class keys, once everything that unlocking can check has been checked."""
+    complete, private_b, until_first, none, volume_key, unlock_mac_key = (
+        bundle[at:at + 32] for at in range(0, 192, 32))
+    if not hmac.compare_digest(keybag.raw[-64:-32], hmac_sha256(unlock_mac_key, keybag.raw[:-64])):
+        refuse("keybag: the unlock MAC is wrong")
+    if from_device_slot not in (None, (volume_key, none)):
+        refuse("keybag: the slot's volume key or class key D is not the device slot's")
+    if public_key(X25519PrivateKey.from_private_bytes(private_b)) != keybag.public_b:
+        refuse("keybag: the public key of class B is not ours: distrust files of class B made since it was exchanged")
+    return volume_key, ClassKeys(none, complete, private_b, until_first)
+
+
+@dataclass
+class Credentials:
+    device_key: Optional[bytes] = None
+    passcode: Optional[bytes] = None
+    recovery_key: Optional[bytes] = None
+
+
+def unlock(keybag: Keybag, given: Credentials) -> tuple[bytes, ClassKeys]:
+    """Volume key and the class keys that `given` yields: all of them, or D alone with only a device key."""
+    from_device_slot = open_device_slot(keybag, given.device_key) if given.device_key is not None else None
+    if given.recovery_key is not None:
+        candidates = ((recovery_slot_key(given.recovery_key, slot, keybag.volume), slot.wrapped)
+                      for slot in keybag.recovery_slots)
+    elif given.passcode is not None and given.device_key is not None:
+        candidates = ((passcode_key(given.passcode, slot, given.device_key, keybag.volume), slot.wrapped)
+                      for slot in keybag.passcode_slots)
+    elif from_device_slot is not None:
+        volume_key, none = from_device_slot
+        return volume_key, ClassKeys(none)
+    else:
+        raise ValueError("a device key or a recovery key is needed")
+    for key, wrapped in candidates:
+        bundle = unwrap(key, wrapped)
+        if bundle is not None:
+            return open_bundle(keybag, bundle, from_device_slot)
+    raise WrongPasscode("wrong recovery key" if given.recovery_key is not None else "wrong passcode")
+
+
+# The device key file and the recovery key --------------------------------------------------------------------------
+
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def parse_device_key(raw: bytes) -> tuple[bytes, bytes]:
+    """Volume ID and device key."""
+    if len(raw) != 64:
+        refuse(f"device key file of {len(raw)} bytes")
+    magic, version, zero, volume, key = struct.unpack("<8sH6s16s32s", raw)
+    if magic != b"LKDEVKEY" or version != 1 or any(zero):
+        refuse("not a device key file of version 1")
+    return volume, key
+
+
+def parse_recovery_key(text: str) -> bytes:
+    plain = re.sub(r"[-\s]", "", text).upper().translate(str.maketrans("OIL", "011"))
+    if len(plain) != 52 or any(character not in CROCKFORD for character in plain):
+        refuse("a recovery key has 52 letters and digits")
+    number = 0
+    for character in plain:
+        number = number << 5 | CROCKFORD.index(character)
+    key = (number >> 4).to_bytes(32, "big")
+    if number & 15 != hashlib.sha256(key).digest()[0] >> 4:
+        refuse("the recovery key is mistyped: its check bits do not match")
+    return key
+
+
+# The tree ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Directory:
+    backing: bytes
+    place: bytes
+    record: DirectoryRecord
+
+
+@dataclass
+class Entry:
+    """One name in a directory. `backing` is a path in the vault, `place` what the name's MAC says."""
+
+    name: bytes
+    backing: bytes
+    place: bytes
+    status: os.stat_result
+
+
+@dataclass
+class Listing:
+    entries: list[Entry] = field(default_factory=list)
+    foreign: list[bytes] = field(default_factory=list)
+    rubbish: list[bytes] = field(default_factory=list)
+
+
+def read_file(path: bytes, limit: int) -> bytes:
+    """At most limit + 1 bytes, so that the caller sees that a file is too long. Never follows a link."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            refuse("not a regular file")
+        return file.read(limit + 1)
+
+
+class Vault:
+    """A vault, opened as far as the credentials reach."""
+
+    def __init__(self, path: bytes, given: Credentials, key_volume: Optional[bytes] = None) -> None:
+        self.path = path
+        self.keybag, volume_key, self.classes = self._open_keybag(given, key_volume)
+        self.keys = VolumeKeys.derive(volume_key, self.keybag.volume)
+
+    def _open_keybag(self, given: Credentials, key_volume: Optional[bytes]) -> tuple[Keybag, bytes, ClassKeys]:
+        """lk.keybag, or lk.keybag.old where the former is missing or does not check."""
+        first: Optional[Exception] = None
+        for name in (b"lk.keybag", b"lk.keybag.old"):
+            try:
+                keybag = parse_keybag(read_file(os.path.join(self.path, name), 65_536))
+                if key_volume not in (None, keybag.volume):
+                    refuse(f"the device key is of volume {key_volume.hex()}, the vault is {keybag.volume.hex()}")
+                return (keybag, *unlock(keybag, given))
+            except FileNotFoundError:
+                first = first or NotAVault("no lk.keybag here")
+            except NotADirectoryError:
+                raise NotAVault("not a folder") from None
+            except (Refused, WrongPasscode) as error:
+                # A fall-back that fails as well must not hide why the keybag itself was refused.
+                first = error if first is None or isinstance(first, NotAVault) else first
+        assert first is not None
+        raise first
+
+    def directory(self, backing: bytes, place: bytes) -> Directory:
+        failure = Refused("no directory record")
+        for name in (b"lk.dir", b"lk.dir.new"):
+            path = os.path.join(backing, name)
+            try:
+                target = read_file(path, 59) if self.keybag.records_are_files else os.readlink(path)
+                return Directory(backing, place, open_directory_record(self.keys, place, target))
+            except Refused as refused:
+                failure = refused
+            except OSError:
+                continue
+        raise failure
+
+    def root(self) -> Directory:
+        return self.directory(self.path, ROOT_PLACE)
+
+    def list(self, directory: Directory) -> Listing:
+        listing = Listing()
+        present = sorted(os.listdir(directory.backing))
+        for backing_name in present:
+            if backing_name in (b"lk.dir", b"lk.dir.new"):
+                continue
+            in_root = directory.place == ROOT_PLACE
+            if in_root and backing_name in (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock"):
+                continue
+            if backing_name.startswith(b"lk.tmp."):
+                listing.rubbish.append(backing_name)
+                continue
+            if backing_name.startswith(b"lk.long.") and backing_name.endswith(b".name"):
+                if backing_name[:-len(b".name")] not in present:
+                    listing.rubbish.append(backing_name)
+                continue
+            try:
+                name = self.name(directory, backing_name)
+            except (Refused, OSError):
+                listing.foreign.append(backing_name)
+                continue
+            backing = os.path.join(directory.backing, backing_name)
+            place = place_of(self.keys, directory.record.identifier, name)
+            listing.entries.append(Entry(name, backing, place, os.lstat(backing)))
+        listing.entries.sort(key=lambda entry: entry.name)
+        return listing
+
+    def name(self, directory: Directory, backing_name: bytes) -> bytes:
+        if backing_name.startswith(b"lk.long."):
+            sidecar = os.path.join(directory.backing, backing_name + b".name")
+            sealed = check_sidecar(backing_name, read_file(sidecar, 16 + 255))
+        else:
+            sealed = b64_decode(backing_name)
+        return open_name(self.keys, directory.record.identifier, sealed)
+
+    def find(self, path: bytes) -> Optional[Entry]:
+        """The entry at a plaintext path; None for the root. Symbolic links are not followed."""
+        directory, entry = self.root(), None
+        for name in (part for part in path.split(b"/") if part not in (b"", b".")):
+            if entry is not None:
+                if not stat.S_ISDIR(entry.status.st_mode):
+                    raise NotADirectoryError(20, "Not a directory", path)
+                directory = self.directory(entry.backing, entry.place)
+            entry = next((found for found in self.list(directory).entries if found.name == name), None)
+            if entry is None:
+                raise FileNotFoundError(2, "No such file or directory", path)
+        return entry
+
+    def header(self, entry: Entry) -> FileHeader:
+        header = open_header(self.keys, read_file(entry.backing, HEADER_SIZE - 1))
+        if not header.stands_at(entry.place):
+            refuse("this file belongs under another name: it was moved or copied here")
+        return header
+
+    def contents(self, entry: Entry) -> Iterator[bytes]:
+        header = self.header(entry)
+        file_key = open_file_key(header, self.keys.volume, self.classes)
+        backing = os.open(entry.backing, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            yield from read_blocks(backing, header, self.keys.volume, file_key)
+        finally:
+            os.close(backing)
+
+    def symlink(self, entry: Entry) -> bytes:
+        return open_symlink(self.keys, os.readlink(entry.backing))
+
+    def xattrs(self, backing: bytes, owner: bytes) -> dict[bytes, bytes]:
+        found = {}
+        for stored_name in os.listxattr(backing, follow_symlinks=False):
+            if not stored_name.startswith(XATTR_PREFIX):
+                continue
+            value = os.getxattr(backing, stored_name, follow_symlinks=False)
+            name, plain = open_xattr(self.keys, owner, stored_name, value)
+            found[name] = plain
+        return found
+
+
+# Commands ----------------------------------------------------------------------------------------------------------
+
+
+def shown(raw: bytes) -> str:
+    """Bytes for a person: UTF-8 where it is, escapes where it is not."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def list_command(vault: Vault, path: bytes) -> None:
+    entry = vault.find(path)
+    if entry is not None and not stat.S_ISDIR(entry.status.st_mode):
+        names = [entry.name]
+    else:
+        directory = vault.root() if entry is None else vault.directory(entry.backing, entry.place)
+        names = [found.name for found in vault.list(directory).entries]
+    for name in names:
+        sys.stdout.buffer.write(name + b"\n")
+
+
+def cat_command(vault: Vault, path: bytes) -> None:
+    entry = vault.find(path)
+    if entry is None or not stat.S_ISREG(entry.status.st_mode):
+        raise IsADirectoryError(21, "Not a regular file", path)
+    for block in vault.contents(entry):
+        sys.stdout.buffer.write(block)
+
+
+def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
+    backing = vault.path if entry is None else entry.backing
+    mode = stat.S_IFDIR if entry is None else entry.status.st_mode
+    facts: dict[str, object] = {"backing": shown(os.path.relpath(backing, vault.path))}
+    if stat.S_ISDIR(mode):
+        record = (vault.root() if entry is None else vault.directory(backing, entry.place)).record
+        facts |= {"kind": "directory", "id": record.identifier.hex(),
+                  "class": CLASS_NAMES[record.default_class], "explicit": record.explicit,
+                  "xattrs": vault.xattrs(backing, record.identifier)}
+    elif stat.S_ISREG(mode):
+        header = vault.header(entry)
+        sparse = None if header.first_sparse_block == 2**64 - 1 else header.first_sparse_block
+        facts |= {"kind": "file", "id": header.file.hex(), "class": CLASS_NAMES[header.protection],
+                  "explicit": header.explicit, "severalLinks": bool(header.flags & SEVERAL_LINKS),
+                  "moving": bool(header.flags & MOVING), "generation": header.generation, "length": header.length,
+                  "firstSparseBlock": sparse, "wrapAlgorithm": header.algorithm,
+                  "xattrs": vault.xattrs(backing, header.file)}
+    elif stat.S_ISLNK(mode):
+        facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry))}
+    else:
+        facts |= {"kind": "special file"}
+    if "xattrs" in facts:
+        facts["xattrs"] = {shown(name): value.hex() for name, value in facts["xattrs"].items()}
+    return facts
+
+
+def stat_command(vault: Vault, path: bytes) -> None:
+    print(json.dumps(describe(vault, vault.find(path)), indent=2, ensure_ascii=False))
+
+
+def verify_command(vault: Vault) -> int:
+    """Open everything that the keys at hand open. Returns how many objects were refused."""
+    counted = {"files": 0, "directories": 0, "symbolic links": 0, "special files": 0, "not unlocked": 0,
+               "foreign": 0, "rubbish": 0, "refused": 0}
+
+    def report(what: str, path: bytes, why: str) -> None:
+        counted[what] += 1
+        print(f"{what}: {shown(path)}: {why}")
+
+    pending: list[tuple[bytes, Optional[Entry]]] = [(b"/", None)]
+    while pending:
+        path, entry = pending.pop()
+        try:
+            facts = describe(vault, entry)
+            if facts["kind"] == "file":
+                counted["files"] += 1
+                for _ in vault.contents(entry):
+                    pass
+            elif facts["kind"] == "symbolic link":
+                counted["symbolic links"] += 1
+            elif facts["kind"] == "special file":
+                counted["special files"] += 1
+            else:
+                counted["directories"] += 1
+                directory = vault.root() if entry is None else vault.directory(entry.backing, entry.place)
+                listing = vault.list(directory)
+                for name in listing.foreign:
+                    report("foreign", path, shown(name))
+                for name in listing.rubbish:
+                    report("rubbish", path, shown(name))
+                pending += [(os.path.join(path, found.name), found) for found in listing.entries]
+        except Locked:
+            counted["not unlocked"] += 1
+        except (Refused, OSError) as error:
+            report("refused", path, str(error))
+    print(", ".join(f"{number} {what}" for what, number in counted.items() if number or what == "refused"))
+    return counted["refused"]
+
+
+def read_secret_line(path: str) -> bytes:
+    """A passcode file: its contents up to the first line feed, as typed."""
+    with open(path, "rb") as file:
+        return file.read().split(b"\n", 1)[0]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="read-vault.py", description="Read a Latchkey vault without Latchkey, from docs/FORMAT.md alone.",
+        epilog="With a device key alone, names and files of class D can be read. Exit status: 0 done, 1 failed, "
+               "2 usage, 3 wrong passcode, 4 locked, 5 not a vault, 6 damaged or tampered with.")
+    parser.add_argument("vault", metavar="VAULT")
+    parser.add_argument("--device-key", metavar="FILE", help="needed, except with a recovery key")
+    unlocking = parser.add_mutually_exclusive_group()
+    unlocking.add_argument("--passcode-file", metavar="FILE")
+    unlocking.add_argument("--recovery-key-file", metavar="FILE")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("ls", help="list names").add_argument("path", metavar="PATH", nargs="?", default="/")
+    commands.add_parser("cat", help="write a file's contents").add_argument("path", metavar="PATH")
+    commands.add_parser("stat", help="show what header or directory record say").add_argument("path", metavar="PATH")
+    commands.add_parser("verify", help="open every object and list what is refused")
+    parsed = parser.parse_args()
+    if not parsed.device_key and not parsed.recovery_key_file:
+        parser.error("give --device-key, or --recovery-key-file")
+    return parsed
+
+
+def run(given: argparse.Namespace) -> int:
+    credentials, key_volume = Credentials(), None
+    if given.device_key:
+        key_volume, credentials.device_key = parse_device_key(read_file(os.fsencode(given.device_key), 64))
+    if given.passcode_file:
+        credentials.passcode = read_secret_line(given.passcode_file)
+    if given.recovery_key_file:
+        credentials.recovery_key = parse_recovery_key(read_secret_line(given.recovery_key_file).decode())
+    vault = Vault(os.fsencode(given.vault), credentials, key_volume)
+    if given.command == "verify":
+        return 6 if verify_command(vault) else 0
+    command = {"ls": list_command, "cat": cat_command, "stat": stat_command}[given.command]
+    command(vault, os.fsencode(given.path))
+    return 0
+
+
+def main() -> int:
+    try:
+        return run(arguments())
+    except Refused as error:
+        code, message = 6, f"refused: {error}"
+    except Locked as error:
+        code, message = 4, str(error)
+    except WrongPasscode as error:
+        code, message = 3, str(error)
+    except NotAVault as error:
+        code, message = 5, f"not a vault: {error}"
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        code, message = 1, str(error)
+    print(f"read-vault: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
