@@ -31,8 +31,8 @@ public enum TimeChange: Hashable, Sendable {
     /// Source: utimensat(2).
     var timespec: timespec {
         switch self {
-        case .keep: Glibc.timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2)  // UTIME_OMIT
-        case .now: Glibc.timespec(tv_sec: 0, tv_nsec: (1 << 30) - 1)  // UTIME_NOW
+        case .keep: Glibc.timespec(tv_sec: 0, tv_nsec: UTIME_OMIT)
+        case .now: Glibc.timespec(tv_sec: 0, tv_nsec: UTIME_NOW)
         case .at(let time): time.timespec
         }
     }

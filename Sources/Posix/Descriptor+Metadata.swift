@@ -1,0 +1,75 @@
+import CLinux
+import Glibc
+
+// Metadata of an open file, also of one opened with O_PATH, and of an entry of an open directory. Symbolic links are
+// not followed.
+extension Descriptor {
+    /// Source: fstat(2).
+    public func status() throws(Errno) -> FileStatus {
+        var status = stat()
+        try perform { unsafe fstat(number, &status) }
+        return FileStatus(status)
+    }
+
+    /// Source: fstatat(2).
+    public func status(of name: Name) throws(Errno) -> FileStatus {
+        var status = stat()
+        try unsafe name.withCString { name throws(Errno) in
+            try perform { unsafe fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) }
+        }
+        return FileStatus(status)
+    }
+
+    /// Source: fchmod(2).
+    public func setMode(_ mode: UInt32) throws(Errno) {
+        try perform { lk_fchmod(number, mode) }
+    }
+
+    /// EOPNOTSUPP for a symbolic link, which has no mode of its own.
+    ///
+    /// Source: fchmodat(2).
+    public func setMode(_ mode: UInt32, of name: Name) throws(Errno) {
+        try unsafe name.withCString { name throws(Errno) in
+            try perform { unsafe fchmodat(number, name, mode, AT_SYMLINK_NOFOLLOW) }
+        }
+    }
+
+    /// Nil leaves the user or the group as it is.
+    ///
+    /// Source: fchownat(2), AT_EMPTY_PATH.
+    public func setOwner(user: UInt32?, group: UInt32?) throws(Errno) {
+        try perform { unsafe fchownat(number, "", user ?? .max, group ?? .max, AT_EMPTY_PATH) }
+    }
+
+    /// Nil leaves the user or the group as it is.
+    ///
+    /// Source: fchownat(2).
+    public func setOwner(user: UInt32?, group: UInt32?, of name: Name) throws(Errno) {
+        try unsafe name.withCString { name throws(Errno) in
+            try perform { unsafe fchownat(number, name, user ?? .max, group ?? .max, AT_SYMLINK_NOFOLLOW) }
+        }
+    }
+
+    /// Source: utimensat(2), AT_EMPTY_PATH.
+    public func setTimes(accessed: TimeChange, modified: TimeChange) throws(Errno) {
+        let times = [accessed.timespec, modified.timespec]
+        try perform { unsafe utimensat(number, "", times, AT_EMPTY_PATH) }
+    }
+
+    /// Source: utimensat(2).
+    public func setTimes(accessed: TimeChange, modified: TimeChange, of name: Name) throws(Errno) {
+        let times = [accessed.timespec, modified.timespec]
+        try unsafe name.withCString { name throws(Errno) in
+            try perform { unsafe utimensat(number, name, times, AT_SYMLINK_NOFOLLOW) }
+        }
+    }
+
+    /// The state of the file system that holds this file.
+    ///
+    /// Source: fstatvfs(3).
+    public func fileSystemStatistics() throws(Errno) -> FileSystemStatistics {
+        var statistics = statvfs()
+        try perform { unsafe fstatvfs(number, &statistics) }
+        return FileSystemStatistics(statistics)
+    }
+}
