@@ -1,3 +1,67 @@
-#ifndef CCrypto_H
-#define CCrypto_H
+#ifndef LATCHKEY_CCRYPTO_H
+#define LATCHKEY_CCRYPTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+// MARK: - The locked heap
+
+/// What came of lk_secure_heap_start.
+enum {
+    LK_HEAP_LOCKED = 0,
+    /// OpenSSL had allocated before: its memory functions can no longer be replaced.
+    LK_HEAP_TOO_LATE = 1,
+    /// The arena exists, but it could not be locked, guarded or kept out of core files.
+    LK_HEAP_UNPROTECTED = 2,
+    LK_HEAP_NO_MEMORY = 3,
+};
+
+/// Makes OpenSSL allocate everything from one arena of `size` bytes (a power of two) that is locked, guarded and
+/// absent from core files. To be called once, before any other use of OpenSSL.
+int lk_secure_heap_start(size_t size);
+
+/// `count` zero bytes from the arena, or NULL when it is full. Given back with lk_secure_release.
+void *lk_secure_allocate(size_t count);
+
+/// Wipes and frees.
+void lk_secure_release(void *bytes, size_t count);
+
+// MARK: - SHA-256, HMAC and HKDF, without a single allocation
+
+/// The states of SHA-256 after the two padded keys of HMAC: as secret as the key itself.
+typedef struct {
+    uint64_t opaque[28];
+} lk_hmac;
+
+void lk_sha256(const void *bytes, size_t count, uint8_t digest[32]);
+
+void lk_hmac_set_key(lk_hmac *hmac, const void *key, size_t count);
+
+/// The tag of a || b || c; any number of threads at once.
+void lk_hmac_tag(const lk_hmac *hmac, const void *a, size_t a_count, const void *b, size_t b_count, const void *c,
+                 size_t c_count, uint8_t tag[32]);
+
+/// RFC 5869; `out_count` at most 255 * 32.
+void lk_hkdf_sha256(const void *key, size_t key_count, const void *salt, size_t salt_count, const void *info,
+                    size_t info_count, void *out, size_t out_count);
+
+// MARK: - Argon2id
+
+/// RFC 9106, version 0x13. Its working memory is kept out of core files and wiped.
+/// Returns 0, or an error for lk_argon2_message.
+int lk_argon2id(const void *passcode, size_t passcode_count, const void *salt, size_t salt_count,
+                const void *secret, size_t secret_count, const void *data, size_t data_count, uint32_t memory_kib,
+                uint32_t passes, uint32_t lanes, void *out, size_t out_count);
+
+const char *lk_argon2_message(int error);
+
+// MARK: - Random numbers
+
+/// Fills from the kernel's generator. It does not fail: what could, ends the process.
+void lk_random(void *bytes, size_t count);
+
 #endif

@@ -1,0 +1,66 @@
+#define _GNU_SOURCE
+#include "CCrypto.h"
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+// OpenSSL keeps only what it knows to be a key in its secure heap: expanded AES keys and the HMAC states of a
+// context lie in ordinary memory. With these functions everything that it allocates lies in the arena.
+
+static atomic_bool arena_is_ready;
+
+static void *allocate(size_t count, const char *file, int line) {
+    if (count == 0) return NULL;
+    // Setting up the arena allocates its own lock and tables. CRYPTO_secure_malloc would come back here.
+    if (!atomic_load_explicit(&arena_is_ready, memory_order_acquire)) return calloc(1, count);
+    return CRYPTO_secure_malloc(count, file, line);
+}
+
+static void release(void *bytes, const char *file, int line) {
+    if (bytes == NULL) return;
+    if (CRYPTO_secure_allocated(bytes)) {
+        CRYPTO_secure_free(bytes, file, line); // wipes the whole cell
+    } else {
+        OPENSSL_cleanse(bytes, malloc_usable_size(bytes));
+        free(bytes);
+    }
+}
+
+// Never realloc(3): it would leave a copy of the old bytes behind.
+static void *resize(void *old, size_t count, const char *file, int line) {
+    if (old == NULL) return allocate(count, file, line);
+    if (count == 0) {
+        release(old, file, line);
+        return NULL;
+    }
+    size_t room = CRYPTO_secure_allocated(old) ? CRYPTO_secure_actual_size(old) : malloc_usable_size(old);
+    if (count <= room) return old;
+    void *fresh = allocate(count, file, line);
+    if (fresh == NULL) return NULL;
+    memcpy(fresh, old, room);
+    release(old, file, line);
+    return fresh;
+}
+
+int lk_secure_heap_start(size_t size) {
+    if (CRYPTO_set_mem_functions(allocate, resize, release) != 1) return LK_HEAP_TOO_LATE;
+    int result = CRYPTO_secure_malloc_init(size, 32);
+    if (result == 2) return LK_HEAP_UNPROTECTED;
+    if (result != 1) return LK_HEAP_NO_MEMORY;
+    atomic_store_explicit(&arena_is_ready, 1, memory_order_release);
+
+    // No configuration file: OPENSSL_CONF could load foreign code into a process full of keys. No cleanup at exit:
+    // other threads may still be at work then.
+    if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
+        return LK_HEAP_NO_MEMORY;
+    return LK_HEAP_LOCKED;
+}
+
+void *lk_secure_allocate(size_t count) {
+    return OPENSSL_secure_zalloc(count == 0 ? 1 : count);
+}
+
+void lk_secure_release(void *bytes, size_t count) {
+    OPENSSL_secure_clear_free(bytes, count);
+}

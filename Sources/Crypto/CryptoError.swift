@@ -1,0 +1,44 @@
+internal import CCrypto
+
+/// What a cryptographic operation can fail with. The texts never hold secret bytes.
+public enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A tag or a key wrap does not verify: another key, or bytes that someone changed.
+    case notAuthentic
+    /// The locked heap cannot be had, or is full; the text says what to do.
+    case secureMemory(String)
+    /// The caller passed sizes or parameters that the algorithm does not take.
+    case invalidInput(String)
+    /// OpenSSL or libargon2 refused; the text is theirs.
+    case library(String)
+
+    public var description: String {
+        switch self {
+        case .notAuthentic: "not authentic"
+        case .secureMemory(let text): text
+        case .invalidInput(let text): "invalid input: \(text)"
+        case .library(let text): "cryptographic library: \(text)"
+        }
+    }
+
+    static var heapFull: CryptoError { .secureMemory("the locked memory for keys is full") }
+
+    /// The error that OpenSSL queued last on this thread, which empties the queue.
+    static func fromOpenSSL(_ doing: String) -> CryptoError {
+        let code = ERR_peek_last_error()
+        ERR_clear_error()
+        guard code != 0, let reason = unsafe ERR_reason_error_string(code) else { return .library(doing) }
+        return .library("\(doing): \(unsafe String(cString: reason))")
+    }
+}
+
+/// Turns OpenSSL's "1 is success, all else is not" into a typed error.
+@inline(__always)
+func check(_ result: Int32, _ doing: @autoclosure () -> String) throws(CryptoError) {
+    guard result == 1 else { throw .fromOpenSSL(doing()) }
+}
+
+/// A condition on what the caller passed.
+@inline(__always)
+func require(_ condition: Bool, _ text: @autoclosure () -> String) throws(CryptoError) {
+    guard condition else { throw .invalidInput(text()) }
+}

@@ -1,0 +1,67 @@
+internal import CCrypto
+
+/// SHA-256 (FIPS 180-4): 32 bytes.
+public func sha256(_ bytes: RawSpan) -> [UInt8] {
+    unsafe digest { tag in unsafe lk_sha256(bytes.start, bytes.byteCount, tag) }
+}
+
+/// HMAC-SHA-256 (RFC 2104) under one key; tags of 32 bytes. Any number of threads at once.
+public final class MessageAuthenticator: Sendable {
+    /// The `lk_hmac`: SHA-256 after the padded keys. Never changes once made.
+    private let state: Secret
+
+    public init(key: consuming Secret) throws(CryptoError) {
+        let state = try Secret(count: MemoryLayout<lk_hmac>.size)
+        unsafe state.hmac.initialize(to: lk_hmac())
+        unsafe lk_hmac_set_key(state.hmac, key.start, key.count)
+        extendLifetime(key)  // nothing else keeps it until the call returns
+        self.state = state
+    }
+
+    public func tag(of message: RawSpan) -> [UInt8] {
+        unsafe digest { tag in
+            unsafe lk_hmac_tag(state.hmac, message.start, message.byteCount, nil, 0, nil, 0, tag)
+        }
+    }
+
+    /// The tag of `a` followed by `b`.
+    public func tag(of a: RawSpan, _ b: RawSpan) -> [UInt8] {
+        unsafe digest { tag in
+            unsafe lk_hmac_tag(state.hmac, a.start, a.byteCount, b.start, b.byteCount, nil, 0, tag)
+        }
+    }
+
+    /// The tag of `message` as a secret, for keys and salts that are derived by it.
+    public func secretTag(of message: RawSpan) throws(CryptoError) -> Secret {
+        let tag = try Secret(count: 32)
+        unsafe lk_hmac_tag(state.hmac, message.start, message.byteCount, nil, 0, nil, 0, tag.mutableStart)
+        return tag
+    }
+
+    /// The tag of `a` followed by `b`, as a secret.
+    public func secretTag(of a: RawSpan, _ b: RawSpan) throws(CryptoError) -> Secret {
+        let tag = try Secret(count: 32)
+        unsafe lk_hmac_tag(state.hmac, a.start, a.byteCount, b.start, b.byteCount, nil, 0, tag.mutableStart)
+        return tag
+    }
+
+    /// Whether `tag` is the whole tag of `message`, in a time that does not depend on where they differ.
+    public func verify(_ tag: RawSpan, of message: RawSpan) -> Bool {
+        guard tag.byteCount == 32 else { return false }
+        let expected = self.tag(of: message)
+        return unsafe CRYPTO_memcmp(expected, tag.start, 32) == 0
+    }
+}
+
+extension Secret {
+    fileprivate var hmac: UnsafeMutablePointer<lk_hmac> {
+        unsafe UnsafeMutableRawPointer(mutableStart).assumingMemoryBound(to: lk_hmac.self)
+    }
+}
+
+private func digest(_ compute: (UnsafeMutablePointer<UInt8>?) -> Void) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: 32) { buffer, filled in
+        unsafe compute(buffer.baseAddress)
+        filled = 32
+    }
+}

@@ -1,0 +1,63 @@
+internal import CCrypto
+import Synchronization
+
+/// The one arena in which every secret and every allocation of OpenSSL lies: locked in memory, between guard pages,
+/// left out of core files, wiped when freed.
+public enum SecureHeap {
+    /// Sets the arena up; later calls return what the first one found.
+    ///
+    /// It has to come before any other use of OpenSSL in the process, so call it early in `main`. What needs it in
+    /// this module calls it by itself.
+    /// - Parameter size: bytes, a power of two. An idle OpenSSL takes about half a MiB of it, a cipher 1 KiB, a key 32 bytes.
+    /// - Throws: `secureMemory` with advice when the memory cannot be locked. Nothing works then.
+    public static func initialize(size: Int = 4 << 20) throws(CryptoError) {
+        _ = try Library.loaded(heapSize: size)
+    }
+
+    /// Bytes of the arena in use.
+    public static var used: Int { Int(CRYPTO_secure_used()) }
+}
+
+/// OpenSSL, set up once, with each algorithm fetched once: a fetch searches all providers under a lock.
+@safe
+struct Library: @unchecked Sendable {  // the pointers are to reference-counted, immutable method tables
+    let gcm: OpaquePointer
+    let siv: OpaquePointer
+    let wrap: OpaquePointer
+
+    private static let state = Mutex<Result<Library, CryptoError>?>(nil)
+
+    static func loaded(heapSize: Int = 4 << 20) throws(CryptoError) -> Library {
+        let result = state.withLock { state in
+            if let state { return state }
+            let result = Result { () throws(CryptoError) in try Library(heapSize: heapSize) }
+            state = result
+            return result
+        }
+        return try result.get()
+    }
+
+    private init(heapSize: Int) throws(CryptoError) {
+        switch lk_secure_heap_start(heapSize) {
+        case Int32(LK_HEAP_LOCKED): break
+        case Int32(LK_HEAP_TOO_LATE):
+            throw .secureMemory("OpenSSL was used before its memory could be locked: set the heap up first")
+        case Int32(LK_HEAP_UNPROTECTED):
+            throw .secureMemory(
+                "cannot lock \(heapSize >> 10) KiB of memory for keys: allow more with 'ulimit -l \(2 * heapSize >> 10)', "
+                    + "or LimitMEMLOCK= in a systemd unit, and start again")
+        default:
+            throw .secureMemory("cannot set up \(heapSize >> 10) KiB of memory for keys")
+        }
+        unsafe gcm = try Self.fetch("AES-256-GCM")
+        unsafe siv = try Self.fetch("AES-256-SIV")
+        unsafe wrap = try Self.fetch("AES-256-WRAP")
+    }
+
+    private static func fetch(_ name: String) throws(CryptoError) -> OpaquePointer {
+        guard let cipher = unsafe EVP_CIPHER_fetch(nil, name, nil) else {
+            throw .fromOpenSSL("\(name) is not available")
+        }
+        return unsafe cipher
+    }
+}
