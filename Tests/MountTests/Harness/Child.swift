@@ -1,0 +1,86 @@
+import Foundation
+import Glibc
+
+/// Why a step of a test could not be made at all; what the program did wrong is an expectation instead.
+struct HarnessError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// A process that a test started; it is killed when the test lets it go.
+final class Child {
+    let pid: pid_t
+    let program: String
+    private var status: Int32?
+
+    /// Starts the program with exactly the three given descriptors; it inherits no others. (The probe closes the rest
+    /// and goes to the directory, then becomes the program: glibc hides the spawn actions for that from Swift.)
+    init(
+        _ program: String, _ arguments: [String], environment: [String: String] = Environment.plain,
+        directory: String? = nil, input: Int32, output: Int32, errors: Int32
+    ) throws {
+        self.program = program
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        for (number, descriptor) in [(Int32(0), input), (1, output), (2, errors)] {
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, number)
+        }
+        let line = [Built.probe, "exec", directory ?? ".", program] + arguments
+        let words = unsafe line.map { unsafe strdup($0) } + [nil]
+        let variables = unsafe environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { unsafe (words + variables).forEach { unsafe free($0) } }
+        var child: pid_t = 0
+        let code = unsafe posix_spawn(&child, Built.probe, &actions, nil, words, variables)
+        guard code == 0 else {
+            throw HarnessError("cannot start \(program): \(unsafe String(cString: strerror(code)))")
+        }
+        pid = child
+    }
+
+    deinit {
+        if status == nil {
+            kill(pid, SIGKILL)
+            wait()
+        }
+    }
+
+    /// Waits for the end: the exit code, or 128 and the number of the signal.
+    @discardableResult func wait() -> Int32 {
+        if let status {
+            return status
+        }
+        var raw: Int32 = 0
+        while unsafe waitpid(pid, &raw, 0) < 0 && errno == EINTR {}
+        return finish(raw)
+    }
+
+    /// Waits at most so long; nil when it still runs, and it is then left running.
+    func wait(seconds: Double) -> Int32? {
+        if let status {
+            return status
+        }
+        let end = ContinuousClock.now + .seconds(seconds)
+        var raw: Int32 = 0
+        while unsafe waitpid(pid, &raw, WNOHANG) == 0 {
+            guard ContinuousClock.now < end else { return nil }
+            usleep(2_000)
+        }
+        return finish(raw)
+    }
+
+    func send(_ signal: Int32) {
+        if status == nil {
+            kill(pid, signal)
+        }
+    }
+
+    private func finish(_ raw: Int32) -> Int32 {
+        let code = raw & 0x7f == 0 ? raw >> 8 & 0xff : 128 + raw & 0x7f
+        status = code
+        return code
+    }
+}

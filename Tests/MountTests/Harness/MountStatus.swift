@@ -1,0 +1,56 @@
+import Foundation
+
+/// What `latchkey status --json` says of a mount.
+struct MountStatus: Decodable {
+    var state: String
+    var graceRemaining: Double?
+    var classKeys: [String]
+    var openFiles: [String: Int]
+    var mountPoint: String
+    var vault: String
+    var pid: Int
+
+    /// Of one mount: the object, or the only element of a list.
+    init(json: [UInt8]) throws {
+        let decoder = JSONDecoder()
+        if let one = try? decoder.decode(MountStatus.self, from: Data(json)) {
+            self = one
+        } else if let first = try? decoder.decode([MountStatus].self, from: Data(json)).first {
+            self = first
+        } else {
+            throw HarnessError("status --json: \(String(decoding: json, as: UTF8.self))")
+        }
+    }
+}
+
+/// The four classes.
+enum ProtectionClass: String, CaseIterable, CustomStringConvertible {
+    case complete
+    case completeUnlessOpen = "complete-unless-open"
+    case completeUntilFirstUserAuthentication = "complete-until-first-user-authentication"
+    case none
+
+    var letter: String {
+        switch self {
+        case .complete: "A"
+        case .completeUnlessOpen: "B"
+        case .completeUntilFirstUserAuthentication: "C"
+        case .none: "D"
+        }
+    }
+
+    var description: String { letter }
+
+    /// The class byte of docs/FORMAT.md.
+    var code: UInt8 { UInt8(ProtectionClass.allCases.firstIndex(of: self)! + 1) }
+}
+
+/// The four lock states.
+enum LockState: String, CaseIterable, CustomStringConvertible {
+    case beforeFirstUnlock = "before-first-unlock"
+    case unlocked
+    case locking
+    case locked
+
+    var description: String { rawValue }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A mount of a vault, by a daemon that is a child of the test.
+final class MountedVault {
+    let vault: Vault
+    let path: String
+    let daemon: Child
+    private let log: StreamFile
+
+    /// Returns when the mount answers. The passcode is given where it is to be unlocked at once.
+    init(_ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [], at name: String = "mount")
+        throws
+    {
+        self.vault = vault
+        path = vault.folder.path(name)
+        unsafe mkdir(path, 0o755)
+        let input = try StreamFile()
+        log = try StreamFile()
+        daemon = try Child(
+            Built.latchkey,
+            ["mount", vault.path, path, "--foreground", "--grace", "\(grace)"]
+                + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + options,
+            environment: vault.environment, input: input.descriptor, output: log.descriptor, errors: log.descriptor)
+        try waitUntilMounted()
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw HarnessError("stat \(path): errno \(errno)\n\(messages)") }
+        LiveMounts.add(path, device: UInt64(status.st_dev), daemon: daemon.pid)
+        _ = try self.status()
+    }
+
+    deinit {
+        if !mountLines(of: path).isEmpty {
+            unsafe umount2(path, Int32(MNT_DETACH))
+        }
+        LiveMounts.remove(path)
+    }
+
+    /// What the daemon wrote to its standard streams.
+    var messages: String { String(decoding: log.contents, as: UTF8.self) }
+
+    func file(_ name: String) -> String {
+        path + "/" + name
+    }
+
+    /// The mount table tells of its changes by POLLPRI; no guess at how long a mount takes.
+    private func waitUntilMounted() throws {
+        let table = unsafe Glibc.open("/proc/self/mounts", O_RDONLY | O_CLOEXEC)
+        defer { close(table) }
+        let end = ContinuousClock.now + .seconds(30)
+        while mountLines(of: path).isEmpty {
+            if let status = daemon.wait(seconds: 0) {
+                throw HarnessError("mount: exit \(status)\n\(messages)")
+            }
+            guard ContinuousClock.now < end else {
+                daemon.send(SIGKILL)
+                throw HarnessError("no mount after 30 s\n\(messages)")
+            }
+            var waiting = pollfd(fd: table, events: Int16(POLLPRI), revents: 0)
+            unsafe poll(&waiting, 1, 50)
+        }
+    }
+
+    // MARK: Commands
+
+    func latchkey(_ arguments: [String], within seconds: Double = 60) throws -> Outcome {
+        try vault.latchkey(arguments, within: seconds)
+    }
+
+    func latchkey(_ arguments: String..., within seconds: Double = 60) throws -> Outcome {
+        try vault.latchkey(arguments, within: seconds)
+    }
+
+    func unlock() throws {
+        try latchkey("unlock", path, "--passcode-file", vault.passcodeFile).succeeded()
+    }
+
+    /// Returns when the keys are gone.
+    func lockNow() throws {
+        try latchkey("lock", path, "--now", "--wait").succeeded()
+    }
+
+    func status() throws -> MountStatus {
+        let outcome = try latchkey("status", path, "--json").succeeded()
+        return try MountStatus(json: outcome.output)
+    }
+
+    func explain(_ name: String) throws -> [String: Any] {
+        let outcome = try latchkey("explain", "--json", file(name)).succeeded()
+        let json = try JSONSerialization.jsonObject(with: Data(outcome.output))
+        guard let fields = (json as? [String: Any]) ?? (json as? [[String: Any]])?.first else {
+            throw HarnessError("explain --json: no object: \(outcome)")
+        }
+        return fields
+    }
+
+    /// Where the ciphertext of a file lies, absolute.
+    func backingPath(_ name: String) throws -> String {
+        guard let path = try explain(name)["backingPath"] as? String else {
+            throw HarnessError("explain --json \(name): no backingPath")
+        }
+        return path.hasPrefix("/") ? path : vault.path + "/" + path
+    }
+
+    // MARK: Its end
+
+    /// Unmounts with the command; the daemon must end by itself, content, and leave nothing.
+    func unmount() throws {
+        try latchkey("unmount", path).succeeded()
+        expectEnded(status: 0)
+    }
+
+    /// The daemon ends with this status, and neither its mount nor its socket is left.
+    func expectEnded(status expected: Int32?, sourceLocation: SourceLocation = #_sourceLocation) {
+        let status = daemon.wait(seconds: 20)
+        #expect(status != nil, "the daemon still runs after the unmount\n\(messages)", sourceLocation: sourceLocation)
+        if status == nil {
+            daemon.send(SIGKILL)
+            LiveMounts.abortAll()
+        }
+        if let expected, let status {
+            #expect(status == expected, "the daemon's exit status\n\(messages)", sourceLocation: sourceLocation)
+        }
+        #expect(mountLines(of: path).isEmpty, "the mount is left", sourceLocation: sourceLocation)
+        LiveMounts.remove(path)
+    }
+
+    /// Dies as a crash would; the mount stays, answering ENOTCONN, until it is detached.
+    func kill() {
+        daemon.send(SIGKILL)
+        daemon.wait()
+    }
+
+    func detach() {
+        unsafe umount2(path, Int32(MNT_DETACH))
+        LiveMounts.remove(path)
+    }
+}
+
+/// Mounts, does the thing, unmounts and checks that nothing is left, whatever the thing did.
+func withMount<Result>(
+    _ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [],
+    _ body: (MountedVault) throws -> Result
+) throws -> Result {
+    let mount = try MountedVault(vault, unlocked: unlocked, grace: grace, options: options)
+    do {
+        let result = try body(mount)
+        try mount.unmount()
+        return result
+    } catch {
+        mount.detach()
+        mount.daemon.send(SIGKILL)
+        throw HarnessError("\(error)\nthe daemon said: \(mount.messages.suffix(2000))")
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+
+/// A vault in a folder of its own, with its passcode, recovery key and device key beside it.
+final class Vault {
+    static let passcode = "correct horse battery staple"
+
+    let folder: TemporaryFolder
+    let path: String
+    let passcodeFile: String
+    let recoveryKeyFile: String
+    let environment: [String: String]
+
+    /// Made by `latchkey init` at the lowest cost that the format allows.
+    init(_ options: [String] = [], in folder: TemporaryFolder? = nil) throws {
+        if let missing = Built.missing {
+            throw HarnessError(missing)
+        }
+        self.folder = try folder ?? TemporaryFolder()
+        path = self.folder.path("vault")
+        recoveryKeyFile = self.folder.path("recovery-key")
+        passcodeFile = try self.folder.write(Vault.passcode, to: "passcode")
+        environment = Environment.plain.merging([
+            "XDG_STATE_HOME": try self.folder.makeFolder("state", mode: 0o700),
+            "XDG_RUNTIME_DIR": try self.folder.makeFolder("runtime", mode: 0o700),
+        ]) { $1 }
+        try latchkey(
+            ["init", path, "--kdf-memory", "19", "--kdf-passes", "2", "--passcode-file", passcodeFile]
+                + ["--recovery-key-file", recoveryKeyFile] + options
+        ).succeeded()
+    }
+
+    func latchkey(_ arguments: [String], input: [UInt8] = [], within seconds: Double = 60) throws -> Outcome {
+        try run(Built.latchkey, arguments, input: input, environment: environment, within: seconds)
+    }
+
+    /// The one device key file in the state folder.
+    func deviceKeyFile() throws -> String {
+        let state = folder.path("state/latchkey")
+        guard let name = Disk.tree(state).first(where: { $0.hasSuffix(".key") }) else {
+            throw HarnessError("no device key in \(state)")
+        }
+        return state + "/" + name
+    }
+
+    var keybag: String { path + "/lk.keybag" }
+}
