@@ -107,6 +107,25 @@ int lk_forbid_dumps(void) {
     return setrlimit(RLIMIT_CORE, &none) == -1 ? -1 : prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+static int raise_limit(__rlimit_resource_t resource, uint64_t *limit) {
+    struct rlimit both;
+    if (getrlimit(resource, &both) == -1)
+        return -1;
+    both.rlim_cur = both.rlim_max;
+    if (setrlimit(resource, &both) == -1)
+        return -1;
+    *limit = both.rlim_max == RLIM_INFINITY ? UINT64_MAX : both.rlim_max;
+    return 0;
+}
+
+int lk_raise_open_files(uint64_t *limit) {
+    return raise_limit(RLIMIT_NOFILE, limit);
+}
+
+int lk_raise_locked_memory(uint64_t *limit) {
+    return raise_limit(RLIMIT_MEMLOCK, limit);
+}
+
 int lk_signalfd(const sigset_t *signals) {
     return signalfd(-1, signals, SFD_CLOEXEC);
 }
@@ -118,7 +137,7 @@ int lk_signalfd_read(int file) {
 }
 
 int lk_boot_timer(void) {
-    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 }
 
 int lk_boot_timer_set(int timer, struct timespec deadline) {

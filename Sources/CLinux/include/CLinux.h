@@ -37,9 +37,12 @@ ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
 int lk_fchmod(int file, mode_t mode);
 
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
+// The soft limit is raised to the hard one; the limit then, UINT64_MAX for none.
+int lk_raise_open_files(uint64_t *limit);
+int lk_raise_locked_memory(uint64_t *limit);
 int lk_signalfd(const sigset_t *signals);
 int lk_signalfd_read(int file);  // the signal's number
-int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME
+int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking
 int lk_boot_timer_set(int timer, struct timespec deadline);
 int lk_boot_now(struct timespec *now);
 

@@ -1,0 +1,32 @@
+import CLinux
+import Glibc
+
+/// What the kernel allows this process.
+public enum ProcessLimits {
+    /// No core files, no ptrace and no /proc/PID/mem by the same user: for a process that holds secrets.
+    ///
+    /// Executing a program undoes the part that is not a limit.
+    ///
+    /// Source: PR_SET_DUMPABLE, RLIMIT_CORE.
+    public static func forbidDumps() throws(Errno) {
+        try perform { lk_forbid_dumps() }
+    }
+
+    /// Raises the limit of open files as far as this user may; the limit then, nil for none.
+    ///
+    /// Source: RLIMIT_NOFILE.
+    public static func raiseOpenFiles() throws(Errno) -> UInt64? {
+        var limit: UInt64 = 0
+        try perform { unsafe lk_raise_open_files(&limit) }
+        return limit == .max ? nil : limit
+    }
+
+    /// Raises the limit of locked memory as far as this user may; the limit then in bytes, nil for none.
+    ///
+    /// Source: RLIMIT_MEMLOCK. Root is not bound by it.
+    public static func raiseLockedMemory() throws(Errno) -> UInt64? {
+        var limit: UInt64 = 0
+        try perform { unsafe lk_raise_locked_memory(&limit) }
+        return limit == .max ? nil : limit
+    }
+}

@@ -1,0 +1,43 @@
+import CLinux
+import Glibc
+
+/// Signals as a descriptor to wait for, instead of handlers that interrupt.
+///
+/// Source: signalfd(2).
+public final class SignalDescriptor: Sendable {
+    /// Readable while a signal is pending.
+    public let descriptor: Descriptor
+
+    /// Blocks the signals in the calling thread, and in all that it starts from then on.
+    ///
+    /// Made before any other thread is: a thread that has not blocked a signal takes its default action. A program that
+    /// is executed inherits the mask.
+    public init(blocking signals: [Int32]) throws(Errno) {
+        var set = SignalDescriptor.set(of: signals)
+        let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+        guard result == 0 else { throw Errno(rawValue: result) }
+        descriptor = Descriptor(owning: try call { unsafe lk_signalfd(&set) })
+    }
+
+    /// Waits for one of the signals and takes it.
+    public func next() throws(Errno) -> Int32 {
+        try call { lk_signalfd_read(descriptor.number) }
+    }
+
+    /// Blocks signals in the calling thread alone, for threads that are none of the signal's business.
+    public static func block(_ signals: [Int32]) throws(Errno) {
+        var set = set(of: signals)
+        let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+        guard result == 0 else { throw Errno(rawValue: result) }
+    }
+
+    private static func set(of signals: [Int32]) -> sigset_t {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for signal in signals {
+            let result = unsafe sigaddset(&set, signal)
+            precondition(result == 0, "not a signal")
+        }
+        return set
+    }
+}
