@@ -1,0 +1,42 @@
+import Foundation
+import Glibc
+import Posix
+
+/// An empty folder, removed with everything in it when the test is over.
+final class TemporaryFolder {
+    let path: String
+    let descriptor: Descriptor
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/latchkey-posix-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        descriptor = try .open(path: path, O_RDONLY | O_DIRECTORY)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+extension Descriptor {
+    /// At most `count` bytes at an offset.
+    func bytes(_ count: Int, at offset: Int64 = 0) throws(Posix.Errno) -> [UInt8] {
+        var buffer = [UInt8](repeating: 0xee, count: count)
+        var span = buffer.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        let got = try read(into: &bytes, at: offset)
+        return Array(buffer.prefix(got))
+    }
+
+    func put(_ bytes: [UInt8], at offset: Int64? = nil) throws(Posix.Errno) {
+        if let offset {
+            try unsafe write(bytes.span.bytes, at: offset)
+        } else {
+            try unsafe write(bytes.span.bytes)
+        }
+    }
+
+    func transmit(_ bytes: [UInt8], passing descriptors: [Descriptor] = []) throws(Posix.Errno) {
+        try unsafe send(bytes.span.bytes, passing: descriptors)
+    }
+}
