@@ -66,9 +66,13 @@ struct Call<Parameters: Codable>: Codable {
     var more: Bool?
 }
 
-/// The parameters of a call, whatever its method; a call without parameters may leave out the object.
+/// The parameters of a call or a reply, without its frame.
 struct CallParameters<Parameters: Decodable>: Decodable {
     var parameters: Parameters
+}
+
+struct OptionalCallParameters<Parameters: Decodable>: Decodable {
+    var parameters: Parameters?
 }
 
 /// The frame of a reply.
@@ -84,3 +88,14 @@ struct Reply<Parameters: Codable>: Codable {
 }
 
 struct NoParameters: Codable {}
+
+extension Message {
+    static func success(_ parameters: some Codable, continues: Bool? = nil) throws(ControlError) -> Message {
+        try Message(Reply(parameters: parameters, continues: continues))
+    }
+
+    static func failure(_ error: ControlError) throws(ControlError) -> Message {
+        let (name, parameters) = error.wire
+        return try Message(Reply(parameters: parameters, error: name))
+    }
+}

@@ -1,0 +1,144 @@
+import CLinux
+import Glibc
+import Posix
+
+/// One client of a server: reads a call, answers it, and so on until either side has had enough.
+struct ControlConnection: ~Copyable {
+    private let server: ControlServer
+    private var stream: MessageStream
+
+    init(server: ControlServer, socket: Descriptor) {
+        self.server = server
+        stream = MessageStream(socket: socket)
+    }
+
+    mutating func serve() {
+        let limits = server.limits
+        do throws(ControlError) {
+            while let message = try stream.receive(
+                idle: .after(seconds: limits.idle), within: limits.message)
+            {
+                guard let frame = try? message.decode(CallFrame.self) else { throw .malformed("not a call") }
+                try answer(Call(frame: frame, message: message))
+            }
+        } catch {
+            // The client has gone, is too slow or speaks something else: the connection ends here.
+        }
+    }
+
+    /// A call that has come in.
+    private struct Call {
+        let frame: CallFrame
+        let message: Message
+
+        func parameters<Parameters: Decodable>(_ type: Parameters.Type) throws(ControlError) -> Parameters {
+            try message.decode(CallParameters<Parameters>.self).parameters
+        }
+
+        /// The parameters of a method that has only optional ones, and so may be called without.
+        func optionalParameters<Parameters: Decodable>(or none: Parameters) throws(ControlError) -> Parameters {
+            try message.decode(OptionalCallParameters<Parameters>.self).parameters ?? none
+        }
+
+        /// The descriptor that a parameter names by its position among those sent.
+        func descriptor(_ position: Int, _ parameter: String) throws(ControlError) -> Descriptor {
+            guard message.descriptors.indices.contains(position) else { throw .invalidParameter(parameter) }
+            return message.descriptors[position]
+        }
+    }
+
+    private func answer(_ call: Call) throws(ControlError) {
+        if call.frame.method == "io.latchkey.Monitor", call.frame.more == true { return try monitor() }
+        let reply: Message
+        do throws(ControlError) {
+            reply = try perform(call)
+        } catch {
+            reply = try .failure(error)
+        }
+        if call.frame.oneway != true { try send(reply) }
+    }
+
+    private func send(_ message: Message) throws(ControlError) {
+        try stream.send(message, by: .after(seconds: server.limits.message))
+    }
+
+    private func perform(_ call: Call) throws(ControlError) -> Message {
+        let service = server.service
+        switch call.frame.method {
+        case "org.varlink.service.GetInfo":
+            return try .success(server.information)
+        case "org.varlink.service.GetInterfaceDescription":
+            let name = try call.parameters(InterfaceParameters.self).interface
+            guard let description = InterfaceDescription.named(name) else { throw .interfaceNotFound(name) }
+            return try .success(InterfaceReply(description: description))
+        case "io.latchkey.Status":
+            return try .success(StatusReply(status: service.status))
+        case "io.latchkey.Lock":
+            let parameters = try call.optionalParameters(or: LockParameters())
+            let status = service.lock(now: parameters.now ?? false)
+            return try .success(StatusReply(status: parameters.wait == true ? try statusAfterLocking() : status))
+        case "io.latchkey.Unlock":
+            let parameters = try call.parameters(UnlockParameters.self)
+            let secret = try call.descriptor(parameters.secret, "secret")
+            return try .success(StatusReply(status: try service.unlock(parameters.kind ?? .passcode, secret: secret)))
+        case "io.latchkey.ChangePasscode":
+            let parameters = try call.parameters(ChangePasscodeParameters.self)
+            let old = try call.descriptor(parameters.old, "old")
+            try service.changePasscode(from: old, to: try call.descriptor(parameters.new, "new"))
+            return try .success(NoParameters())
+        case "io.latchkey.Explain":
+            let file = try call.descriptor(try call.parameters(ExplainParameters.self).file, "file")
+            return try .success(ExplainReply(explanation: try service.explain(file)))
+        case "io.latchkey.Unmount":
+            let parameters = try call.optionalParameters(or: UnmountParameters())
+            try service.unmount(lazily: parameters.lazy ?? false)
+            return try .success(NoParameters())
+        case "io.latchkey.Monitor":
+            throw .expectedMore
+        case let method:
+            let interface = method.lastIndex(of: ".").map { String(method[..<$0]) } ?? ""
+            if InterfaceDescription.names.contains(interface) { throw .methodNotFound(method) }
+            throw .interfaceNotFound(interface)
+        }
+    }
+
+    private func statusAfterLocking() throws(ControlError) -> Status {
+        var result: Status?
+        try watch { status throws(ControlError) in
+            if status.state != .locking { result = status }
+            return result == nil
+        }
+        guard let result else { throw .disconnected }
+        return result
+    }
+
+    /// Answers until the client goes away, or does not read. A throw in the middle of an answer ends the connection.
+    private func monitor() throws(ControlError) {
+        try watch { status throws(ControlError) in
+            try send(.success(StatusReply(status: status), continues: true))
+            return true
+        }
+    }
+
+    /// Calls `body` with the present status and each one after it, until it answers false.
+    ///
+    /// - Throws: `disconnected` once the client has gone, so that its thread is free again, or when the server stops;
+    ///   `timedOut` if this was too slow for the changes.
+    private func watch(_ body: (Status) throws(ControlError) -> Bool) throws(ControlError) {
+        let subscription = try server.service.subscribe()
+        while true {
+            guard let statuses = subscription.take() else { throw .timedOut }
+            for status in statuses {
+                if try !body(status) { return }
+            }
+            // The socket only for its hangup, which poll(2) reports unasked.
+            var entries = [
+                pollfd(fd: subscription.wakeup.readable.number, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: server.stopping.readable.number, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: stream.socket.number, events: 0, revents: 0),
+            ]
+            try poll(&entries, by: .never)
+            guard entries[1].revents == 0, entries[2].revents == 0 else { throw .disconnected }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+
+@testable import Control
+
+@Suite struct InterfaceTests {
+    @Test func `the text compiled in is the file`() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Sources/Control/io.latchkey.varlink")
+        #expect(try Data(contentsOf: file) == Data(InterfaceDescription.latchkey.utf8))
+    }
+
+    @Test func `every error comes back as it went`() throws {
+        let errors: [ControlError] = [
+            .wrongPasscode, .wrongRecoveryKey, .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
+            .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound("i"),
+            .methodNotFound("m"), .methodNotImplemented("m"), .invalidParameter("p"), .expectedMore,
+        ]
+        for error in errors {
+            let (name, parameters) = error.wire
+            #expect(ControlError(name: name, parameters: parameters) == error)
+            let last = try #require(name.split(separator: ".").last)
+            let interface = try #require(InterfaceDescription.named(String(name.dropLast(last.count + 1))))
+            #expect(interface.contains("error \(last)"))
+        }
+    }
+
+    @Test func `every field of a status is in the interface`() throws {
+        let status = Status(
+            state: .locking, graceRemaining: 1, deadline: 2, mountPoint: "/m", vault: "/v", volume: "00", device: 3,
+            deviceKey: "software", grace: 10, readOnly: true, version: "1", formatVersion: 1, pid: 4)
+        let message = try Message(status)
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
+        let text = InterfaceDescription.latchkey
+        let start = try #require(text.range(of: "type Status ("))
+        let end = try #require(text[start.upperBound...].range(of: "\n)"))
+        let fields = text[start.upperBound..<end.lowerBound].split(separator: "\n").map { line in
+            String(line.prefix { $0 != ":" }.drop { $0 == " " })
+        }
+        #expect(Set(fields) == Set(object.keys))
+        #expect(try message.decode(Status.self) == status)
+    }
+}

@@ -1,0 +1,93 @@
+import Glibc
+import Posix
+import Testing
+
+@testable import Control
+
+@Suite struct ServerTests {
+    private func message(_ json: String, _ descriptors: [Descriptor] = []) -> Message {
+        var message = Message()
+        message.bytes = Array(json.utf8)
+        message.descriptors = descriptors
+        return message
+    }
+
+    private func text(_ message: Message?) -> String? { message.map { String(decoding: $0.bytes, as: UTF8.self) } }
+
+    @Test func `calls may come together, and oneway ones have no answer`() throws {
+        let folder = try ServedFolder()
+        var stream = try folder.stream()
+        let oneway = #"{"method":"io.latchkey.Lock","parameters":{"now":true},"oneway":true}"#
+        let status = #"{"method":"io.latchkey.Status"}"#
+        try stream.send(message(oneway + "\0" + status + "\0" + #"{"method":"a.b"}"#), by: .after(seconds: 5))
+        let first = try #require(try stream.receive(idle: .after(seconds: 5)))
+        #expect(try first.decode(Reply<StatusReply>.self).parameters.status.state == .locked)
+        let second = try stream.receive(idle: .after(seconds: 5))
+        #expect(text(second) == #"{"error":"org.varlink.service.InterfaceNotFound","parameters":{"interface":"a"}}"#)
+    }
+
+    @Test func `descriptors belong to the message they were sent with`() throws {
+        let folder = try ServedFolder()
+        var stream = try folder.stream()
+        let wrong = message(#"{"method":"io.latchkey.Unlock","parameters":{"secret":0}}"#, [try memoryFile([1])])
+        let right = message(
+            #"{"method":"io.latchkey.Unlock","parameters":{"secret":1}}"#,
+            [try memoryFile([1]), try memoryFile(TestService.passcode)])
+        let none = message(#"{"method":"io.latchkey.Unlock","parameters":{"secret":0}}"#)
+        for call in [wrong, none, right] { try stream.send(call, by: .after(seconds: 5)) }
+        #expect(text(try stream.receive(idle: .after(seconds: 5)))?.contains("WrongPasscode") == true)
+        #expect(text(try stream.receive(idle: .after(seconds: 5)))?.contains("InvalidParameter") == true)
+        #expect(text(try stream.receive(idle: .after(seconds: 5)))?.contains("unlocked") == true)
+    }
+
+    @Test(arguments: ["nonsense", "[]", "{}", #"{"method":1}"#, ""])
+    func `what is no call ends the connection`(_ json: String) throws {
+        let folder = try ServedFolder()
+        var stream = try folder.stream()
+        try stream.send(message(json), by: .after(seconds: 5))
+        #expect(try stream.receive(idle: .after(seconds: 5)) == nil)
+        #expect(try folder.client().status().state == .beforeFirstUnlock)
+    }
+
+    @Test func `a message of more than 1 MiB ends the connection`() throws {
+        let folder = try ServedFolder()
+        let stream = try folder.stream()
+        var long = Message()
+        long.bytes = [UInt8](repeating: UInt8(ascii: " "), count: 4 << 20)
+        #expect(throws: ControlError.disconnected) { try stream.send(long, by: .after(seconds: 5)) }
+        #expect(try folder.client().status().state == .beforeFirstUnlock)
+    }
+
+    @Test func `half a message does not hold its thread`() throws {
+        let folder = try ServedFolder(limits: ControlServer.Limits(message: 0.1))
+        var stream = try folder.stream()
+        let half = Array(#"{"method""#.utf8)
+        #expect(unsafe write(stream.socket.number, half, half.count) == half.count)
+        #expect(try stream.receive(idle: .after(seconds: 5)) == nil)
+    }
+
+    @Test func `connections are bounded, and free again when they end`() throws {
+        let folder = try ServedFolder(limits: ControlServer.Limits(connections: 2))
+        try {
+            let one = try folder.client()
+            let two = try folder.client()
+            _ = (try one.status(), try two.status())
+            let third = try folder.client()
+            #expect(throws: ControlError.self) { try third.status() }
+        }()
+        while (try? folder.client().status()) == nil {}
+    }
+
+    @Test func `a monitor that does not read is dropped, and nobody waits for it`() throws {
+        let folder = try ServedFolder(limits: ControlServer.Limits(connections: 2, message: 0.2))
+        let lazy = try folder.stream()
+        try lazy.send(message(#"{"method":"io.latchkey.Monitor","more":true}"#), by: .after(seconds: 5))
+        let client = try folder.client()
+        // More than the socket's buffers hold.
+        for _ in 0..<2_000 { folder.service.set(.locked) }
+        #expect(try client.status().state == .locked)
+        // Its place is free again.
+        while (try? folder.client().status()) == nil { folder.service.set(.locked) }
+        withExtendedLifetime(lazy.socket) {}
+    }
+}

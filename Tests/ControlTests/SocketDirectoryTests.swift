@@ -1,0 +1,71 @@
+import Foundation
+import Glibc
+import Posix
+import Testing
+
+@testable import Control
+
+@Suite struct SocketDirectoryTests {
+    @Test func `mounts are found by path, by vault and by volume`() throws {
+        let inside = NSTemporaryDirectory()
+        var status = stat()
+        unsafe stat(inside, &status)
+        let byPath = try ServedFolder(device: UInt64(status.st_dev))
+        #expect(try byPath.directory.mount(of: inside)?.status.volume == ServedFolder.volume)
+        #expect(try byPath.directory.mount(of: "/proc") == nil)
+        #expect(throws: ControlError.io(.ENOENT, doing: "look at /nowhere")) {
+            try byPath.directory.mount(of: "/nowhere")
+        }
+
+        let byVault = try ServedFolder(device: .max, vault: "/proc/self")
+        #expect(try byVault.directory.mount(of: "/proc/self/../self")?.status.vault == "/proc/self")
+        #expect(try byVault.directory.mount(of: "/proc") == nil)
+        #expect(try byVault.directory.mount(volume: ServedFolder.volume) != nil)
+        #expect(try byVault.directory.mount(volume: "00") == nil)
+        #expect(try byVault.directory.mounts().count == 1)
+    }
+
+    @Test func `a volume is served once`() throws {
+        let folder = try ServedFolder()
+        let service = folder.service
+        #expect(throws: ControlError.alreadyServed(socket: folder.server.path)) {
+            try ControlServer(
+                service: service, volume: ServedFolder.volume, in: folder.directory, version: "1.0")
+        }
+        #expect(try folder.client().status().state == .beforeFirstUnlock)
+    }
+
+    @Test func `the socket of a dead daemon is removed, and in nobody's way`() throws {
+        let folder = try ServedFolder()
+        let dead = folder.directory.socket(volume: "dead")
+        _ = try listen(at: dead)
+        #expect(FileManager.default.fileExists(atPath: dead))
+        #expect(try folder.directory.mounts().count == 1)
+        #expect(!FileManager.default.fileExists(atPath: dead))
+
+        _ = try listen(at: dead)
+        let server = try ControlServer(service: folder.service, volume: "dead", in: folder.directory, version: "1.0")
+        try server.start()
+        #expect(try folder.directory.mounts().count == 2)
+        server.stop()
+    }
+
+    @Test func `a daemon that hangs does not hide the others`() throws {
+        let folder = try ServedFolder()
+        let hanging = try listen(at: folder.directory.socket(volume: "hanging"))
+        #expect(try folder.directory.mounts().count == 1)
+        #expect(try folder.directory.sockets().count == 2)
+        withExtendedLifetime(hanging) {}
+    }
+
+    @Test func `a folder that others may enter is refused`() throws {
+        let directory = try SocketDirectory.temporary()
+        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
+        #expect(throws: ControlError.unsafeDirectory(path: directory.path)) { try directory.mounts() }
+        #expect(throws: ControlError.unsafeDirectory(path: "/proc/self")) {
+            try SocketDirectory(path: "/proc/self").publish(volume: "00")
+        }
+        #expect(try SocketDirectory(path: "/nowhere/at/all").mounts().isEmpty)
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import Glibc
+import Posix
+import Synchronization
+
+@testable import Control
+
+/// A daemon's place, taken by something that only remembers its state.
+final class TestService: ControlService {
+    private struct State {
+        var status: Status
+        var secrets: [[UInt8]] = []
+    }
+
+    private let state: Mutex<State>
+    let feed = StatusFeed()
+    static let passcode = Array("correct horse".utf8)
+
+    init(volume: String, device: UInt64 = 1, vault: String = "/vault") {
+        state = Mutex(
+            State(
+                status: Status(
+                    state: .beforeFirstUnlock, classKeys: ["none"], openFiles: ["none": 2], mountPoint: "/mnt",
+                    vault: vault, volume: volume, device: device, deviceKey: "software", grace: 10, readOnly: false,
+                    version: "1.0", formatVersion: 1, pid: Int(getpid()))))
+    }
+
+    var status: Status { state.withLock { $0.status } }
+
+    func set(_ new: Status.State) {
+        state.withLock { state in
+            state.status.state = new
+            feed.publish(state.status)
+        }
+    }
+
+    func subscribe() throws(ControlError) -> StatusSubscription {
+        try state.withLock { state throws(ControlError) in try feed.subscribe(startingWith: state.status) }
+    }
+
+    func lock(now: Bool) -> Status {
+        set(now ? .locked : .locking)
+        return status
+    }
+
+    func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
+        guard contents(of: secret) == Self.passcode else { throw .wrongPasscode }
+        set(.unlocked)
+        return status
+    }
+
+    func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) {
+        guard contents(of: old) == Self.passcode else { throw .wrongPasscode }
+        guard !contents(of: new).isEmpty else { throw .passcodeLength(0) }
+    }
+
+    func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+        throw .notInMount
+    }
+
+    func unmount(lazily: Bool) throws(ControlError) {
+        if !lazily { throw .busy }
+    }
+
+    private func contents(of file: Descriptor) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 2048)
+        let count = unsafe read(file.number, &bytes, bytes.count)
+        return Array(bytes.prefix(max(0, count)))
+    }
+}
+
+/// A folder of sockets with one server in it, gone at the end of the test.
+final class ServedFolder: Sendable {
+    let directory: SocketDirectory
+    let service: TestService
+    let server: ControlServer
+    static let volume = "00112233445566778899aabbccddeeff"
+
+    init(limits: ControlServer.Limits = ControlServer.Limits(), device: UInt64 = 1, vault: String = "/vault") throws {
+        directory = try SocketDirectory.temporary()
+        service = TestService(volume: Self.volume, device: device, vault: vault)
+        server = try ControlServer(
+            service: service, volume: Self.volume, in: directory, version: "1.0", limits: limits)
+        try server.start()
+    }
+
+    deinit {
+        server.stop()
+        try? FileManager.default.removeItem(atPath: directory.path)
+    }
+
+    func client() throws -> ControlClient { try ControlClient(socket: server.path) }
+
+    /// A bare stream to the server.
+    func stream() throws -> MessageStream { MessageStream(socket: try connect(to: server.path)) }
+}
+
+extension SocketDirectory {
+    /// A fresh one, with a path that is too long for a socket's address.
+    static func temporary() throws -> SocketDirectory {
+        let path = NSTemporaryDirectory() + "latchkey-control-" + String(repeating: "x", count: 90) + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        return SocketDirectory(path: path)
+    }
+}
+
+/// A file in memory that holds the bytes, to be read from its start.
+func memoryFile(_ bytes: [UInt8]) throws -> Descriptor {
+    let file = try Descriptor.memoryFile("secret")
+    _ = unsafe write(file.number, bytes, bytes.count)
+    lseek(file.number, 0, Int32(SEEK_SET))
+    return file
+}
