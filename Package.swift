@@ -39,7 +39,7 @@ let package = Package(
         module("Keybag", ["Crypto", "Format", "Posix"]),
         module("Store", ["Posix"]),
         module("Vault", ["Store", "Keybag"]),
-        module("Fuse", ["CFuse", "Posix"]),
+        module("Fuse", ["CFuse", "CLinux", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", logging]),

@@ -1,0 +1,58 @@
+/// What a session asks of the kernel. The kernel may grant less: see `Connection`.
+public struct Configuration: Sendable {
+    /// The largest write, in bytes, and with it the size of each worker's buffer. libfuse 3.14 takes up to 1 MiB.
+    public var maxWrite: Int
+    /// How far the kernel may read ahead of a reader, in bytes.
+    public var maxReadahead: Int
+    /// How many requests that nobody waits for (readahead) the kernel may have under way at once.
+    public var maxBackground: Int
+    public var directoryEntries: DirectoryEntries
+    public var privileges: Privileges
+
+    /// Whether a directory is listed with the attributes of its entries.
+    public enum DirectoryEntries: Sendable {
+        /// `readdir` only.
+        case plain
+        /// `readdirplus` always.
+        case withAttributes
+        /// `readdirplus` at first and as long as the attributes are used, else `readdir`.
+        case adaptive
+    }
+
+    /// Who removes the set-ID bits and the capabilities of a file that is written, truncated or given away.
+    public enum Privileges: Sendable {
+        /// The kernel, which before each write(2) asks for the attribute security.capability and, where bits have to
+        /// go, sends a `setattr` of the mode.
+        case clearedByKernel
+        /// The file system, which saves one request per write(2). It has to remove the bits and the attribute at every
+        /// change of owner or group, and where `dropsPrivileges` is set on a write, a truncation or an open with
+        /// O_TRUNC: the set-user-ID bit always, the set-group-ID bit if the group may execute.
+        case clearedByFileSystem
+    }
+
+    public init(
+        maxWrite: Int = 1 << 20, maxReadahead: Int = 1 << 20, maxBackground: Int = 64,
+        directoryEntries: DirectoryEntries = .adaptive, privileges: Privileges = .clearedByKernel
+    ) {
+        self.maxWrite = maxWrite
+        self.maxReadahead = maxReadahead
+        self.maxBackground = maxBackground
+        self.directoryEntries = directoryEntries
+        self.privileges = privileges
+    }
+}
+
+/// What the kernel and the library have agreed on.
+public struct Connection: Hashable, Sendable {
+    /// The version of the kernel's protocol.
+    public let major: UInt32
+    public let minor: UInt32
+    /// In bytes.
+    public let maxWrite: Int
+    public let maxReadahead: Int
+    /// Whether cached contents are dropped only when the file system says so. Without it (Linux before 5.2) the kernel
+    /// never drops them on its own either.
+    public let invalidatesExplicitly: Bool
+    /// Whether `Configuration.Privileges.clearedByFileSystem` was asked for and granted.
+    public let fileSystemClearsPrivileges: Bool
+}

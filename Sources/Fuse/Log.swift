@@ -1,0 +1,55 @@
+import CFuse
+import Glibc
+import Synchronization
+
+/// What libfuse has to say: by default to standard error.
+///
+/// One for the process, as libfuse's is. Source: fuse_set_log_func.
+public enum Log {
+    /// The levels of syslog(3).
+    public enum Level: Int32, Sendable {
+        case emergency, alert, critical, error, warning, notice, info, debug
+    }
+
+    private static let route = Mutex<(@Sendable (Level, String) -> Void)?>(nil)
+
+    /// Hands every message, one line without its end, to `sink`, which may be called on any thread.
+    public static func route(to sink: @escaping @Sendable (Level, String) -> Void) {
+        route.withLock { $0 = sink }
+        capture()
+    }
+
+    static func capture() {
+        unsafe lk_fuse_set_log { level, message in
+            guard let message = unsafe message.map({ unsafe String(cString: $0) }) else { return }
+            Log.emit(Level(rawValue: level) ?? .error, message)
+        }
+    }
+
+    static func emit(_ level: Level, _ message: String) {
+        if let collected = unsafe pthread_getspecific(collecting) {
+            unsafe collected.assumingMemoryBound(to: [String].self).pointee.append(message)
+        } else if let sink = route.withLock({ $0 }) {
+            sink(level, message)
+        } else {
+            unsafe lk_fuse_print(message)
+        }
+    }
+
+    private static let collecting: pthread_key_t = {
+        var key = pthread_key_t()
+        precondition(unsafe pthread_key_create(&key, nil) == 0, "out of thread keys")
+        return key
+    }()
+
+    /// Runs `body` and returns, besides its result, what was said on this thread meanwhile.
+    static func collect<Result>(_ body: () -> Result) -> (Result, String) {
+        var messages: [String] = []
+        let result = unsafe withUnsafeMutablePointer(to: &messages) { pointer in
+            unsafe pthread_setspecific(collecting, pointer)
+            defer { pthread_setspecific(collecting, nil) }
+            return body()
+        }
+        return (result, messages.joined(separator: "; "))
+    }
+}

@@ -1,0 +1,66 @@
+import CFuse
+import Posix
+import Synchronization
+
+/// Tells the kernel to drop what it has cached.
+///
+/// May be used on any thread, at any time: before the mount and after its end every call is without effect. Never from
+/// a handler for the same inode, nor under a lock that a handler takes: the kernel waits inside the call for the inode's
+/// requests, and the thread could not be killed. Keeping a notifier does not keep its session.
+@safe
+public final class Notifier: Sendable {
+    let use = UseCount()
+    private let session = Mutex<UInt>(0)
+
+    init() {}
+
+    func attach(_ raw: OpaquePointer) {
+        let address = UInt(bitPattern: raw)
+        session.withLock { $0 = address }
+    }
+
+    /// Drops the pages of `length` bytes at `offset` (0: to the end) and the attributes of an inode. Dirty pages are
+    /// written back first, mappings are taken away; returns when all that is done. A negative offset drops the
+    /// attributes alone. An inode that the kernel does not know is no error.
+    ///
+    /// Source: fuse_lowlevel_notify_inval_inode.
+    public func invalidate(_ node: NodeID, offset: Int64 = 0, length: Int64 = 0) throws(Errno) {
+        unsafe try notify { session in
+            unsafe fuse_lowlevel_notify_inval_inode(session, node.rawValue, off_t(offset), off_t(length))
+        }
+    }
+
+    /// Drops the name, so that it is looked up when it is used next. Waits for the directory's lock.
+    ///
+    /// Source: fuse_lowlevel_notify_inval_entry.
+    public func invalidateEntry(_ name: Name, in parent: NodeID) throws(Errno) {
+        unsafe try notify { session in
+            unsafe name.withCString { bytes in
+                unsafe fuse_lowlevel_notify_inval_entry(session, parent.rawValue, bytes, name.bytes.count)
+            }
+        }
+    }
+
+    /// Drops the name because the entry was deleted behind the kernel's back; inotify watchers hear of it.
+    ///
+    /// Source: fuse_lowlevel_notify_delete.
+    public func deleted(_ name: Name, of node: NodeID, in parent: NodeID) throws(Errno) {
+        unsafe try notify { session in
+            unsafe name.withCString { bytes in
+                unsafe fuse_lowlevel_notify_delete(
+                    session, parent.rawValue, node.rawValue, bytes, name.bytes.count)
+            }
+        }
+    }
+
+    private func notify(_ send: (OpaquePointer) -> Int32) throws(Errno) {
+        guard use.enter() else { return }
+        defer { use.leave() }
+        guard let raw = unsafe OpaquePointer(bitPattern: session.withLock { $0 }) else { return }
+        let result = unsafe send(raw)
+        // ENOENT: the kernel does not have it. ENODEV, ENOTCONN: the mount has ended. Nothing is cached then.
+        let ignored: [Errno] = [.ENOENT, .ENODEV, .ENOTCONN]
+        let error = Errno(rawValue: -result)
+        if result != 0, !ignored.contains(error) { throw error }
+    }
+}

@@ -1,0 +1,33 @@
+import CFuse
+import Posix
+
+extension Session {
+    /// The operations on extended attributes. A name that is not UTF-8 is one that nobody has: EOPNOTSUPP.
+    static func addAttributes(_ table: inout fuse_lowlevel_ops) {
+        unsafe table.setxattr = { request, node, name, value, size, flags in
+            let session = unsafe Session.of(request!)
+            let reply: Reply<Done> = unsafe session.reply(request!)
+            guard let name = unsafe String(validatingCString: name!) else { return reply.fail(.EOPNOTSUPP) }
+            session.fileSystem.setxattr(
+                unsafe Request(request!), NodeID(rawValue: node), name,
+                value: unsafe RawSpan(_unsafeStart: value!, byteCount: size), flags: flags, reply: reply)
+        }
+        unsafe table.getxattr = { request, node, name, size in
+            let session = unsafe Session.of(request!)
+            let reply: Reply<AttributeValue> = unsafe session.reply(request!, limit: size)
+            guard let name = unsafe String(validatingCString: name!) else { return reply.fail(.EOPNOTSUPP) }
+            session.fileSystem.getxattr(unsafe Request(request!), NodeID(rawValue: node), name, reply: reply)
+        }
+        unsafe table.listxattr = { request, node, size in
+            let session = unsafe Session.of(request!)
+            session.fileSystem.listxattr(
+                unsafe Request(request!), NodeID(rawValue: node), reply: unsafe session.reply(request!, limit: size))
+        }
+        unsafe table.removexattr = { request, node, name in
+            let session = unsafe Session.of(request!)
+            let reply: Reply<Done> = unsafe session.reply(request!)
+            guard let name = unsafe String(validatingCString: name!) else { return reply.fail(.EOPNOTSUPP) }
+            session.fileSystem.removexattr(unsafe Request(request!), NodeID(rawValue: node), name, reply: reply)
+        }
+    }
+}

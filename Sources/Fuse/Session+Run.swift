@@ -1,0 +1,118 @@
+import CFuse
+import Glibc
+import Posix
+
+extension Session {
+    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut.
+    ///
+    /// When it returns, the file system has been told (`destroyed`), every reply was answered, and all that the session
+    /// held is freed. At least 10 threads serve small writes well: the kernel hands a request to the thread that waited
+    /// longest, so few threads mean sleeping ones. All signals are blocked on the threads. Throws what ended the workers
+    /// early, EIO if the kernel and libfuse did not come to terms.
+    public func run(threads: Int = 12) throws(Errno) {
+        let raw = unsafe begin()
+        let created = unsafe startWorkers(threads, raw)
+        for thread in created.threads { pthread_join(thread, nil) }
+        let failure = unsafe end(raw)
+        if created.threads.isEmpty { throw created.failure ?? .EAGAIN }
+        if let failure { throw failure }
+    }
+
+    private func begin() -> OpaquePointer {
+        let address = withState { state -> UInt? in
+            guard case .mounted(let address) = state.phase else { return nil }
+            state.phase = .running(address)
+            return address
+        }
+        guard let address, let raw = unsafe OpaquePointer(bitPattern: address) else {
+            preconditionFailure("a session is mounted, then run once")
+        }
+        return unsafe raw
+    }
+
+    private func startWorkers(_ count: Int, _ raw: OpaquePointer) -> (threads: [pthread_t], failure: Errno?) {
+        precondition(count > 0)
+        var all = sigset_t()
+        var previous = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
+
+        var threads: [pthread_t] = []
+        for _ in 0..<count {
+            var thread = pthread_t()
+            let session = unsafe Unmanaged.passRetained(self)
+            let result = unsafe pthread_create(
+                &thread, nil,
+                { session in
+                    unsafe Unmanaged<Session>.fromOpaque(session!).takeRetainedValue().work()
+                    return nil
+                }, session.toOpaque())
+            guard result == 0 else {
+                unsafe session.release()
+                return (threads, Errno(rawValue: result))
+            }
+            threads.append(thread)
+        }
+        return (threads, nil)
+    }
+
+    /// One worker: receives requests into a buffer of its own, one at a time, and has libfuse call the operation.
+    private func work() {
+        guard let raw = unsafe runningSession else { return }
+        var buffer = unsafe fuse_buf()
+        defer { unsafe free(buffer.mem) }
+        unsafe withUnsafeTemporaryAllocation(of: lk_fuse_worker.self, capacity: 1) { worker in
+            let worker = worker.baseAddress!
+            unsafe worker.initialize(to: lk_fuse_worker())
+            unsafe lk_fuse_set_current_worker(worker)
+            defer { lk_fuse_set_current_worker(nil) }
+
+            while unsafe fuse_session_exited(raw) == 0 {
+                let isFirst = unsafe buffer.mem == nil
+                let received = unsafe fuse_session_receive_buf(raw, &buffer)
+                if isFirst, let memory = unsafe buffer.mem { unsafe Self.excludeFromDumps(memory) }
+                if received == 0 { break }
+                if received == -EINTR || received == -EAGAIN { continue }
+                if received < 0 {
+                    let error = Errno(rawValue: -received)
+                    withState { $0.failure = $0.failure ?? error }
+                    break
+                }
+                unsafe worker.pointee = lk_fuse_worker(bytes: buffer.mem, count: Int(received), secret: false)
+                unsafe fuse_session_process_buf(raw, &buffer)
+                if unsafe worker.pointee.secret { unsafe explicit_bzero(buffer.mem, Int(received)) }
+            }
+        }
+    }
+
+    private var runningSession: OpaquePointer? {
+        let address = withState { state -> UInt in
+            if case .running(let address) = state.phase { address } else { 0 }
+        }
+        return unsafe OpaquePointer(bitPattern: address)
+    }
+
+    /// Keeps the pages that hold a receive buffer (over a mebibyte) out of core files.
+    private static func excludeFromDumps(_ memory: UnsafeMutableRawPointer) {
+        let page = sysconf(Int32(_SC_PAGESIZE))
+        let start = UInt(bitPattern: memory) & ~UInt(page - 1)
+        let end = unsafe UInt(bitPattern: memory) + UInt(lk_fuse_memory_size(memory))
+        unsafe madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTDUMP)
+    }
+
+    private func end(_ raw: OpaquePointer) -> Errno? {
+        let (place, isInitialized) = withState { ($0.place, $0.isInitialized) }
+        // A connection that was cut leaves a mount on which everything is ENOTCONN.
+        if let place, place.isInPlace { try? detach(place, lazily: true) }
+        if isInitialized { fileSystem.destroyed() }
+        use.close()
+        // Closes the device. libfuse sees that the connection is gone and unmounts nothing.
+        unsafe fuse_session_unmount(raw)
+        unsafe fuse_session_destroy(raw)
+        return withState { state in
+            state.phase = .ended
+            return state.failure ?? (state.isInitialized ? nil : .EIO)
+        }
+    }
+}

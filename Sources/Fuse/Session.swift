@@ -1,0 +1,65 @@
+import CFuse
+import Glibc
+import Posix
+import Synchronization
+
+/// One mount of a file system: made, mounted once, run once, gone.
+///
+/// Thread-safe. Requests are served while `run` runs.
+@safe
+public final class Session: Sendable {
+    let fileSystem: any FileSystem
+    let configuration: Configuration
+    /// For dropping what the kernel has cached.
+    public let notifier = Notifier()
+    private let state = Mutex(State())
+
+    struct State {
+        var phase = Phase.new
+        var place: MountPlace?
+        var isInitialized = false
+        /// The first error that ended a worker.
+        var failure: Errno?
+    }
+
+    enum Phase {
+        case new
+        /// The address of the struct fuse_session.
+        case mounted(UInt)
+        case running(UInt)
+        case ended
+    }
+
+    public init(fileSystem: any FileSystem, configuration: Configuration = Configuration()) {
+        self.fileSystem = fileSystem
+        self.configuration = configuration
+    }
+
+    deinit {
+        // Mounted and never run. libfuse detaches the mount; who waits for an answer gets ENOTCONN.
+        guard case .mounted(let address) = state.withLock({ $0.phase }) else { return }
+        let raw = unsafe OpaquePointer(bitPattern: address)!
+        use.close()
+        unsafe fuse_session_unmount(raw)
+        unsafe fuse_session_destroy(raw)
+    }
+
+    var use: UseCount { notifier.use }
+
+    /// The absolute path at which it is mounted; nil before.
+    public var mountPoint: String? { state.withLock { $0.place?.path } }
+
+    /// The st_dev of everything in the mount; nil before it is mounted.
+    public var deviceNumber: UInt64? { state.withLock { $0.place?.device } }
+
+    func withState<Result, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try state.withLock { state throws(Failure) in try body(&state) }
+    }
+
+    /// The session that a request belongs to. Alive as long as `run` is, and `run` waits for the last answer.
+    static func of(_ request: fuse_req_t) -> Session {
+        unsafe Unmanaged<Session>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
+    }
+}

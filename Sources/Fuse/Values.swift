@@ -1,0 +1,132 @@
+import Posix
+
+/// An inode as a lookup finds it. Each one answered counts as one lookup, which the kernel gives back by `forget`.
+public struct Entry: Sendable {
+    public var node: NodeID
+    /// Tells apart inodes that had the same number at different times.
+    public var generation: UInt64
+    public var status: FileStatus
+    /// Seconds for which the kernel may answer stat(2) without asking.
+    public var attributeTimeout: Double
+    /// Seconds for which the kernel may resolve the name without asking.
+    public var entryTimeout: Double
+
+    public init(
+        node: NodeID, generation: UInt64 = 0, status: FileStatus, attributeTimeout: Double, entryTimeout: Double
+    ) {
+        self.node = node
+        self.generation = generation
+        self.status = status
+        self.attributeTimeout = attributeTimeout
+        self.entryTimeout = entryTimeout
+    }
+}
+
+/// The metadata of an inode, and the seconds for which the kernel may answer stat(2) from it.
+public struct Attributes: Sendable {
+    public var status: FileStatus
+    public var timeout: Double
+
+    public init(status: FileStatus, timeout: Double) {
+        self.status = status
+        self.timeout = timeout
+    }
+}
+
+/// An opened file or directory.
+public struct Opened: Sendable {
+    public var handle: HandleID
+    /// What the page cache holds of this file stays valid.
+    public var keepCache: Bool
+    /// Reads and writes pass the page cache by. Shared writable mappings are refused by the kernel.
+    public var directIO: Bool
+    /// No `flush` is wanted when a descriptor is closed.
+    public var noFlush: Bool
+    /// The kernel may cache what `readdir` answers (directories only).
+    public var cacheListing: Bool
+
+    public init(
+        handle: HandleID, keepCache: Bool = false, directIO: Bool = false, noFlush: Bool = false,
+        cacheListing: Bool = false
+    ) {
+        self.handle = handle
+        self.keepCache = keepCache
+        self.directIO = directIO
+        self.noFlush = noFlush
+        self.cacheListing = cacheListing
+    }
+}
+
+/// A file that was created and opened in one step. Counts as one lookup, as an `Entry` does.
+public struct Created: Sendable {
+    public var entry: Entry
+    public var opened: Opened
+
+    public init(entry: Entry, opened: Opened) {
+        self.entry = entry
+        self.opened = opened
+    }
+}
+
+/// What `setattr` is to change; nil leaves a field alone.
+public struct AttributeChanges: Sendable {
+    /// Permission bits and type.
+    public var mode: UInt32?
+    public var owner: UInt32?
+    public var group: UInt32?
+    /// In bytes.
+    public var size: Int64?
+    public var accessed: TimeChange
+    public var modified: TimeChange
+    public var changed: Timespec?
+    /// The set-user-ID and set-group-ID bits and the file's capabilities are to be removed with this change, because the
+    /// caller lacks CAP_FSETID. Only under `Configuration.Privileges.clearedByFileSystem`.
+    public var dropsPrivileges: Bool
+}
+
+/// How a write came about.
+public struct WriteFlags: OptionSet, Sendable {
+    public let rawValue: UInt32
+
+    public init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    /// Written back from the page cache (a dirty page of a mapping), not by write(2). The request's user and process
+    /// mean nothing then, and the handle is any that may write.
+    public static let page = WriteFlags(rawValue: 1)
+    /// As `AttributeChanges.dropsPrivileges`.
+    public static let dropsPrivileges = WriteFlags(rawValue: 2)
+}
+
+/// The size and the fill of a file system.
+///
+/// Source: statvfs(3).
+public struct Statistics: Hashable, Sendable {
+    /// The preferred size of reads and writes, in bytes.
+    public var blockSize: UInt64
+    /// The unit of the three counts of blocks, in bytes.
+    public var fragmentSize: UInt64
+    public var blocks: UInt64
+    public var freeBlocks: UInt64
+    /// Free to those who are not root.
+    public var availableBlocks: UInt64
+    public var files: UInt64
+    public var freeFiles: UInt64
+    /// The longest name, in bytes.
+    public var nameMax: UInt64
+
+    public init(
+        blockSize: UInt64, fragmentSize: UInt64, blocks: UInt64, freeBlocks: UInt64, availableBlocks: UInt64,
+        files: UInt64, freeFiles: UInt64, nameMax: UInt64
+    ) {
+        self.blockSize = blockSize
+        self.fragmentSize = fragmentSize
+        self.blocks = blocks
+        self.freeBlocks = freeBlocks
+        self.availableBlocks = availableBlocks
+        self.files = files
+        self.freeFiles = freeFiles
+        self.nameMax = nameMax
+    }
+}
