@@ -43,7 +43,9 @@ let package = Package(
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", logging]),
-        .executableTarget(name: "latchkey", dependencies: ["Daemon", arguments], swiftSettings: strict),
+        .executableTarget(
+            name: "latchkey", dependencies: ["Daemon", "Control", "Crypto", "Format", "Posix", "CLinux", arguments],
+            swiftSettings: strict),
 
         // A program that holds files open, maps and touches them while the tests lock and unlock around it.
         .executableTarget(name: "probe", path: "Tests/Probe"),

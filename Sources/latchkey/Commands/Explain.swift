@@ -1,0 +1,137 @@
+import ArgumentParser
+import Control
+import Glibc
+import Posix
+
+/// `latchkey explain`: what protects a file, and what can be done with it now.
+struct Explain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Explain what protects a file: its class, its key, what is possible now and why not.",
+        discussion: """
+            Works while locked. With --ciphertext also on files inside a vault that is not mounted. --json writes a \
+            list with an object for each PATH: path, kind, class, isExplicit, directoryClass, wrappedBy, \
+            hasKeyInMemory, actions (name, allowed, reason), backingPath, state; and ciphertext (fields, header, \
+            block in hexadecimal).
+            """)
+
+    @Flag(help: "Show the file's header and first block as they lie on disk: what a thief sees.")
+    var ciphertext = false
+
+    @Flag(help: "Write JSON.")
+    var json = false
+
+    @Argument(help: ArgumentHelp("Files or folders in a mount, or in a vault.", valueName: "path"))
+    var paths: [String]
+
+    func run() throws {
+        var failures = Failures()
+        var reports: [FileReport] = []
+        for (index, path) in paths.enumerated() {
+            failures.collect { () throws(CommandError) in
+                let report = try FileReport(of: path, withCiphertext: ciphertext)
+                if json {
+                    reports.append(report)
+                } else {
+                    if index > 0 { Standard.output("") }
+                    Standard.output(report.text)
+                }
+            }
+        }
+        if json { Standard.output(try JSON.text(reports)) }
+        try failures.end(of: paths.count)
+    }
+}
+
+/// What `explain` has found out about one path.
+struct FileReport: Encodable {
+    private let path: String
+    private let explanation: Explanation?
+    private let backingPath: String
+    private let ciphertext: Ciphertext?
+
+    init(of path: String, withCiphertext: Bool) throws(CommandError) {
+        self.path = path
+        let file: Descriptor
+        let device: UInt64
+        do {
+            let (folder, name) = try Descriptor.parent(of: path)
+            file = try folder.open(name, O_PATH | O_NOFOLLOW)
+            device = try file.status().device
+        } catch {
+            throw CommandError(cannot: "open", path, error)
+        }
+        if let entry = try MountTable().latchkeyMount(device: device) {
+            let mount = try Place.mount(of: entry.mountPoint)
+            do {
+                let found = try mount.client.explain(file)
+                explanation = found
+                backingPath = mount.status.vault.asFolder + found.backingPath
+            } catch {
+                throw CommandError(error, at: entry.mountPoint)
+            }
+        } else {
+            try Self.checkVault(around: path, withCiphertext: withCiphertext)
+            explanation = nil
+            backingPath = path
+        }
+        ciphertext = withCiphertext ? try Ciphertext(of: backingPath) : nil
+    }
+
+    /// Without a mount there is only the ciphertext to show, and only of what lies in a vault.
+    private static func checkVault(around path: String, withCiphertext: Bool) throws(CommandError) {
+        guard Place.vault(around: AbsolutePath(lexically: path)) != nil else {
+            throw CommandError(
+                .notFound, "\(path) is neither in a Latchkey mount nor in a vault", try: "latchkey status")
+        }
+        guard withCiphertext else {
+            throw CommandError(
+                .notFound, "\(path) lies in a vault, where everything is ciphertext",
+                try: "latchkey explain --ciphertext \(path.quoted)", "latchkey status")
+        }
+    }
+
+    private enum Key: String, CodingKey { case path, backingPath, ciphertext }
+
+    /// The explanation's own fields stand beside the others.
+    func encode(to encoder: any Encoder) throws {
+        try explanation?.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(path, forKey: .path)
+        try container.encode(backingPath, forKey: .backingPath)
+        try container.encodeIfPresent(ciphertext, forKey: .ciphertext)
+    }
+
+    var text: String {
+        var parts: [String] = []
+        if let explanation { parts.append(text(explanation)) }
+        if let ciphertext { parts.append(ciphertext.text) }
+        return parts.joined(separator: "\n\n")
+    }
+
+    private func text(_ found: Explanation) -> String {
+        var table = Table()
+        table.add("kind", found.kind == .link ? "symbolic link" : found.kind.rawValue)
+        if let name = found.class {
+            table.add("class", "\(named(name)), \(found.isExplicit ? "set on it" : "inherited when it was made")")
+        } else {
+            table.add("class", "none: only files and folders have one; its name and target are always encrypted")
+        }
+        if let key = found.wrappedBy { table.add("wrapped by", key) }
+        if found.kind == .file { table.add("file key", found.hasKeyInMemory ? "in memory" : "not in memory") }
+        table.add("lock state", found.state.rawValue)
+        let possible = found.actions.filter(\.allowed).map(\.name)
+        if !possible.isEmpty { table.add("possible now", possible.joined(separator: ", ")) }
+        for action in found.actions where !action.allowed {
+            table.add("not now", action.name + (action.reason.map { ": \($0)" } ?? ""))
+        }
+        table.add("backing file", backingPath)
+        if let own = found.class, let folder = found.directoryClass, own != folder, found.kind == .file {
+            table.add("note", "new files in its folder get \(named(folder)); this one keeps its own class")
+        }
+        return path + "\n" + table.lines(indent: 2)
+    }
+
+    private func named(_ name: String) -> String {
+        ProtectionClassName(name).text
+    }
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Control
+
+/// `latchkey unlock`: brings the class keys into the daemon's memory.
+struct Unlock: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Unlock a mount: all files can be read again.",
+        discussion: """
+            The passcode is asked for at the terminal; else it is one line of standard input. Unlocking during the \
+            grace of a lock cancels that lock. A wrong passcode changes nothing; the exit code is 3.
+            """)
+
+    @OptionGroup var passcode: PasscodeOptions
+
+    @Flag(help: "Use the recovery key instead of the passcode.")
+    var recovery = false
+
+    @OptionGroup var recoveryKey: RecoveryKeyOptions
+
+    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
+    var place: String
+
+    func validate() throws { try recoveryKey.validate(with: recovery, passcode) }
+
+    func run() throws {
+        let mount = try Place.mount(of: place)
+        let secret =
+            recovery ? try recoveryKey.source.read(.recoveryKey) : try passcode.source.read(.passcode)
+        do {
+            _ = try mount.client.unlock(recovery ? .recoveryKey : .passcode, secret: secret.pipe())
+        } catch let error as ControlError {
+            throw CommandError(error, at: mount.status.mountPoint)
+        }
+    }
+}

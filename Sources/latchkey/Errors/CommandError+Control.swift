@@ -1,0 +1,54 @@
+import Control
+import Posix
+
+extension CommandError {
+    /// What the daemon answered, or why it did not; `mountPoint` is for the advice.
+    init(_ error: ControlError, at mountPoint: String = "DIR") {
+        let place = mountPoint == "DIR" ? mountPoint : mountPoint.quoted
+        switch error {
+        case .wrongPasscode:
+            self.init(
+                .wrongPasscode, "the passcode is wrong; nothing was changed", try: "latchkey unlock \(place)",
+                "latchkey unlock --recovery \(place)")
+        case .wrongRecoveryKey:
+            self.init(
+                .wrongPasscode, "the recovery key is wrong; nothing was changed",
+                try: "latchkey unlock --recovery \(place)")
+        case .passcodeLength(let bytes):
+            self.init(
+                .failed,
+                "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes); nothing was changed")
+        case .busy:
+            self.init(
+                .failed, "\(mountPoint) is in use", try: "fuser -vm \(place)", "latchkey unmount --lazy \(place)")
+        case .notInMount:
+            self.init(.notFound, "not a file in a Latchkey mount", try: "latchkey status")
+        case .damaged(let reason):
+            self.init(.damaged, "the vault is damaged: \(reason)")
+        case .tampered(let reason):
+            self.init(.damaged, "someone without the keys has changed the vault: \(reason)")
+        case .failed(let reason):
+            self.init(.failed, reason)
+        case .permissionDenied:
+            self.init(
+                .failed, "the daemon of \(mountPoint) takes orders only from the user who mounted it, and from root")
+        case .io(let errno, let doing):
+            self.init(.failed, "cannot \(doing): \(errno)")
+        case .timedOut:
+            self.init(.failed, "the daemon does not answer", try: "latchkey status", "kill -USR1 PID   (locks at once)")
+        case .disconnected:
+            self.init(.notFound, "the daemon has ended before it answered", try: "latchkey status")
+        case .unsafeDirectory(let path):
+            self.init(
+                .failed, "the folder of the control sockets, \(path), belongs to someone else or is open to others",
+                try: "ls -ld \(path.quoted)")
+        case .alreadyServed:
+            self.init(.failed, "the vault is mounted already", try: "latchkey status")
+        case .interfaceNotFound, .methodNotFound, .methodNotImplemented, .invalidParameter, .expectedMore, .malformed,
+            .unknown:
+            self.init(
+                .failed, "the daemon and this command do not understand each other: \(error)",
+                try: "latchkey --version", "latchkey status")
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// Why a command did not do what was asked, in words for the person who typed it.
+struct CommandError: Error, CustomStringConvertible {
+    /// The exit codes; scripts and the README rely on them.
+    enum Code: Int32 {
+        case failed = 1
+        case usage = 2
+        case wrongPasscode = 3
+        case locked = 4
+        case notFound = 5
+        case damaged = 6
+    }
+
+    let code: Code
+    /// What was wrong: no capital at the beginning, no full stop at the end.
+    let message: String
+    /// Commands to type next, the likeliest first.
+    let advice: [String]
+
+    init(_ code: Code, _ message: String, try advice: String...) {
+        self.code = code
+        self.message = message
+        self.advice = advice
+    }
+
+    var description: String {
+        (["latchkey: " + message] + advice.map { "  try: " + $0 }).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,93 @@
+import Glibc
+import Posix
+
+/// A path from the root without symbolic links, `.` or `..`.
+struct AbsolutePath {
+    let text: String
+
+    /// Follows every symbolic link; the file must exist.
+    ///
+    /// Source: realpath(3).
+    init(resolving path: String) throws(CommandError) {
+        guard let resolved = unsafe realpath(path, nil) else {
+            throw CommandError(cannot: "find", path, Errno.current)
+        }
+        defer { unsafe free(resolved) }
+        text = unsafe String(cString: resolved)
+    }
+
+    /// Already absolute and free of symbolic links.
+    init(known path: String) { text = path }
+
+    /// By the text alone, symbolic links as they are: for a path that the file system refuses to look up.
+    init(lexically path: String) {
+        var parts: [Substring] = []
+        var whole = path
+        if !path.hasPrefix("/"), let folder = unsafe getcwd(nil, 0) {
+            whole = unsafe String(cString: folder).asFolder + path
+            unsafe free(folder)
+        }
+        for part in whole.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        text = "/" + parts.joined(separator: "/")
+    }
+
+    /// For a file that may not exist yet: follows the links of the longest part that does, and appends the rest.
+    init(ofPerhapsMissing path: String) throws(CommandError) {
+        var missing: [Substring] = []
+        var existing = path.isEmpty ? "." : path
+        while true {
+            if let resolved = try? AbsolutePath(resolving: existing) {
+                text = missing.reversed().reduce(resolved.text) { $0.asFolder + $1 }
+                return
+            }
+            let trimmed = existing.trimmingTrailingSlashes
+            guard let slash = trimmed.lastIndex(of: "/") else {
+                missing.append(trimmed[...])
+                existing = "."
+                continue
+            }
+            missing.append(trimmed[trimmed.index(after: slash)...])
+            existing = slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+        }
+    }
+
+    /// Whether this is `other` or lies below it.
+    func isInside(_ other: AbsolutePath) -> Bool {
+        text == other.text || text.hasPrefix(other.text.asFolder)
+    }
+
+    /// The folder and the last component; `typed` is for the message that the root has none.
+    func split(_ typed: String) throws(CommandError) -> (folder: String, name: Name) {
+        let slash = text.lastIndex(of: "/") ?? text.startIndex
+        guard let name = Name(bytes: text[text.index(after: slash)...].utf8) else {
+            throw CommandError(.failed, "\(typed) is the root folder")
+        }
+        return (slash == text.startIndex ? "/" : String(text[..<slash]), name)
+    }
+}
+
+extension Descriptor {
+    /// The folder that holds the last component of `path`, and that component, which may be a symbolic link.
+    ///
+    /// A path that ends in `.`, `..` or nothing stands for a folder: that folder, and `.`.
+    static func parent(of path: String) throws(Errno) -> (folder: Descriptor, name: Name) {
+        let trimmed = path.trimmingTrailingSlashes
+        let start = trimmed.lastIndex(of: "/").map { trimmed.index(after: $0) } ?? trimmed.startIndex
+        let flags = O_PATH | O_DIRECTORY
+        guard let name = Name(bytes: trimmed[start...].utf8), !name.isDotOrDotDot else {
+            return (try open(path: trimmed, flags), ".")
+        }
+        let folder = start == trimmed.startIndex ? "." : String(trimmed[..<start])
+        return (try open(path: folder, flags), name)
+    }
+}
+
+extension String {
+    var trimmingTrailingSlashes: String {
+        var text = self
+        while text.count > 1, text.hasSuffix("/") { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,87 @@
+import Glibc
+import Posix
+
+/// The mounts that this process sees.
+///
+/// Source: proc_pid_mountinfo(5).
+struct MountTable {
+    struct Entry {
+        /// As st_dev has it.
+        let device: UInt64
+        let mountPoint: String
+        let type: String
+        /// Where the file system says that it comes from; for Latchkey the vault, unless `fsname=` was given.
+        let source: String
+
+        var isLatchkey: Bool { type == "fuse.latchkey" }
+    }
+
+    let entries: [Entry]
+
+    /// Reads the table anew.
+    init() throws(CommandError) {
+        do {
+            let text = String(decoding: try Self.bytes(), as: UTF8.self)
+            entries = text.split(separator: "\n").compactMap(Self.entry)
+        } catch {
+            throw CommandError(.failed, "cannot read the table of mounts: \(error)")
+        }
+    }
+
+    /// The mount at this very path; the topmost when several lie on each other.
+    func mount(at path: String) -> Entry? { entries.last { $0.mountPoint == path } }
+
+    /// The mount that holds `path`, an absolute path without symbolic links.
+    ///
+    /// Asks no file system, so it answers for a mount whose daemon is dead as well.
+    func mount(holding path: String) -> Entry? {
+        entries.enumerated()
+            .filter { path == $0.element.mountPoint || path.hasPrefix($0.element.mountPoint.asFolder) }
+            .max { ($0.element.mountPoint.utf8.count, $0.offset) < ($1.element.mountPoint.utf8.count, $1.offset) }?
+            .element
+    }
+
+    /// The Latchkey mount whose files have this st_dev.
+    func latchkeyMount(device: UInt64) -> Entry? { entries.last { $0.isLatchkey && $0.device == device } }
+
+    private static func bytes() throws(Errno) -> [UInt8] {
+        try Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY).bytes()
+    }
+
+    /// Source: makedev(3), a macro.
+    private static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
+        (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | (minor & 0xff)
+    }
+
+    private static func entry(_ line: Substring) -> Entry? {
+        let fields = line.split(separator: " ")
+        guard fields.count > 6, let dash = fields.firstIndex(of: "-"), fields.count > dash + 2 else { return nil }
+        let numbers = fields[2].split(separator: ":").compactMap { UInt64($0) }
+        guard numbers.count == 2 else { return nil }
+        return Entry(
+            device: Self.device(numbers[0], numbers[1]), mountPoint: unescaped(fields[4]),
+            type: String(fields[dash + 1]), source: unescaped(fields[dash + 2]))
+    }
+
+    /// Undoes the kernel's octal escapes of space, tab, newline and backslash.
+    private static func unescaped(_ field: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = field.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "\\"), rest.count >= 3,
+                let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
+            {
+                bytes.append(code)
+                rest.removeFirst(3)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension String {
+    /// The path with one slash at its end, so that it is a prefix of the paths below it and of no others.
+    var asFolder: String { hasSuffix("/") ? self : self + "/" }
+}

@@ -1,0 +1,81 @@
+import Control
+import Glibc
+import Posix
+
+/// What the path that a person typed belongs to.
+enum Place {
+    /// A mount whose daemon answers, reached through the mount or through its vault.
+    case mount(ServedMount)
+    /// A vault that is not mounted by this user.
+    case vault(AbsolutePath)
+    /// A Latchkey mount without a daemon that answers us.
+    case orphan(MountTable.Entry)
+
+    /// The name of the keybag, by which a folder is known for a vault.
+    static let keybagName = "lk.keybag"
+
+    /// Finds out what `path`, or any folder above it, is.
+    ///
+    /// The table of mounts comes first: it answers for a mount whose daemon is dead, and a path in a mount never
+    /// belongs to the vault that the mount point may lie near.
+    static func of(_ path: String) throws(CommandError) -> Place {
+        let mounts = try MountTable()
+        let resolved: AbsolutePath
+        do {
+            resolved = try AbsolutePath(resolving: path)
+        } catch {
+            if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
+                return .orphan(entry)
+            }
+            throw error
+        }
+        let served = try Self.served()
+        if let entry = mounts.mount(holding: resolved.text), entry.isLatchkey {
+            guard let mount = served.first(where: { $0.status.device == entry.device }) else { return .orphan(entry) }
+            return .mount(mount)
+        }
+        guard let vault = vault(around: resolved) else {
+            throw CommandError(
+                .notFound, "\(path) is neither in a Latchkey mount nor a vault", try: "latchkey status",
+                "latchkey mount VAULT DIR")
+        }
+        if let mount = served.first(where: { $0.status.vault == vault.text }) { return .mount(mount) }
+        return .vault(vault)
+    }
+
+    /// The mount that `path` belongs to; throws, with what to type, when there is none.
+    static func mount(of path: String) throws(CommandError) -> ServedMount {
+        switch try of(path) {
+        case .mount(let mount):
+            return mount
+        case .vault(let vault):
+            throw CommandError(
+                .notFound, "the vault \(vault.text) is not mounted", try: "latchkey mount \(vault.text.quoted) DIR")
+        case .orphan(let entry):
+            throw CommandError(
+                .notFound,
+                "no daemon answers for \(entry.mountPoint): it has ended, or the mount is another user's",
+                try: "latchkey unmount \(entry.mountPoint.quoted)")
+        }
+    }
+
+    /// All mounts of this user whose daemons answer, by mount point.
+    static func served() throws(CommandError) -> [ServedMount] {
+        do {
+            return try SocketDirectory.standard.mounts().sorted { $0.status.mountPoint < $1.status.mountPoint }
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// The vault that `path` is, or lies in.
+    static func vault(around path: AbsolutePath) -> AbsolutePath? {
+        var folder = path.text
+        while true {
+            var status = stat()
+            if unsafe lstat(folder.asFolder + keybagName, &status) == 0 { return AbsolutePath(known: folder) }
+            guard let slash = folder.lastIndex(of: "/"), folder != "/" else { return nil }
+            folder = slash == folder.startIndex ? "/" : String(folder[..<slash])
+        }
+    }
+}

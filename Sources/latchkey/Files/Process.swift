@@ -1,0 +1,41 @@
+import Glibc
+import Posix
+
+/// Other programs, started without a fork of this one.
+enum Process {
+    /// Runs `program`, found by PATH, to its end, with our standard streams; its exit code, or 128 and the signal.
+    static func run(_ program: String, _ arguments: [String]) throws(CommandError) -> Int32 {
+        try unsafe exitCode(of: spawn(program, named: program, arguments))
+    }
+
+    /// Starts `program`; `configure` may add to what becomes of its descriptors and attributes.
+    static func spawn(
+        _ program: String, named name: String, _ arguments: [String],
+        _ configure: (inout posix_spawn_file_actions_t, inout posix_spawnattr_t) -> Void = { _, _ in }
+    ) throws(CommandError) -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        _ = unsafe posix_spawn_file_actions_init(&actions)
+        _ = unsafe posix_spawnattr_init(&attributes)
+        defer {
+            _ = unsafe posix_spawn_file_actions_destroy(&actions)
+            _ = unsafe posix_spawnattr_destroy(&attributes)
+        }
+        unsafe configure(&actions, &attributes)
+        var words = unsafe ([name] + arguments).map { unsafe strdup($0) } + [nil]
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var process: pid_t = 0
+        let code = unsafe posix_spawnp(&process, program, &actions, &attributes, &words, environ)
+        guard code == 0 else { throw CommandError(cannot: "run", name, Errno(rawValue: code)) }
+        return process
+    }
+
+    /// Waits for its end.
+    static func exitCode(of process: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0 {
+            if errno != EINTR { return 128 }
+        }
+        return status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
+    }
+}

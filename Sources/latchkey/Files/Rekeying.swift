@@ -1,0 +1,92 @@
+import Format
+import Glibc
+import Posix
+
+/// Gives a file with contents a new key: a copy beside it, renamed over it.
+///
+/// A class set on a file with contents wraps the key that it has; whoever got at the weaker wrap of that key before
+/// could still read the file. After this no old key opens the new contents.
+struct Rekeying {
+    /// Why a file keeps its key.
+    enum Failure: Error {
+        case severalLinks
+        case changedMeanwhile
+        case io(Errno)
+    }
+
+    private let file: ClassedFile
+
+    init(_ file: ClassedFile) { self.file = file }
+
+    /// Copies, and renames the copy over the file; nothing is left behind when that fails.
+    ///
+    /// The file has its class already. The rename hands an explicit class on, so the copy must be of that one; its
+    /// mark goes where the file has none.
+    func run() throws(Failure) {
+        guard file.status.linkCount == 1 else { throw .severalLinks }
+        do {
+            let temporary = Name(stringLiteral: ".latchkey-" + String(UInt64.random(in: .min ... .max), radix: 16))
+            let source = try file.parent.open(file.name, O_RDONLY | O_NOFOLLOW)
+            let before = try source.status()
+            let copy = try file.parent.open(temporary, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+            do {
+                try setClass(of: copy)
+                try copyContents(from: source, status: before, to: copy)
+                try copyMetadata(from: source, status: before, to: copy)
+                try copy.synchronize(dataOnly: false)
+                let after = try file.parent.status(of: file.name)
+                guard after.inode == before.inode, after.changed == before.changed, after.size == before.size,
+                    after.modified == before.modified
+                else { throw Failure.changedMeanwhile }
+                try file.parent.rename(temporary, to: file.name, in: file.parent)
+            } catch {
+                // The first error is the one to report; a copy that cannot go is seen by its name.
+                try? file.parent.unlink(temporary)
+                throw error
+            }
+            let folder = try file.parent.open(".", O_RDONLY | O_DIRECTORY)
+            try folder.synchronize(dataOnly: false)
+        } catch let error as Failure {
+            throw error
+        } catch let error as Errno {
+            throw .io(error)
+        } catch {
+            throw .io(.EIO)
+        }
+    }
+
+    /// While the copy is empty: a class set then comes with a new key, which no weaker class has wrapped.
+    private func setClass(of copy: Descriptor) throws(Errno) {
+        let name = ProtectionClass.attributeName
+        let value = try file.protectionClass().name
+        try copy.setAttribute(name, to: Array(value.utf8))
+        if try !file.isExplicit() { try copy.removeAttribute(name) }
+    }
+
+    private func copyContents(from source: Descriptor, status: FileStatus, to copy: Descriptor) throws(Errno) {
+        let isSparse = status.blocks * 512 < status.size
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset: Int64 = 0
+        while true {
+            let count = try source.read(into: &buffer, at: offset)
+            if count == 0 { break }
+            let chunk = unsafe buffer.span.bytes.extracting(0..<count)
+            if !isSparse || !chunk.isZero(0..<count) { try copy.write(chunk, at: offset) }
+            offset += Int64(count)
+        }
+        if isSparse { try copy.truncate(to: offset) }
+    }
+
+    /// Owner before mode, which a change of owner may cut; times last, which everything changes.
+    private func copyMetadata(from source: Descriptor, status: FileStatus, to copy: Descriptor) throws(Errno) {
+        for name in try source.attributeNames() where name != ProtectionClass.attributeName {
+            try copy.setAttribute(name, to: source.attribute(name))
+        }
+        let fresh = try copy.status()
+        if fresh.owner != status.owner || fresh.group != status.group {
+            try copy.setOwner(user: status.owner, group: status.group)
+        }
+        try copy.setMode(status.permissions)
+        try copy.setTimes(accessed: .at(status.accessed), modified: .at(status.modified))
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+
+/// Where the passcode of a vault comes from.
+struct PasscodeOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Read the passcode from this file.", valueName: "file"))
+    var passcodeFile: String?
+
+    @Option(
+        name: .customLong("passcode-fd"),
+        help: ArgumentHelp("Read the passcode from this open file descriptor.", valueName: "number"))
+    var passcodeDescriptor: Int32?
+
+    func validate() throws {
+        if passcodeFile != nil, passcodeDescriptor != nil {
+            throw ValidationError("--passcode-file and --passcode-fd exclude each other.")
+        }
+        if let passcodeDescriptor, passcodeDescriptor < 0 {
+            throw ValidationError("--passcode-fd takes the number of an open descriptor, 0 or more.")
+        }
+    }
+
+    /// Whether one of the options was given.
+    var isGiven: Bool { passcodeFile != nil || passcodeDescriptor != nil }
+
+    var source: SecretSource {
+        if let passcodeFile { return .file(passcodeFile) }
+        if let passcodeDescriptor { return .descriptor(passcodeDescriptor) }
+        return .standardInput
+    }
+}
+
+/// Where the passcode comes from that takes the place of another.
+struct NewPasscodeOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Read the new passcode from this file.", valueName: "file"))
+    var newPasscodeFile: String?
+
+    @Option(
+        name: .customLong("new-passcode-fd"),
+        help: ArgumentHelp("Read the new passcode from this open file descriptor.", valueName: "number"))
+    var newPasscodeDescriptor: Int32?
+
+    func validate() throws {
+        if newPasscodeFile != nil, newPasscodeDescriptor != nil {
+            throw ValidationError("--new-passcode-file and --new-passcode-fd exclude each other.")
+        }
+        if let newPasscodeDescriptor, newPasscodeDescriptor < 0 {
+            throw ValidationError("--new-passcode-fd takes the number of an open descriptor, 0 or more.")
+        }
+    }
+
+    var source: SecretSource {
+        if let newPasscodeFile { return .file(newPasscodeFile) }
+        if let newPasscodeDescriptor { return .descriptor(newPasscodeDescriptor) }
+        return .standardInput
+    }
+}
+
+/// Where the recovery key comes from.
+struct RecoveryKeyOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Read the recovery key from this file.", valueName: "file"))
+    var recoveryKeyFile: String?
+
+    var source: SecretSource { recoveryKeyFile.map(SecretSource.file) ?? .standardInput }
+}
+
+extension RecoveryKeyOptions {
+    /// The recovery key stands for the passcode only where that is asked for.
+    func validate(with recovery: Bool, _ passcode: PasscodeOptions) throws {
+        if recoveryKeyFile != nil, !recovery {
+            throw ValidationError("--recovery-key-file needs --recovery.")
+        }
+    }
+}

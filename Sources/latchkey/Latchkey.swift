@@ -1,0 +1,32 @@
+import ArgumentParser
+
+/// The command without a subcommand: help and version.
+struct Latchkey: ParsableCommand {
+    static let version = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "latchkey",
+        abstract: "Files that lock: data protection classes for a folder on Linux.",
+        discussion: """
+            A vault is a folder of ciphertext. Mounted, its files are seen in another folder; each belongs to a \
+            protection class. "latchkey lock" takes the class keys out of memory: ten seconds later the files of \
+            the strict classes are ciphertext again, while programs keep running.
+
+            Exit codes: 0 done, 1 failed, 2 usage, 3 wrong passcode, 4 locked, 5 not a vault or not mounted, \
+            6 damaged or tampered.
+            """,
+        version: version,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "A vault",
+                subcommands: [Unmount.self]),
+            CommandGroup(
+                name: "A mount",
+                subcommands: [Unlock.self, Lock.self, StatusCommand.self]),
+            CommandGroup(
+                name: "A file",
+                subcommands: [Class.self, Explain.self]),
+        ])
+
+    static let _errorPrefix = "latchkey: "
+}

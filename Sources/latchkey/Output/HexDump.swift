@@ -1,0 +1,42 @@
+/// Bytes as `hexdump -C` shows them: offset, sixteen bytes in two groups, the printable ones as text.
+enum HexDump {
+    /// One line for every sixteen of `bytes`, offsets counted from `offset`; equal lines are shown as one `*`.
+    static func lines(_ bytes: [UInt8], from offset: Int = 0) -> String {
+        var lines: [String] = []
+        var previous: ArraySlice<UInt8>?
+        var elided = false
+        for start in stride(from: 0, to: bytes.count, by: 16) {
+            let row = bytes[start..<min(start + 16, bytes.count)]
+            let isLast = start + 16 >= bytes.count
+            if let previous, !isLast, row.elementsEqual(previous) {
+                if !elided { lines.append("*") }
+                elided = true
+                continue
+            }
+            elided = false
+            previous = row
+            lines.append(line(row, at: offset + start))
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func line(_ row: ArraySlice<UInt8>, at offset: Int) -> String {
+        var cells = row.map { hexadecimal($0, digits: 2) }
+        while cells.count < 16 { cells.append("  ") }
+        let left = cells[..<8].joined(separator: " ")
+        let right = cells[8...].joined(separator: " ")
+        let text = row.map { 0x20..<0x7f ~= $0 ? String(Unicode.Scalar($0)) : "." }.joined()
+        return "\(hexadecimal(offset, digits: 8))  \(left)  \(right)  |\(text)|"
+    }
+
+    /// `value` in at least `digits` lower-case hexadecimal digits.
+    static func hexadecimal(_ value: some FixedWidthInteger, digits: Int) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: max(0, digits - text.count)) + text
+    }
+
+    /// `bytes` as hexadecimal digits without spaces.
+    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.map { hexadecimal($0, digits: 2) }.joined()
+    }
+}

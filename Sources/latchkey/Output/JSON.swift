@@ -1,0 +1,10 @@
+import FoundationEssentials
+
+/// JSON for scripts: keys sorted, one object a page.
+enum JSON {
+    static func text(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+}
