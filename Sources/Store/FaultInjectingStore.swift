@@ -1,0 +1,107 @@
+public import Posix
+import Synchronization
+
+/// A store whose calls fail as a test has planned it.
+public typealias FaultInjectingStore = InterceptingStore<FaultPlan>
+
+extension InterceptingStore where Hook == FaultPlan {
+    /// Nothing fails until the test says so, through `faults`.
+    public convenience init(_ base: any Store) {
+        self.init(base, hook: FaultPlan())
+    }
+
+    public var faults: FaultPlan { hook }
+}
+
+/// Which calls to a `FaultInjectingStore` fail. Safe to change at any time, from any thread.
+public final class FaultPlan: Interceptor {
+    /// How much of the operation happens before it fails.
+    public enum Effect: Sendable {
+        case none
+        /// Of a write the first half, of anything else nothing.
+        case half
+        case whole
+    }
+
+    private struct Fault {
+        /// Nil for all that may change the store.
+        let kinds: Set<Operation.Kind>?
+        /// How many of them to let pass first.
+        var passing: Int
+        let error: Errno
+        let effect: Effect
+        let lasts: Bool
+    }
+
+    private struct State {
+        var faults: [Fault] = []
+        var counts: [Operation.Kind: Int] = [:]
+        var injected = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Fails the `nth` operation of one of the kinds from now on, counted from 1; nil counts
+    /// every change, O_CREAT and O_TRUNC included. With `lasts` all that follow fail too, as on a full disk.
+    public func fail(
+        _ kinds: Set<Operation.Kind>?, nth: Int = 1, with error: Errno, effect: Effect = .none,
+        lasts: Bool = false
+    ) {
+        precondition(nth >= 1, "calls are counted from 1")
+        let fault = Fault(kinds: kinds, passing: nth - 1, error: error, effect: effect, lasts: lasts)
+        state.withLock { $0.faults.append(fault) }
+    }
+
+    /// Fails the `nth` operation of a kind from now on, counted from 1.
+    public func fail(
+        _ kind: Operation.Kind, nth: Int = 1, with error: Errno, effect: Effect = .none, lasts: Bool = false
+    ) {
+        fail([kind], nth: nth, with: error, effect: effect, lasts: lasts)
+    }
+
+    /// Nothing fails any more.
+    public func clear() {
+        state.withLock { $0.faults = [] }
+    }
+
+    /// How many operations have failed by this plan.
+    public var injected: Int { state.withLock { $0.injected } }
+
+    /// How many operations of a kind were asked for, failed ones too.
+    public func count(of kind: Operation.Kind) -> Int {
+        state.withLock { $0.counts[kind] ?? 0 }
+    }
+
+    public func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        guard let fault = due(for: operation) else { return try proceed() }
+        switch fault.effect {
+        case .none: break
+        case .half:
+            if case .change(.write(let bytes, let file, let offset)) = operation {
+                try store.apply(.write(Array(bytes.prefix(bytes.count / 2)), to: file, at: offset))
+            }
+        case .whole: _ = try proceed()
+        }
+        throw fault.error
+    }
+
+    /// Counts the operation; the fault that it meets, if any.
+    private func due(for operation: Operation) -> Fault? {
+        state.withLock { state in
+            state.counts[operation.kind, default: 0] += 1
+            var due: Fault?
+            state.faults = state.faults.compactMap { fault in
+                guard fault.kinds?.contains(operation.kind) ?? operation.isChange else { return fault }
+                var fault = fault
+                fault.passing -= 1
+                guard fault.passing < 0 else { return fault }
+                due = due ?? fault
+                return fault.lasts ? fault : nil
+            }
+            state.injected += due == nil ? 0 : 1
+            return due
+        }
+    }
+}

@@ -1,0 +1,164 @@
+public import Posix
+
+/// Stands around every call to a store.
+public protocol Interceptor: AnyObject, Sendable {
+    /// Called in place of each operation, by the thread that asked for it; `proceed` does it, on `store`.
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result
+}
+
+/// A store that hands each call to another one through an interceptor.
+///
+/// Written once, for all that must see or fail what a vault does to its folder.
+public final class InterceptingStore<Hook: Interceptor>: Store {
+    public let base: any Store
+    public let hook: Hook
+
+    public init(_ base: any Store, hook: Hook) {
+        self.base = base
+        self.hook = hook
+    }
+
+    public var root: Descriptor { base.root }
+
+    private func change(_ change: Change<Descriptor>) throws(Errno) {
+        try hook.intercept(.change(change), on: base) { () throws(Errno) in try base.apply(change) }
+    }
+
+    private func inspect<Result>(
+        _ kind: Operation.Kind, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        try hook.intercept(.inspect(kind), on: base, proceed)
+    }
+
+    public func open(
+        _ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32
+    ) throws(Errno) -> Descriptor {
+        try hook.intercept(.open(name, in: directory, flags: flags, mode: mode), on: base) { () throws(Errno) in
+            try base.open(name, in: directory, flags, mode: mode)
+        }
+    }
+
+    public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
+        try inspect(.status) { () throws(Errno) in try base.status(of: name, in: directory) }
+    }
+
+    public func status(of file: Descriptor) throws(Errno) -> FileStatus {
+        try inspect(.status) { () throws(Errno) in try base.status(of: file) }
+    }
+
+    public func read(
+        _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
+    ) throws(Errno) -> Int {
+        try inspect(.read) { () throws(Errno) in try base.read(file, into: &buffer, at: offset) }
+    }
+
+    public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
+        try change(.write(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, to: file, at: offset))
+    }
+
+    public func truncate(_ file: Descriptor, to size: Int64) throws(Errno) {
+        try change(.truncate(file, to: size))
+    }
+
+    public func allocate(_ file: Descriptor, mode: Int32, offset: Int64, length: Int64) throws(Errno) {
+        try change(.allocate(file, mode: mode, offset: offset, length: length))
+    }
+
+    public func synchronize(_ file: Descriptor, dataOnly: Bool) throws(Errno) {
+        try change(.synchronize(file, dataOnly: dataOnly))
+    }
+
+    public func synchronizeAll() throws(Errno) {
+        try change(.synchronizeAll)
+    }
+
+    public func rename(
+        _ old: Name, in directory: Descriptor, to new: Name, in newDirectory: Descriptor, flags: UInt32
+    ) throws(Errno) {
+        try change(.rename(old, in: directory, to: new, newDirectory: newDirectory, flags: flags))
+    }
+
+    public func link(_ old: Name, in directory: Descriptor, to new: Name, in newDirectory: Descriptor) throws(Errno) {
+        try change(.link(old, in: directory, to: new, newDirectory: newDirectory))
+    }
+
+    public func unlink(_ name: Name, in directory: Descriptor) throws(Errno) {
+        try change(.unlink(name, in: directory))
+    }
+
+    public func removeDirectory(_ name: Name, in directory: Descriptor) throws(Errno) {
+        try change(.removeDirectory(name, in: directory))
+    }
+
+    public func makeDirectory(_ name: Name, in directory: Descriptor, mode: UInt32) throws(Errno) {
+        try change(.makeDirectory(name, in: directory, mode: mode))
+    }
+
+    public func makeNode(_ name: Name, in directory: Descriptor, mode: UInt32, device: UInt64) throws(Errno) {
+        try change(.makeNode(name, in: directory, mode: mode, device: device))
+    }
+
+    public func makeSymbolicLink(to target: [UInt8], _ name: Name, in directory: Descriptor) throws(Errno) {
+        try change(.makeSymbolicLink(to: target, name, in: directory))
+    }
+
+    public func readSymbolicLink(_ name: Name, in directory: Descriptor) throws(Errno) -> [UInt8] {
+        try inspect(.readSymbolicLink) { () throws(Errno) in try base.readSymbolicLink(name, in: directory) }
+    }
+
+    public func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
+        try inspect(.entries) { () throws(Errno) in try base.entries(of: directory) }
+    }
+
+    public func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno) {
+        try change(.setMode(mode, of: .entry(name, in: directory)))
+    }
+
+    public func setMode(_ mode: UInt32, of file: Descriptor) throws(Errno) {
+        try change(.setMode(mode, of: .file(file)))
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?, of name: Name, in directory: Descriptor) throws(Errno) {
+        try change(.setOwner(user: user, group: group, of: .entry(name, in: directory)))
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?, of file: Descriptor) throws(Errno) {
+        try change(.setOwner(user: user, group: group, of: .file(file)))
+    }
+
+    public func setTimes(
+        accessed: TimeChange, modified: TimeChange, of name: Name, in directory: Descriptor
+    ) throws(Errno) {
+        try change(.setTimes(accessed: accessed, modified: modified, of: .entry(name, in: directory)))
+    }
+
+    public func setTimes(accessed: TimeChange, modified: TimeChange, of file: Descriptor) throws(Errno) {
+        try change(.setTimes(accessed: accessed, modified: modified, of: .file(file)))
+    }
+
+    public func attribute(_ name: String, of file: Descriptor) throws(Errno) -> [UInt8] {
+        try inspect(.attribute) { () throws(Errno) in try base.attribute(name, of: file) }
+    }
+
+    public func setAttribute(_ name: String, to value: [UInt8], flags: Int32, of file: Descriptor) throws(Errno) {
+        try change(.setAttribute(name, to: value, flags: flags, of: file))
+    }
+
+    public func removeAttribute(_ name: String, of file: Descriptor) throws(Errno) {
+        try change(.removeAttribute(name, of: file))
+    }
+
+    public func attributeNames(of file: Descriptor) throws(Errno) -> [String] {
+        try inspect(.attributeNames) { () throws(Errno) in try base.attributeNames(of: file) }
+    }
+
+    public func statistics() throws(Errno) -> FileSystemStatistics {
+        try inspect(.statistics) { () throws(Errno) in try base.statistics() }
+    }
+
+    public func lockExclusively(_ file: Descriptor) throws(Errno) {
+        try inspect(.lockExclusively) { () throws(Errno) in try base.lockExclusively(file) }
+    }
+}
