@@ -31,14 +31,7 @@ public final class MessageAuthenticator: Sendable {
         }
     }
 
-    /// The tag of `message` as a secret, for keys and salts that are derived by it.
-    public func secretTag(of message: RawSpan) throws(CryptoError) -> Secret {
-        let tag = try Secret(count: 32)
-        unsafe lk_hmac_tag(state.hmac, message.start, message.byteCount, nil, 0, nil, 0, tag.mutableStart)
-        return tag
-    }
-
-    /// The tag of `a` followed by `b`, as a secret.
+    /// The tag of `a` followed by `b` as a secret, where it serves as a key or as a keyed salt.
     public func secretTag(of a: RawSpan, _ b: RawSpan) throws(CryptoError) -> Secret {
         let tag = try Secret(count: 32)
         unsafe lk_hmac_tag(state.hmac, a.start, a.byteCount, b.start, b.byteCount, nil, 0, tag.mutableStart)
