@@ -31,8 +31,8 @@ public enum Change<File: Sendable>: Sendable {
     case removeAttribute(String, of: File)
 }
 
-extension Change: Equatable where File: Equatable {}
-extension Change.Subject: Equatable where File: Equatable {}
+extension Change: Equatable, Hashable where File: Hashable {}
+extension Change.Subject: Equatable, Hashable where File: Hashable {}
 
 extension Change {
     /// The same change, its files named in another way.

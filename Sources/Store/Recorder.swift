@@ -1,0 +1,115 @@
+import Glibc
+public import Posix
+import Synchronization
+
+/// The record of a `RecordingStore`. Only what succeeded is in it.
+///
+/// A failure that leaves a part behind belongs above it: a `FaultInjectingStore` over a `RecordingStore` has the half of
+/// a write that took place recorded.
+public final class Recorder: Interceptor {
+    private struct State {
+        var records: [Record]
+        var inodes: InodeTable
+    }
+
+    /// Held exclusively for the whole of a change, so that the record's order is the true one. Taken before `state`.
+    private let order = ReadWriteLock()
+    private let state: Mutex<State>
+
+    /// How many records make what the store held at the beginning, the flush after them included.
+    public let foundCount: Int
+
+    /// Reads the whole store, which nobody changes from then on but through this recorder.
+    init(_ store: any Store) throws(Errno) {
+        var inventory = try Inventory(of: store)
+        inventory.records.append(Record(.synchronizeAll))
+        foundCount = inventory.records.count
+        state = Mutex(State(records: inventory.records, inodes: inventory.inodes))
+    }
+
+    /// A copy of all records until now.
+    public var records: [Record] { state.withLock { $0.records } }
+
+    /// How many records there are until now. Taken when a promise is given, it tells which records come before that.
+    public var count: Int { state.withLock { $0.records.count } }
+
+    public func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        guard operation.isChange else { return try proceed() }
+        return try order.withExclusive { () throws(Errno) in
+            switch operation {
+            case .open(let name, let directory, let flags, let mode):
+                let existed = try store.exists(name, in: directory)
+                let result = try proceed()
+                if !existed {
+                    try append(.create(name, in: directory, mode: mode), on: store)
+                } else if flags & O_TRUNC != 0 {
+                    let file = try inode(try store.status(of: name, in: directory))
+                    state.withLock { $0.records.append(Record(.truncate(file, to: 0))) }
+                }
+                return result
+            case .change(let change):
+                let result = try proceed()
+                try append(change, on: store)
+                return result
+            case .inspect:
+                return try proceed()
+            }
+        }
+    }
+
+    private func append(_ change: Change<Descriptor>, on store: any Store) throws(Errno) {
+        let recorded = try change.map { file throws(Errno) in try inode(try store.status(of: file)) }
+        let made: FileStatus? =
+            switch change {
+            case .create(let name, let directory, _), .makeDirectory(let name, let directory, _),
+                .makeNode(let name, let directory, _, _), .makeSymbolicLink(_, let name, let directory):
+                try store.status(of: name, in: directory)
+            default: nil
+            }
+        state.withLock { state in
+            state.records.append(Record(recorded, made: made.map { state.inodes.add($0) }))
+        }
+    }
+
+    /// ESTALE if someone has made the file behind the recorder's back.
+    private func inode(_ status: FileStatus) throws(Errno) -> RecordedInode {
+        guard let inode = state.withLock({ $0.inodes[status] }) else { throw .ESTALE }
+        return inode
+    }
+}
+
+/// Which inode of the store is which of the record.
+struct InodeTable {
+    private struct Identity: Hashable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    private var inodes: [Identity: RecordedInode] = [:]
+    private var next = 0
+
+    subscript(status: FileStatus) -> RecordedInode? {
+        inodes[Identity(device: status.device, inode: status.inode)]
+    }
+
+    /// Knows a new file by a new number, also when the store uses the inode number of a removed one again.
+    mutating func add(_ status: FileStatus) -> RecordedInode {
+        let inode = RecordedInode(number: next)
+        next += 1
+        inodes[Identity(device: status.device, inode: status.inode)] = inode
+        return inode
+    }
+}
+
+extension Store {
+    fileprivate func exists(_ name: Name, in directory: Descriptor) throws(Errno) -> Bool {
+        do throws(Errno) {
+            _ = try status(of: name, in: directory)
+            return true
+        } catch .ENOENT {
+            return false
+        }
+    }
+}

@@ -1,0 +1,15 @@
+public import Posix
+
+/// A store that keeps a record of every change and every flush, in the order in which they took place.
+///
+/// Changes take place one after the other then, also those that threads ask for at the same time.
+public typealias RecordingStore = InterceptingStore<Recorder>
+
+extension InterceptingStore where Hook == Recorder {
+    /// Reads the whole store: the record begins with what makes its contents over an empty folder, and a flush.
+    public convenience init(_ base: any Store) throws(Errno) {
+        self.init(base, hook: try Recorder(base))
+    }
+
+    public var recorder: Recorder { hook }
+}
