@@ -44,7 +44,7 @@ let package = Package(
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", logging]),
         .executableTarget(
-            name: "latchkey", dependencies: ["Daemon", "Control", "Crypto", "Format", "Posix", "CLinux", arguments],
+            name: "latchkey", dependencies: ["Daemon", "Control", "Crypto", "Format", "Posix", arguments],
             swiftSettings: strict),
 
         // A program that holds files open, maps and touches them while the tests lock and unlock around it.
@@ -58,6 +58,7 @@ let package = Package(
         tests("FuseTests", ["Fuse", subprocess]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon"]),
+        tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"]),
         tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
     ]
 )

@@ -25,14 +25,17 @@ enum SecretSource {
     /// Reads it once.
     func read(_ subject: Subject) throws(CommandError) -> Secret {
         do {
+            // From here on this process holds a secret.
+            try ProcessLimits.forbidDumps()
             switch self {
             case .file(let path):
                 let file = try openFile(path, subject)
+                defer { withExtendedLifetime(file) {} }
                 return try SecretReader.contents(of: file.number)
             case .descriptor(let number):
                 return try SecretReader.contents(of: number)
             case .standardInput:
-                if let terminal = Terminal(STDIN_FILENO) {
+                if let terminal = Terminal.standardInput() {
                     return try terminal.secret(prompt: subject.prompt + ": ")
                 }
                 return try SecretReader.line(from: STDIN_FILENO)

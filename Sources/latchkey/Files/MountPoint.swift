@@ -1,0 +1,51 @@
+import Glibc
+import Posix
+
+/// The folder in which a vault is to be seen.
+struct MountPoint {
+    let path: AbsolutePath
+
+    /// Checks all that can be wrong with it before anything is asked or started.
+    init(_ typed: String, for vault: AbsolutePath) throws(CommandError) {
+        let mounts = try MountTable()
+        do {
+            path = try AbsolutePath(resolving: typed)
+        } catch {
+            let entry = mounts.mount(at: AbsolutePath(lexically: typed).text)
+            if let entry, entry.isLatchkey {
+                throw CommandError(
+                    .failed, "\(typed) is the mount of a daemon that has ended", try: "latchkey unmount \(typed.quoted)"
+                )
+            }
+            var status = stat()
+            if unsafe lstat(typed, &status) != 0, Errno.current == .ENOENT {
+                throw CommandError(
+                    .failed, "the mount point \(typed) does not exist", try: "mkdir -p \(typed.quoted)")
+            }
+            throw error
+        }
+        if let entry = mounts.mount(at: path.text) {
+            throw CommandError(
+                .failed, "\(typed) is a mount already, of type \(entry.type)",
+                try: entry.isLatchkey ? "latchkey status \(typed.quoted)" : "findmnt \(typed.quoted)")
+        }
+        guard !path.isInside(vault), !vault.isInside(path) else {
+            throw CommandError(
+                .failed, "the mount point \(typed) and the vault \(vault.text) lie in each other: choose another folder"
+            )
+        }
+        let isEmpty: Bool
+        do {
+            isEmpty = try Descriptor.open(path: path.text, O_RDONLY | O_DIRECTORY).entries().isEmpty
+        } catch .ENOTDIR {
+            throw CommandError(.failed, "the mount point \(typed) is not a folder")
+        } catch {
+            throw CommandError(cannot: "look into", typed, error)
+        }
+        guard isEmpty else {
+            throw CommandError(
+                .failed, "the mount point \(typed) is not empty: a mount would hide what is in it",
+                try: "mkdir a new folder, and latchkey mount \(vault.text.quoted) there")
+        }
+    }
+}

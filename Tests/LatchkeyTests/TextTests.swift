@@ -1,0 +1,102 @@
+import Posix
+import Testing
+
+@testable import latchkey
+
+@Suite struct TextTests {
+    @Test func tableAlignsColumnsAndLeavesTheLastOneRagged() {
+        var table = Table()
+        table.add("A", "complete", "x")
+        table.add("long", "b", "a longer cell")
+        #expect(table.lines() == "A     complete  x\nlong  b         a longer cell")
+        #expect(table.lines(indent: 2) == "  A     complete  x\n  long  b         a longer cell")
+    }
+
+    @Test func hexDumpElidesRowsThatRepeatAndShowsTheLast() {
+        let bytes: [UInt8] = Array("LKFILE\r\n".utf8) + [UInt8](repeating: 0, count: 59)
+        #expect(
+            HexDump.lines(bytes, from: 0x200) == """
+                00000200  4c 4b 46 49 4c 45 0d 0a  00 00 00 00 00 00 00 00  |LKFILE..........|
+                00000210  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|
+                *
+                00000240  00 00 00                                          |...|
+                """)
+    }
+
+    @Test func errorsEndWithWhatToType() {
+        let error = CommandError(.locked, "cannot open a: it is locked", try: "latchkey unlock a", "latchkey status")
+        #expect(
+            error.description == """
+                latchkey: cannot open a: it is locked
+                  try: latchkey unlock a
+                  try: latchkey status
+                """)
+        #expect(CommandError(cannot: "open", "a b", .ENOKEY).advice == ["latchkey unlock 'a b'"])
+        #expect(CommandError(cannot: "open", "a", .ENOKEY).code == .locked)
+    }
+
+    @Test(arguments: [("/mnt/x", "/mnt/x"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("", "''"), ("$HOME", "'$HOME'")])
+    func quotesForAShell(_ text: String, _ quoted: String) {
+        #expect(text.quoted == quoted)
+    }
+
+    @Test func failuresEndWithLockedIfAnyWas() {
+        var failures = Failures()
+        failures.add(CommandError(.failed, "one"))
+        failures.add(CommandError(.locked, "two"))
+        failures.add(CommandError(.failed, "three"))
+        #expect { try failures.end(of: 5) } throws: { ($0 as? Ended)?.code == .locked }
+        #expect(throws: Never.self) { try Failures().end(of: 5) }
+    }
+}
+
+@Suite struct PathTests {
+    @Test(arguments: [
+        ("/a/b", "/a/b", true), ("/a/b/c", "/a/b", true), ("/a/bc", "/a/b", false), ("/a", "/a/b", false),
+        ("/a", "/", true),
+    ])
+    func liesInsideByWholeComponents(_ path: String, _ folder: String, _ isInside: Bool) {
+        #expect(AbsolutePath(known: path).isInside(AbsolutePath(known: folder)) == isInside)
+    }
+
+    @Test(arguments: [("/a/../b/./c/", "/b/c"), ("/", "/"), ("/../..", "/")])
+    func resolvesByText(_ typed: String, _ expected: String) {
+        #expect(AbsolutePath(lexically: typed).text == expected)
+    }
+
+    @Test func keepsWhatIsMissing() throws {
+        #expect(try AbsolutePath(ofPerhapsMissing: "/proc/../no such/folder/").text == "/no such/folder")
+        #expect(try AbsolutePath(ofPerhapsMissing: "/").text == "/")
+    }
+
+    @Test func findsTheMountOfAPath() throws {
+        let table = try MountTable()
+        #expect(table.mount(at: "/proc")?.type == "proc")
+        #expect(table.mount(holding: "/proc/self/status")?.mountPoint == "/proc")
+        let status = try Descriptor.open(path: "/proc/self", 0).status()
+        #expect(table.mount(at: "/proc")?.device == status.device)
+        #expect(table.latchkeyMount(device: status.device) == nil)
+    }
+}
+
+@Suite struct MountOptionsTests {
+    @Test(arguments: [
+        ([], ["nodev", "nosuid"], false),
+        (["ro,noexec"], ["nodev", "noexec", "ro", "nosuid"], true),
+        (["ro", "rw"], ["nodev", "nosuid"], false),
+        (["dev,suid"], ["dev", "suid"], false),
+        (
+            ["allow_other,default_permissions,fsname=mine"],
+            ["allow_other", "default_permissions", "nodev", "nosuid", "fsname=mine"], false
+        ),
+    ])
+    func areWhatWasAskedAndSafeWhereNot(_ lists: [String], _ expected: [String], _ isReadOnly: Bool) throws {
+        let options = try MountOptions(parsing: lists)
+        #expect(options.options == expected)
+        #expect(options.isReadOnly == isReadOnly)
+    }
+
+    @Test(arguments: ["bogus", "fsname=", "uid=0", "subtype=x", "RO"]) func refuseOthers(_ option: String) {
+        #expect(throws: (any Error).self) { try MountOptions(parsing: [option]) }
+    }
+}
