@@ -42,7 +42,7 @@ let package = Package(
         module("Fuse", ["CFuse", "CLinux", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
-        module("Daemon", ["Mount", "Control", logging]),
+        module("Daemon", ["Mount", "Control", "Crypto", "Format", "Posix", logging]),
         .executableTarget(
             name: "latchkey", dependencies: ["Daemon", "Control", "Crypto", "Format", "Posix", arguments],
             swiftSettings: strict),
@@ -57,7 +57,7 @@ let package = Package(
         tests("VaultTests", ["Vault"]),
         tests("FuseTests", ["Fuse", subprocess]),
         tests("ControlTests", ["Control"]),
-        tests("DaemonTests", ["Daemon"]),
+        tests("DaemonTests", ["Daemon", "Control", "Crypto", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"]),
         tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
     ]

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import Posix
 
@@ -9,11 +8,10 @@ final class Wakeup: Sendable {
     private let writable: Descriptor
 
     init() throws(ControlError) {
-        var ends: [Int32] = [-1, -1]
-        guard unsafe lk_pipe(&ends) == 0 else { throw .io(.current, doing: "make a pipe") }
-        readable = Descriptor(owning: ends[0])
-        writable = Descriptor(owning: ends[1])
         do {
+            let pipe = try Pipe()
+            readable = pipe.readEnd
+            writable = pipe.writeEnd
             try readable.setNonblocking(true)
             try writable.setNonblocking(true)
         } catch {

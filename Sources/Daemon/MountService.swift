@@ -1,0 +1,60 @@
+import Control
+import Crypto
+import Logging
+import Posix
+
+/// What the control socket asks of the daemon.
+public final class MountService: ControlService {
+    private let lock: MountLock
+    private let mount: any MountedFileSystem
+    private let keyholder: any Keyholder
+    private let log: Logger
+
+    public init(lock: MountLock, mount: any MountedFileSystem, keyholder: any Keyholder, log: Logger) {
+        self.lock = lock
+        self.mount = mount
+        self.keyholder = keyholder
+        self.log = log
+    }
+
+    public var status: Status { lock.status }
+
+    public func subscribe() throws(ControlError) -> StatusSubscription {
+        try lock.subscribe()
+    }
+
+    public func lock(now: Bool) -> Status {
+        lock.lock(now: now)
+    }
+
+    public func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
+        let secret = try Secret.read(from: secret)
+        do throws(ControlError) {
+            return try lock.unlock(with: try keyholder.prove(kind, secret))
+        } catch {
+            log.notice("unlock refused: \(error)")
+            throw error
+        }
+    }
+
+    public func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) {
+        let old = try Secret.read(from: old)
+        let new = try Secret.read(from: new)
+        do throws(ControlError) {
+            try keyholder.changePasscode(from: old, to: new)
+        } catch {
+            log.notice("change of the passcode refused: \(error)")
+            throw error
+        }
+        log.notice("passcode changed")
+    }
+
+    public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+        try mount.explain(file, in: lock.status.state)
+    }
+
+    public func unmount(lazily: Bool) throws(ControlError) {
+        try mount.unmount(lazily: lazily)
+        log.info("unmounted on request", metadata: ["lazily": "\(lazily)"])
+    }
+}

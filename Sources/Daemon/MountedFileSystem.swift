@@ -1,0 +1,57 @@
+import Control
+import Crypto
+import Format
+import Posix
+
+/// The mounted file system, as the daemon drives it. Thread-safe.
+public protocol MountedFileSystem: AnyObject, Sendable {
+    /// Serves requests, and returns when the file system is unmounted and its last user has gone.
+    func run()
+
+    /// Takes the keys of class A and of B's closed files out of memory; returns when they are gone.
+    func evict() -> Eviction
+
+    /// The classes whose existing files can be opened now.
+    var classKeys: [ProtectionClass] { get }
+    var openFiles: [ProtectionClass: Int] { get }
+    var fileKeysInMemory: Int { get }
+
+    /// What protects the file behind a descriptor of this mount, which O_PATH may have made.
+    func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation
+
+    /// Makes durable what was written.
+    func synchronize()
+
+    /// Unmounts, or throws `busy`; lazily the mount disappears at once, and `run` returns when its last user has gone.
+    func unmount(lazily: Bool) throws(ControlError)
+}
+
+/// What taking the keys out took.
+public struct Eviction: Hashable, Sendable {
+    public var duration: Duration
+    public var inodes: Int
+    /// How often the inodes were gone over until nothing came after.
+    public var passes: Int
+
+    public init(duration: Duration, inodes: Int, passes: Int) {
+        self.duration = duration
+        self.inodes = inodes
+        self.passes = passes
+    }
+}
+
+/// What can tell a right passcode from a wrong one. Thread-safe.
+public protocol Keyholder: AnyObject, Sendable {
+    /// Takes as long as the passcode's derivation, and changes nothing.
+    ///
+    /// - Throws: `wrongPasscode`, `wrongRecoveryKey`, `tampered`, `damaged` and others.
+    func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys
+
+    func changePasscode(from old: borrowing Secret, to new: borrowing Secret) throws(ControlError)
+}
+
+/// The class keys that a passcode has released, on their way into the mount; wiped if they never get there.
+public protocol ProvenKeys: AnyObject, Sendable {
+    /// Hands them to the mount, which opens all classes. At most once.
+    func admit() throws(ControlError)
+}

@@ -1,0 +1,47 @@
+import Control
+import Crypto
+import Posix
+
+extension Secret {
+    /// Most bytes of a passcode, and of a recovery key's text.
+    static let lengthLimit = 1024
+
+    /// Reads a passcode or a recovery key's text that a client has handed over, to its end and without a final newline.
+    ///
+    /// The bytes go straight into locked memory.
+    ///
+    /// - Parameter patience: how long the client may take to write it.
+    /// - Throws: `passcodeLength` for none at all and for more than 1024 bytes; `failed` if it cannot be read.
+    static func read(
+        from descriptor: Descriptor, patience: Duration = .seconds(10)
+    ) throws(ControlError) -> Secret {
+        let deadline = BootClock.now + patience
+        do {
+            // Room for a newline, and for one byte that tells of more.
+            var buffer = try Secret(count: lengthLimit + 2)
+            var count = 0
+            while count < buffer.count {
+                guard try !Poll.readable([descriptor], timeout: deadline - BootClock.now).isEmpty else {
+                    throw ControlError.failed(reason: "the passcode did not come in time")
+                }
+                let got = try buffer.withMutableBytes { bytes throws(Errno) in
+                    var rest = bytes._mutatingExtracting(droppingFirst: count)
+                    return try descriptor.read(into: &rest)
+                }
+                if got == 0 { break }
+                count += got
+            }
+            if count > 0, buffer.withBytes({ unsafe $0.unsafeLoad(fromByteOffset: count - 1, as: UInt8.self) }) == 10 {
+                count -= 1
+            }
+            guard (1...lengthLimit).contains(count) else { throw ControlError.passcodeLength(count) }
+            return try buffer.slice(0..<count)
+        } catch let error as ControlError {
+            throw error
+        } catch let error as CryptoError {
+            throw .failed(reason: "\(error)")
+        } catch {
+            throw .failed(reason: "cannot read the passcode: \(error)")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Control
+import Glibc
+import Logging
+import Posix
+import Synchronization
+
+/// The thread that hears the signals and the deadline.
+///
+/// SIGUSR1 locks, with the grace. SIGTERM, SIGINT and SIGHUP unmount: in the ordinary way, or lazily if the mount is in
+/// use, and then the daemon goes on for its last user. A second one makes durable what was written, and ends at once.
+public final class SignalThread: Sendable {
+    private let signals: SignalDescriptor
+    private let lock: MountLock
+    private let mount: any MountedFileSystem
+    private let log: Logger
+    /// Ends the process; another thing in tests.
+    private let exit: @Sendable () -> Void
+
+    public static let handled: [Int32] = [SIGUSR1, SIGTERM, SIGINT, SIGHUP]
+
+    /// - Parameter signals: blocks `handled`; made before any thread is.
+    public init(
+        signals: SignalDescriptor, lock: MountLock, mount: any MountedFileSystem, log: Logger,
+        exit: @escaping @Sendable () -> Void
+    ) {
+        self.signals = signals
+        self.lock = lock
+        self.mount = mount
+        self.log = log
+        self.exit = exit
+    }
+
+    public func start() throws(Errno) {
+        try startThread { self.run() }
+    }
+
+    private func run() {
+        var isEnding = false
+        while true {
+            do {
+                let ready = try Poll.readable([lock.deadline, signals.descriptor])
+                if ready.contains(0) { lock.deadlinePassed() }
+                if ready.contains(1) { try take(signals.next(), isEnding: &isEnding) }
+            } catch {
+                // Without this thread nothing would end the grace.
+                fatalError("cannot wait for signals: \(error)")
+            }
+        }
+    }
+
+    private func take(_ signal: Int32, isEnding: inout Bool) throws(Errno) {
+        if signal == SIGUSR1 {
+            log.notice("locking: signal SIGUSR1")
+            lock.lock(now: false)
+        } else if isEnding {
+            log.warning("ending at once: a second signal", metadata: ["signal": "\(signal)"])
+            mount.synchronize()
+            exit()
+        } else {
+            isEnding = true
+            log.notice("unmounting", metadata: ["signal": "\(signal)"])
+            // In a thread of its own, since umount(2) waits for the file system, and the deadline does not.
+            try startThread { self.unmount() }
+        }
+    }
+
+    private func unmount() {
+        do throws(ControlError) {
+            try mount.unmount(lazily: false)
+        } catch {
+            log.notice("the mount is in use, and ends with its last user: \(error)")
+            do throws(ControlError) {
+                try mount.unmount(lazily: true)
+            } catch {
+                log.error("cannot unmount: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Control
+import Crypto
+import Format
+import Logging
+import Posix
+import Synchronization
+
+@testable import Daemon
+
+/// A mount without files, which remembers what was asked of it.
+final class TestMount: MountedFileSystem {
+    struct State {
+        var strictKeys = false
+        var firstUnlocked = false
+        var evictions = 0
+        var unmounts: [Bool] = []
+    }
+
+    let state = Mutex(State())
+    /// Held by a test that wants an eviction to take its time.
+    let evictionGate = Mutex(())
+
+    func run() {}
+
+    func evict() -> Eviction {
+        evictionGate.withLock { _ in }
+        state.withLock {
+            $0.strictKeys = false
+            $0.evictions += 1
+        }
+        return Eviction(duration: .milliseconds(1), inodes: 2, passes: 2)
+    }
+
+    var classKeys: [ProtectionClass] {
+        state.withLock { state in
+            if state.strictKeys { return ProtectionClass.allCases }
+            return state.firstUnlocked ? [.completeUntilFirstUserAuthentication, .none] : [.none]
+        }
+    }
+
+    var openFiles: [ProtectionClass: Int] { [.complete: 1] }
+    var fileKeysInMemory: Int { 1 }
+
+    func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
+        throw .notInMount
+    }
+
+    func synchronize() {}
+
+    func unmount(lazily: Bool) throws(ControlError) {
+        state.withLock { $0.unmounts.append(lazily) }
+        if !lazily { throw .busy }
+    }
+}
+
+/// Knows one passcode.
+final class TestKeyholder: Keyholder {
+    let mount: TestMount
+    let passcode = Mutex("correct horse")
+
+    init(mount: TestMount) {
+        self.mount = mount
+    }
+
+    func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
+        let right = passcode.withLock { $0 }
+        guard try secret.equals(Secret(text: right)) else {
+            throw kind == .passcode ? .wrongPasscode : .wrongRecoveryKey
+        }
+        return TestKeys(mount: mount)
+    }
+
+    func changePasscode(from old: borrowing Secret, to new: borrowing Secret) throws(ControlError) {
+        _ = try prove(.passcode, old)
+        let text = new.withBytes { bytes in
+            unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+        }
+        passcode.withLock { $0 = text }
+    }
+}
+
+final class TestKeys: ProvenKeys {
+    let mount: TestMount
+    let fails: Bool
+
+    init(mount: TestMount, fails: Bool = false) {
+        self.mount = mount
+        self.fails = fails
+    }
+
+    func admit() throws(ControlError) {
+        if fails { throw .failed(reason: "no memory") }
+        mount.state.withLock {
+            $0.strictKeys = true
+            $0.firstUnlocked = true
+        }
+    }
+}
+
+extension Secret {
+    init(text: String) throws(ControlError) {
+        let bytes = Array(text.utf8)
+        do { self = try unsafe Secret(copying: bytes.span.bytes) } catch { throw .failed(reason: "\(error)") }
+    }
+}
+
+extension MountFacts {
+    static func test(grace: Duration) -> MountFacts {
+        MountFacts(
+            mountPoint: "/mnt", vault: "/vault", volume: "00112233445566778899aabbccddeeff", device: 1, grace: grace,
+            readOnly: false, version: "1.0", formatVersion: 1)
+    }
+}
+
+extension Logger {
+    static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+}
+
+/// Runs the lock's timer, as the signal thread does.
+func followDeadlines(of lock: MountLock) throws {
+    let deadline = lock.deadline
+    try startThread { [weak lock] in
+        while true {
+            _ = try? Poll.readable([deadline], timeout: .milliseconds(50))
+            guard let lock else { return }
+            lock.deadlinePassed()
+        }
+    }
+}

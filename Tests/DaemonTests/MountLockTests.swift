@@ -1,0 +1,110 @@
+import Control
+import Posix
+import Synchronization
+import Testing
+
+@testable import Daemon
+
+@Suite(.timeLimit(.minutes(1))) struct MountLockTests {
+    let mount = TestMount()
+    let keys: TestKeys
+
+    init() {
+        keys = TestKeys(mount: mount)
+    }
+
+    private func lock(grace: Duration = .seconds(10)) throws -> MountLock {
+        try MountLock(mount: mount, facts: .test(grace: grace), log: .silent)
+    }
+
+    private func wait(_ lock: MountLock, for state: Status.State) throws {
+        _ = try lock.subscribe().first { $0.state == state ? true : nil }
+    }
+
+    @Test func `class keys follow the state`() throws {
+        let lock = try lock()
+        #expect(lock.status.state == .beforeFirstUnlock)
+        #expect(lock.status.classKeys == ["none"])
+        #expect(lock.lock(now: true).state == .beforeFirstUnlock)
+
+        #expect(try lock.unlock(with: keys).classKeys.count == 4)
+        let locking = lock.lock(now: false)
+        #expect(locking.state == .locking)
+        #expect(locking.classKeys.count == 4)
+        #expect((9.9...10).contains(try #require(locking.graceRemaining)))
+
+        lock.lock(now: true)
+        try wait(lock, for: .locked)
+        #expect(lock.status.classKeys == ["complete-until-first-user-authentication", "none"])
+        #expect(lock.status.graceRemaining == nil)
+        #expect(try lock.unlock(with: keys).state == .unlocked)
+        #expect(mount.state.withLock { $0.evictions } == 1)
+    }
+
+    @Test func `the grace ends by itself, on time`() throws {
+        let lock = try lock(grace: .milliseconds(300))
+        try followDeadlines(of: lock)
+        _ = try lock.unlock(with: keys)
+        let start = BootClock.now
+        lock.lock(now: false)
+        try wait(lock, for: .locked)
+        #expect((.milliseconds(300)...(.milliseconds(1500))).contains(BootClock.now - start))
+    }
+
+    @Test func `unlocking in the grace cancels it`() throws {
+        let lock = try lock(grace: .milliseconds(100))
+        try followDeadlines(of: lock)
+        _ = try lock.unlock(with: keys)
+        lock.lock(now: false)
+        #expect(try lock.unlock(with: keys).state == .unlocked)
+        #expect(try Poll.readable([lock.deadline], timeout: .milliseconds(300)) == [])
+        #expect(lock.status.state == .unlocked)
+        #expect(mount.state.withLock { $0.evictions } == 0)
+    }
+
+    @Test func `unlocking waits for the end of an eviction`() throws {
+        let lock = try lock()
+        _ = try lock.unlock(with: keys)
+        let keys = keys
+        let unlocked = try Pipe()
+        try mount.evictionGate.withLock { _ in
+            #expect(lock.lock(now: true).state == .locking)
+            try startThread {
+                _ = try? lock.unlock(with: keys)
+                let done: [UInt8] = [1]
+                try? unsafe unlocked.writeEnd.write(done.span.bytes)
+            }
+            #expect(try Poll.readable([unlocked.readEnd], timeout: .milliseconds(200)) == [])
+            #expect(lock.status.state == .locking)
+            #expect(lock.status.graceRemaining == 0)
+        }
+        _ = try Poll.readable([unlocked.readEnd])
+        #expect(lock.status.state == .unlocked)
+        #expect(lock.status.classKeys.count == 4)
+        #expect(mount.state.withLock { $0.evictions } == 1)
+    }
+
+    @Test func `keys that cannot be admitted leave the mount locked`() throws {
+        let lock = try lock()
+        #expect(throws: ControlError.failed(reason: "no memory")) {
+            try lock.unlock(with: TestKeys(mount: mount, fails: true))
+        }
+        #expect(lock.status.state == .beforeFirstUnlock)
+    }
+
+    @Test func `every change is told, in order`() throws {
+        let lock = try lock()
+        let subscription = try lock.subscribe()
+        _ = try lock.unlock(with: keys)
+        lock.lock(now: false)
+        _ = try lock.unlock(with: keys)
+        lock.lock(now: true)
+        let seen = Mutex<[Status.State]>([])
+        _ = try subscription.first { status in
+            seen.withLock { $0.append(status.state) }
+            return status.state == .locked ? true : nil
+        }
+        #expect(
+            seen.withLock { $0 } == [.beforeFirstUnlock, .unlocked, .locking, .unlocked, .locking, .locked])
+    }
+}

@@ -1,0 +1,65 @@
+import Control
+import Crypto
+import Posix
+import Testing
+
+@testable import Daemon
+
+@Suite(.timeLimit(.minutes(1))) struct MountServiceTests {
+    let service: MountService
+
+    init() throws {
+        let mount = TestMount()
+        let lock = try MountLock(mount: mount, facts: .test(grace: .seconds(10)), log: .silent)
+        service = MountService(lock: lock, mount: mount, keyholder: TestKeyholder(mount: mount), log: .silent)
+    }
+
+    /// The reading end of a pipe that holds the text, all of it written.
+    private func pipe(_ text: String) throws -> Descriptor {
+        let pipe = try Pipe()
+        let bytes = Array(text.utf8)
+        try unsafe pipe.writeEnd.write(bytes.span.bytes)
+        return pipe.readEnd
+    }
+
+    @Test func `a passcode unlocks, with or without a newline`() throws {
+        #expect(try service.unlock(.passcode, secret: pipe("correct horse")).state == .unlocked)
+        #expect(try service.unlock(.passcode, secret: pipe("correct horse\n")).state == .unlocked)
+    }
+
+    @Test func `a wrong one changes nothing`() throws {
+        #expect(throws: ControlError.wrongPasscode) { try service.unlock(.passcode, secret: pipe("horse")) }
+        #expect(throws: ControlError.wrongRecoveryKey) { try service.unlock(.recoveryKey, secret: pipe("horse")) }
+        #expect(throws: ControlError.wrongPasscode) {
+            try service.unlock(.passcode, secret: pipe("correct horse\n\n"))
+        }
+        #expect(service.status.state == .beforeFirstUnlock)
+    }
+
+    @Test(arguments: [(0, 0), (1025, 1025), (10_000, 1026)])
+    func `a passcode has 1 to 1024 bytes`(_ length: Int, _ told: Int) throws {
+        #expect(throws: ControlError.passcodeLength(told)) {
+            try service.unlock(.passcode, secret: pipe(String(repeating: "x", count: length)))
+        }
+        #expect(throws: ControlError.wrongPasscode) {
+            try service.unlock(.passcode, secret: pipe(String(repeating: "x", count: 1024) + "\n"))
+        }
+    }
+
+    @Test func `a passcode that never comes is not waited for`() throws {
+        let pipe = try Pipe()
+        #expect(throws: ControlError.failed(reason: "the passcode did not come in time")) {
+            _ = try Secret.read(from: pipe.readEnd, patience: .milliseconds(50))
+        }
+        withExtendedLifetime(pipe) {}
+    }
+
+    @Test func `the passcode is changed by who knows the old one`() throws {
+        #expect(throws: ControlError.wrongPasscode) {
+            try service.changePasscode(from: pipe("horse"), to: pipe("battery"))
+        }
+        try service.changePasscode(from: pipe("correct horse"), to: pipe("battery"))
+        #expect(throws: ControlError.wrongPasscode) { try service.unlock(.passcode, secret: pipe("correct horse")) }
+        #expect(try service.unlock(.passcode, secret: pipe("battery")).state == .unlocked)
+    }
+}
