@@ -133,7 +133,7 @@ extension FileSystem {
         reply.fail(.ENOSYS)
     }
 
-    public func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<Statistics>) {
+    public func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<FileSystemStatistics>) {
         reply.fail(.ENOSYS)
     }
 

@@ -78,7 +78,7 @@ public protocol FileSystem: AnyObject, Sendable {
     func fsyncdir(
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 
-    func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<Statistics>)
+    func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<FileSystemStatistics>)
     /// `flags`: XATTR_CREATE, XATTR_REPLACE.
     func setxattr(
         _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32,

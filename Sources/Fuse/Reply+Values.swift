@@ -115,10 +115,10 @@ extension Reply where Value == AttributeNames {
     }
 }
 
-extension Reply where Value == Statistics {
+extension Reply where Value == FileSystemStatistics {
     /// Source: fuse_reply_statfs.
     @discardableResult
-    public consuming func succeed(_ statistics: Statistics) -> Bool {
+    public consuming func succeed(_ statistics: FileSystemStatistics) -> Bool {
         var status = statvfs()
         status.f_bsize = UInt(statistics.blockSize)
         status.f_frsize = UInt(statistics.fragmentSize)
@@ -127,7 +127,7 @@ extension Reply where Value == Statistics {
         status.f_bavail = UInt(statistics.availableBlocks)
         status.f_files = UInt(statistics.files)
         status.f_ffree = UInt(statistics.freeFiles)
-        status.f_namemax = UInt(statistics.nameMax)
+        status.f_namemax = UInt(statistics.maximumNameLength)
         return unsafe answer { request in unsafe fuse_reply_statfs(request, &status) }
     }
 }

@@ -1,4 +1,5 @@
 import CFuse
+import Glibc
 import Posix
 
 extension Session {
@@ -37,6 +38,16 @@ extension Session {
                 fileSystemClearsPrivileges: extra & UInt64(FUSE_HANDLE_KILLPRIV_V2) != 0))
     }
 
+    /// The kernel offers a FUSE mount 128 KiB of readahead at most, whatever is asked for. Only root can raise that, and
+    /// only once FUSE_INIT is answered. Elsewhere reads are smaller, nothing else.
+    func raiseReadahead() {
+        guard let place = withState({ $0.place }) else { return }
+        let file = "/sys/class/bdi/0:\(place.connection)/read_ahead_kb"
+        guard let stream = unsafe fopen(file, "we") else { return }
+        unsafe fputs("\(configuration.maxReadahead >> 10)", stream)
+        unsafe fclose(stream)
+    }
+
     /// Flags that libfuse 3.14 does not send.
     ///
     /// PARALLEL_DIROPS it takes as a capability and forgets. HANDLE_KILLPRIV likewise, which does no harm: the kernel
@@ -57,6 +68,10 @@ extension Session {
 
 /// The request that this worker is at, as the kernel sent it: for the fields that libfuse 3.14 does not pass on.
 enum ReceivedBody {
+    static func isInit(_ worker: lk_fuse_worker) -> Bool {
+        unsafe worker.bytes!.loadUnaligned(as: fuse_in_header.self).opcode == FUSE_INIT.rawValue
+    }
+
     static func current<Body: BitwiseCopyable>(as type: Body.Type = Body.self) -> Body? {
         let offset = MemoryLayout<fuse_in_header>.size
         guard let worker = unsafe lk_fuse_current_worker(), let bytes = unsafe worker.pointee.bytes,

@@ -69,7 +69,6 @@ extension Session {
             let result = unsafe lk_fuse_session_intercept(raw)
             guard result == 0 else { throw Errno(rawValue: -result) }
             let place = try unsafe MountPlace(String(cString: resolved))
-            raiseReadahead(of: place)
             unsafe notifier.attach(raw)
             let address = UInt(bitPattern: raw)
             withState { state in
@@ -105,14 +104,5 @@ extension Session {
     /// The comma separates options, the backslash escapes.
     private static func escaped(_ option: String) -> String {
         option.replacing("\\", with: "\\\\").replacing(",", with: "\\,")
-    }
-
-    /// The kernel offers a FUSE mount 128 KiB of readahead at most, whatever is asked for; only root can raise that, and
-    /// only here, before the kernel's offer in FUSE_INIT is answered. Without it reads are smaller, nothing else.
-    private func raiseReadahead(of place: MountPlace) {
-        let file = "/sys/class/bdi/0:\(place.connection)/read_ahead_kb"
-        guard let stream = unsafe fopen(file, "we") else { return }
-        unsafe fputs("\(configuration.maxReadahead >> 10)", stream)
-        unsafe fclose(stream)
     }
 }

@@ -81,6 +81,7 @@ extension Session {
                 }
                 unsafe worker.pointee = lk_fuse_worker(bytes: buffer.mem, count: Int(received), secret: false)
                 unsafe fuse_session_process_buf(raw, &buffer)
+                if unsafe ReceivedBody.isInit(worker.pointee) { raiseReadahead() }
                 if unsafe worker.pointee.secret { unsafe explicit_bzero(buffer.mem, Int(received)) }
             }
         }

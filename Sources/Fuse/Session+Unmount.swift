@@ -1,5 +1,4 @@
 import CFuse
-import CLinux
 import Glibc
 import Posix
 
@@ -40,12 +39,8 @@ extension Session {
 /// The set-user-ID program by which ordinary users mount and unmount.
 enum Fusermount {
     static func unmount(_ path: String, lazily: Bool) throws(Errno) {
-        var ends: [Int32] = [-1, -1]
-        guard unsafe lk_pipe(&ends) == 0 else { throw .current }
-        let reader = Descriptor(owning: ends[0])
-        let pid = try start(
-            ["fusermount3", "-u"] + (lazily ? ["-z"] : []) + ["--", path], Descriptor(owning: ends[1]))
-        let complaint = text(of: reader)
+        let (pid, errors) = try start(["fusermount3", "-u"] + (lazily ? ["-z"] : []) + ["--", path])
+        let complaint = text(of: errors)
         var status: Int32 = 0
         while unsafe waitpid(pid, &status, 0) == -1 {
             guard Errno.current == .EINTR else { throw .current }
@@ -56,12 +51,14 @@ enum Fusermount {
         throw complaint.contains(Errno.EBUSY.description) ? .EBUSY : .EPERM
     }
 
-    /// Starts it in the C locale, with its standard error going to `errors`.
-    private static func start(_ arguments: [String], _ errors: Descriptor) throws(Errno) -> pid_t {
+    /// Starts it in the C locale; what it writes to standard error is read from `errors`.
+    private static func start(_ arguments: [String]) throws(Errno) -> (process: pid_t, errors: Descriptor) {
+        let pipe = try Pipe()
+        defer { withExtendedLifetime(pipe) {} }
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_adddup2(&actions, errors.number, 2)
+        unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd.number, 2)
         var argv = unsafe CStrings.make(arguments)
         var environment = unsafe CStrings.make(["LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin"])
         defer {
@@ -71,7 +68,7 @@ enum Fusermount {
         var pid = pid_t()
         let result = unsafe posix_spawnp(&pid, arguments[0], &actions, nil, &argv, &environment)
         guard result == 0 else { throw Errno(rawValue: result) }
-        return pid
+        return (pid, pipe.readEnd)
     }
 
     private static func text(of file: Descriptor) -> String {

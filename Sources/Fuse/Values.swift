@@ -98,35 +98,3 @@ public struct WriteFlags: OptionSet, Sendable {
     /// As `AttributeChanges.dropsPrivileges`.
     public static let dropsPrivileges = WriteFlags(rawValue: 2)
 }
-
-/// The size and the fill of a file system.
-///
-/// Source: statvfs(3).
-public struct Statistics: Hashable, Sendable {
-    /// The preferred size of reads and writes, in bytes.
-    public var blockSize: UInt64
-    /// The unit of the three counts of blocks, in bytes.
-    public var fragmentSize: UInt64
-    public var blocks: UInt64
-    public var freeBlocks: UInt64
-    /// Free to those who are not root.
-    public var availableBlocks: UInt64
-    public var files: UInt64
-    public var freeFiles: UInt64
-    /// The longest name, in bytes.
-    public var nameMax: UInt64
-
-    public init(
-        blockSize: UInt64, fragmentSize: UInt64, blocks: UInt64, freeBlocks: UInt64, availableBlocks: UInt64,
-        files: UInt64, freeFiles: UInt64, nameMax: UInt64
-    ) {
-        self.blockSize = blockSize
-        self.fragmentSize = fragmentSize
-        self.blocks = blocks
-        self.freeBlocks = freeBlocks
-        self.availableBlocks = availableBlocks
-        self.files = files
-        self.freeFiles = freeFiles
-        self.nameMax = nameMax
-    }
-}
