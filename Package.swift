@@ -39,7 +39,7 @@ let package = Package(
         module("Keybag", ["Crypto", "Format", "Posix"]),
         module("Store", ["Posix"]),
         module("Vault", ["Store", "Keybag"]),
-        module("Fuse", ["CFuse", "CLinux", "Posix"]),
+        module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", "Crypto", "Format", "Posix", logging]),
@@ -49,13 +49,17 @@ let package = Package(
 
         // A program that holds files open, maps and touches them while the tests lock and unlock around it.
         .executableTarget(name: "probe", path: "Tests/Probe"),
+        // A plain directory as a FUSE file system: the control for whatever is tested through a mount.
+        .executableTarget(
+            name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
+            swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Keybag"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
-        tests("FuseTests", ["Fuse", subprocess]),
+        tests("FuseTests", ["Fuse", "passthrough", subprocess]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"]),

@@ -1,0 +1,102 @@
+import Fuse
+import Glibc
+import Posix
+
+/// `passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT`
+///
+/// Says "mounted" when it serves, and what is left when it has ended. Takes commands, one a line, from standard input;
+/// its end is none. SIGTERM unmounts lazily.
+@main
+struct Main {
+    static func main() {
+        var arguments = CommandLine.arguments.dropFirst()
+        var options = ["subtype=passthrough"]
+        if arguments.first == "-o", arguments.count > 1 {
+            options += arguments.dropFirst().first!.split(separator: ",").map(String.init)
+            arguments = arguments.dropFirst(2)
+        }
+        guard arguments.count == 2, let directory = arguments.first, let mountPoint = arguments.last else {
+            fail("usage: passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT", code: 2)
+        }
+        do {
+            try serve(directory, at: mountPoint, options)
+        } catch {
+            fail("passthrough: \(error)", code: 1)
+        }
+    }
+
+    private static func serve(_ directory: String, at mountPoint: String, _ options: [String]) throws {
+        // Modes arrive masked; descriptors are wanted, one an inode.
+        umask(0)
+        _ = try ProcessLimits.raiseOpenFiles()
+        let signals = try SignalDescriptor(blocking: [SIGTERM, SIGINT])
+        let before = openDescriptors()
+
+        let session = try mount(directory, at: mountPoint, options)
+        Background.run {
+            _ = try? signals.next()
+            try? session.session.unmount(lazily: true)
+        }
+        let commands = Commands(session.session, session.fileSystem)
+        Background.run { while let line = readLine() { say(commands.run(line)) } }
+        try session.session.run()
+        let files = session.fileSystem.files.count + session.fileSystem.directories.count
+        say("ended handles=\(files) descriptors=\(openDescriptors() - before)")
+        exit(0)
+    }
+
+    private static func mount(
+        _ directory: String, at mountPoint: String, _ options: [String]
+    ) throws -> (session: Session, fileSystem: Passthrough) {
+        let number = unsafe Glibc.open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)
+        if number < 0 { throw Errno.current }
+        let fileSystem = try Passthrough(root: Descriptor(owning: number)) { connection in
+            say("mounted protocol=\(connection.major).\(connection.minor) write=\(connection.maxWrite)")
+        }
+        var configuration = Configuration()
+        configuration.privileges = .clearedByFileSystem
+        let session = Session(fileSystem: fileSystem, configuration: configuration)
+        try session.mount(at: mountPoint, options: options)
+        return (session, fileSystem)
+    }
+
+    private static func openDescriptors() -> Int {
+        guard let directory = unsafe opendir("/proc/self/fd") else { return 0 }
+        defer { unsafe closedir(directory) }
+        var count = 0
+        while unsafe readdir(directory) != nil { count += 1 }
+        return count
+    }
+
+    private static func fail(_ message: String, code: Int32) -> Never {
+        say(message, to: 2)
+        exit(code)
+    }
+}
+
+/// One line, at once; on standard output unless told otherwise.
+func say(_ line: String, to descriptor: Int32 = 1) {
+    let text = Array((line + "\n").utf8)
+    _ = unsafe Glibc.write(descriptor, text, text.count)
+}
+
+/// Threads without Swift's concurrency.
+enum Background {
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    static func run(_ body: @escaping @Sendable () -> Void) {
+        let retained = unsafe Unmanaged.passRetained(Body(body))
+        var thread = pthread_t()
+        let result = unsafe pthread_create(
+            &thread, nil,
+            { body in
+                unsafe Unmanaged<Body>.fromOpaque(body!).takeRetainedValue().run()
+                return nil
+            }, retained.toOpaque())
+        precondition(result == 0, "no thread")
+        pthread_detach(thread)
+    }
+}

@@ -1,0 +1,106 @@
+import Fuse
+import Glibc
+import Posix
+
+extension Passthrough {
+    func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>) {
+        answer(reply) { () throws(Errno) in try entry(name, in: file(parent)) }
+    }
+
+    func mknod(
+        _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, device: UInt64,
+        reply: consuming Reply<Entry>
+    ) {
+        answer(reply) { () throws(Errno) in
+            let directory = try file(parent)
+            try directory.makeNode(name, mode: mode, device: device)
+            return try own(name, in: directory, request)
+        }
+    }
+
+    func mkdir(
+        _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, reply: consuming Reply<Entry>
+    ) {
+        answer(reply) { () throws(Errno) in
+            let directory = try file(parent)
+            try directory.makeDirectory(name, mode: mode)
+            return try own(name, in: directory, request)
+        }
+    }
+
+    func symlink(
+        _ request: Request, _ name: Name, in parent: NodeID, target: [UInt8], reply: consuming Reply<Entry>
+    ) {
+        answer(reply) { () throws(Errno) in
+            let directory = try file(parent)
+            try directory.makeSymbolicLink(to: target, name)
+            return try own(name, in: directory, request)
+        }
+    }
+
+    /// Gives what was just made to whom it was made for. The group of a directory with the set-group-ID bit stays.
+    private func own(_ name: Name, in directory: Descriptor, _ request: Request) throws(Errno) -> Entry {
+        try setOwner(request, of: name, in: directory)
+        return try entry(name, in: directory)
+    }
+
+    func setOwner(_ request: Request, of name: Name, in directory: Descriptor) throws(Errno) {
+        guard geteuid() == 0, request.user != 0 || request.group != 0 else { return }
+        let group = try directory.status().mode & S_ISGID == 0 ? request.group : nil
+        // chown(2) takes set-ID bits away, which the creator may have asked for.
+        let mode = try directory.status(of: name).mode
+        try directory.setOwner(user: request.user, group: group, of: name)
+        if mode & (S_ISUID | S_ISGID) != 0, mode & S_IFMT != S_IFLNK {
+            try directory.setMode(mode & 0o7777, of: name)
+        }
+    }
+
+    func unlink(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
+        answer(reply) { () throws(Errno) in try file(parent).unlink(name) }
+    }
+
+    func rmdir(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
+        answer(reply) { () throws(Errno) in try file(parent).removeDirectory(name) }
+    }
+
+    func rename(
+        _ request: Request, _ name: Name, in parent: NodeID, to newName: Name, in newParent: NodeID, flags: UInt32,
+        reply: consuming Reply<Done>
+    ) {
+        answer(reply) { () throws(Errno) in
+            try file(parent).rename(name, to: newName, in: file(newParent), flags: flags)
+        }
+    }
+
+    func link(
+        _ request: Request, _ node: NodeID, as newName: Name, in newParent: NodeID, reply: consuming Reply<Entry>
+    ) {
+        answer(reply) { () throws(Errno) in
+            let file = try file(node)
+            let directory = try self.file(newParent)
+            // By way of /proc, because AT_EMPTY_PATH takes CAP_DAC_READ_SEARCH.
+            let result = unsafe newName.withCString { newName in
+                unsafe linkat(
+                    AT_FDCWD, "/proc/self/fd/\(file.number)", directory.number, newName, AT_SYMLINK_FOLLOW)
+            }
+            if result != 0 { throw .current }
+            return try entry(newName, in: directory)
+        }
+    }
+
+    func readlink(_ request: Request, _ node: NodeID, reply: consuming Reply<LinkTarget>) {
+        do throws(Errno) {
+            let file = try file(node)
+            var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+            let count = unsafe target.withUnsafeMutableBytes { target in
+                // An empty path names the link that the descriptor was opened for.
+                unsafe readlinkat(
+                    file.number, "", target.baseAddress!.assumingMemoryBound(to: CChar.self), target.count)
+            }
+            if count < 0 { throw .current }
+            reply.succeed(Array(target[..<count]))
+        } catch {
+            reply.fail(error)
+        }
+    }
+}
