@@ -10,7 +10,7 @@ final class MountedVault {
     private let log: StreamFile
 
     /// Returns when the mount answers. The passcode is given where it is to be unlocked at once.
-    init(_ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [], at name: String = "mount")
+    init(_ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], at name: String = "mount")
         throws
     {
         self.vault = vault
@@ -20,7 +20,7 @@ final class MountedVault {
         log = try StreamFile()
         daemon = try Child(
             Built.latchkey,
-            ["mount", vault.path, path, "--foreground", "--grace", "\(grace)"]
+            ["mount", vault.path, path, "--foreground"] + (grace.map { ["--grace", "\($0)"] } ?? [])
                 + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + options,
             environment: vault.environment, input: input.descriptor, output: log.descriptor, errors: log.descriptor)
         try waitUntilMounted()
@@ -86,6 +86,13 @@ final class MountedVault {
         return try MountStatus(json: outcome.output)
     }
 
+    /// Its control socket, named by the volume ID.
+    func socket() throws -> String {
+        let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
+        let user = geteuid() == 0 ? "/run/latchkey" : vault.environment["XDG_RUNTIME_DIR"]! + "/latchkey"
+        return "\(user)/\(volume).socket"
+    }
+
     func explain(_ name: String) throws -> [String: Any] {
         let outcome = try latchkey("explain", "--json", file(name)).succeeded()
         let json = try JSONSerialization.jsonObject(with: Data(outcome.output))
@@ -121,6 +128,9 @@ final class MountedVault {
         }
         if let expected, let status {
             #expect(status == expected, "the daemon's exit status\n\(messages)", sourceLocation: sourceLocation)
+        }
+        if let socket = try? socket() {
+            #expect(!Disk.exists(socket), "the socket is left", sourceLocation: sourceLocation)
         }
         #expect(mountLines(of: path).isEmpty, "the mount is left", sourceLocation: sourceLocation)
         LiveMounts.remove(path)

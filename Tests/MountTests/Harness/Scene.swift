@@ -1,0 +1,60 @@
+/// A mount with a probe in it: what most tests want, with the calls by names below the mount.
+struct Scene {
+    let mount: MountedVault
+    let probe: Probe
+
+    func path(_ name: String) -> String {
+        mount.file(name)
+    }
+
+    /// A file with contents; its class is set where one is given.
+    func makeFile(_ name: String, class protection: ProtectionClass? = nil, _ contents: [UInt8] = [1, 2, 3]) throws {
+        try probe.write(path(name), contents)
+        if let protection {
+            try setClass(protection, of: name)
+        }
+    }
+
+    func makeFolder(_ name: String, class protection: ProtectionClass? = nil) throws {
+        try probe.ask("mkdir", path(name), "0755").required("mkdir \(name)")
+        if let protection {
+            try setClass(protection, of: name)
+        }
+    }
+
+    func setClass(_ protection: ProtectionClass, of name: String) throws {
+        try probe.setClass(protection.rawValue, of: path(name)).required("the class of \(name)")
+    }
+
+    func classOf(_ name: String) throws -> ProtectionClass {
+        let text = try probe.classOf(path(name))
+        guard let protection = ProtectionClass(rawValue: text) else { throw HarnessError("\(name): class \(text)") }
+        return protection
+    }
+
+    func isExplicit(_ name: String) throws -> Bool {
+        try probe.isExplicit(path(name))
+    }
+
+    func contents(_ name: String) throws -> [UInt8] {
+        try probe.contents(path(name))
+    }
+
+    func rename(_ old: String, _ new: String) throws -> Answer {
+        try probe.rename(path(old), path(new))
+    }
+}
+
+/// A fresh vault, mounted; a probe; and the check at the end that nothing is left.
+func withScene(
+    _ initOptions: [String] = [], unlocked: Bool = true, grace: Int = 1, options: [String] = [],
+    _ body: (Scene) throws -> Void
+) throws {
+    try withMount(try Vault(initOptions), unlocked: unlocked, grace: grace, options: options) { mount in
+        let probe = try Probe()
+        try body(Scene(mount: mount, probe: probe))
+        // Before the unmount: it would be busy.
+        probe.process.send(9)
+        probe.process.wait()
+    }
+}

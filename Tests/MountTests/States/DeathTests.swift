@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// A daemon that dies leaves a mount that fails closed and a vault that mounts again.
+    @Suite struct Death {
+        @Test func failsClosedAndMountsAgain() throws {
+            let vault = try Vault(["--default-class", "complete"])
+            let synced = [UInt8](seed: 1, count: 1_000_000)
+            let probe = try Probe()
+            let mount = try MountedVault(vault)
+            try probe.write(mount.file("synced"), synced)
+            try probe.open(0, mount.file("growing"), "rw,creat").required()
+            try probe.pwrite(0, 0, [UInt8](seed: 2, count: 10_000)).required()
+            try probe.fsync(0).required()
+            try probe.pwrite(0, 10_000, [UInt8](seed: 3, count: 5_000)).required()
+            try probe.open(1, mount.file("synced")).required()
+            try probe.map(1, 1, 8192, "shared", "r").required()
+
+            mount.kill()
+            #expect(try probe.pread(1, 500_000, 10) == .refused("ENOTCONN"))
+            #expect(try probe.open(2, mount.file("synced")) == .refused("ENOTCONN"))
+            #expect(try probe.ask("stat", mount.path) == .refused("ENOTCONN"))
+            probe.process.send(9)
+            probe.process.wait()
+            mount.detach()
+
+            let other = try Probe()
+            try withMount(vault) { mount in
+                #expect(try other.contents(mount.file("synced")) == synced)
+                let growing = try other.contents(mount.file("growing"))
+                #expect(growing.count >= 10_000)
+                #expect(Array(growing.prefix(10_000)) == [UInt8](seed: 2, count: 10_000))
+                // And it can be written again.
+                try other.write(mount.file("growing"), [1])
+                #expect(try other.contents(mount.file("growing")) == [1])
+            }
+        }
+
+        /// The dead mount lies in the way: `latchkey unmount` takes it away, or `latchkey mount` says what to do.
+        @Test func theDeadMountIsSpokenOf() throws {
+            let vault = try Vault()
+            let mount = try MountedVault(vault)
+            mount.kill()
+            let again = try vault.latchkey(["mount", vault.path, mount.path])
+            #expect(again.status != 0, "a dead mount is not mounted over")
+            #expect(again.errors.contains("unmount"), "what to type next: \(again)")
+            try vault.latchkey(["unmount", mount.path]).succeeded()
+            #expect(mountLines(of: mount.path).isEmpty)
+            try withMount(vault) { mount in
+                #expect(mountLines(of: mount.path).count == 1)
+            }
+        }
+
+        @Test func diesAmidWritesWithoutHarm() throws {
+            let vault = try Vault()
+            let probe = try Probe()
+            try withMount(vault) { mount in
+                try probe.write(mount.file("untouched"), [UInt8](seed: 1, count: 100_000))
+                try probe.write(mount.file("written"), [UInt8](seed: 2, count: 100_000))
+            }
+            for turn in 0..<3 {
+                let mount = try MountedVault(vault)
+                let writer = try Probe()
+                try writer.open(0, mount.file("written"), "rw").required()
+                try writer.send(["writeloop", "0"])
+                Thread.sleep(forTimeInterval: 0.15)
+                mount.kill()
+                let words = try writer.answer().words()
+                let acknowledged = Int(words[0]) ?? 0
+                #expect(acknowledged > 0)
+                #expect(words[1] != "EIO" && words[1] != "ENOKEY", "turn \(turn): \(words)")
+                writer.process.send(9)
+                writer.process.wait()
+                mount.detach()
+            }
+            try withMount(vault) { mount in
+                #expect(try probe.contents(mount.file("untouched")) == [UInt8](seed: 1, count: 100_000))
+                // A block that was being written reads as its old or its new contents: nothing reads as EIO.
+                let written = try probe.contents(mount.file("written"))
+                #expect(written.count >= 100_000)
+            }
+        }
+    }
+}
