@@ -88,7 +88,8 @@ final class MountedVault {
 
     /// Its control socket, named by the volume ID.
     func socket() throws -> String {
-        let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
+        let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }
+            .joined()
         let user = geteuid() == 0 ? "/run/latchkey" : vault.environment["XDG_RUNTIME_DIR"]! + "/latchkey"
         return "\(user)/\(volume).socket"
     }
@@ -149,7 +150,7 @@ final class MountedVault {
 }
 
 /// Mounts, does the thing, unmounts and checks that nothing is left, whatever the thing did.
-func withMount<Result>(
+@discardableResult func withMount<Result>(
     _ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [],
     _ body: (MountedVault) throws -> Result
 ) throws -> Result {

@@ -20,6 +20,8 @@ struct Outcome: CustomStringConvertible {
 }
 
 enum Environment {
+    static let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+
     /// What the programs are given: nothing of this user's configuration.
     static let plain: [String: String] = [
         "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin:/usr/sbin:/sbin",
@@ -68,7 +70,7 @@ final class StreamFile {
     let descriptor: Int32
 
     init(holding bytes: [UInt8] = []) throws {
-        var template = Array("/tmp/latchkey-stream.XXXXXX".utf8CString)
+        var template = Array("\(Environment.temporary)/latchkey-stream.XXXXXX".utf8CString)
         descriptor = unsafe mkstemp(&template)
         guard descriptor >= 0 else { throw HarnessError("mkstemp: errno \(errno)") }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

@@ -5,8 +5,8 @@ import Glibc
 final class TemporaryFolder {
     let path: String
 
-    /// Under /tmp unless a test needs it elsewhere.
-    init(in parent: String = "/tmp", mode: mode_t = 0o755) throws {
+    /// In the usual place unless a test needs it elsewhere.
+    init(in parent: String = Environment.temporary, mode: mode_t = 0o755) throws {
         var template = Array("\(parent)/latchkey-test.XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else { throw HarnessError("mkdtemp in \(parent): errno \(errno)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

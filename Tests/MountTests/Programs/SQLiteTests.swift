@@ -1,0 +1,99 @@
+import Testing
+
+extension MountTests {
+    /// SQLite, the store that Core Data uses, in both of its modes.
+    @Suite struct SQLiteInTheMount {
+        private static let rows =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %) "
+            + "INSERT INTO t(i, x) SELECT i, hex(randomblob(40)) FROM n;"
+
+        private func insert(_ count: Int) -> String {
+            Self.rows.replacingOccurrences(of: "%", with: "\(count)")
+        }
+
+        @Test(
+            arguments: ["wal", "delete", "truncate"], [ProtectionClass.complete, .completeUntilFirstUserAuthentication])
+        func works(_ mode: String, _ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
+                let database = try SQLite(scene.path("data.db"))
+                #expect(try database.ask("PRAGMA journal_mode=\(mode);") == mode)
+                try database.ask("CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT); CREATE INDEX u ON t(x);")
+                for _ in 1...5 {
+                    try database.ask("BEGIN; \(insert(400)) COMMIT;")
+                }
+                try database.ask("BEGIN; DELETE FROM t; ROLLBACK; UPDATE t SET x = 'short' WHERE i % 7 = 0;")
+                try database.ask("DELETE FROM t WHERE i > 300; VACUUM;")
+                #expect(try database.ask("SELECT count(*), sum(i) FROM t;") == "1500|225750")
+                #expect(try database.ask("PRAGMA integrity_check;") == "ok")
+                #expect(database.dialogue.end() == 0)
+
+                let again = try SQLite(scene.path("data.db"))
+                #expect(try again.ask("SELECT count(*), sum(i) FROM t;") == "1500|225750")
+                #expect(try again.ask("PRAGMA integrity_check;") == "ok")
+                #expect(again.dialogue.end() == 0)
+            }
+        }
+
+        /// Two programs on one database: locks and the shared index must work between them.
+        @Test(arguments: ["wal", "delete"])
+        func twoProgramsShareADatabase(_ mode: String) throws {
+            try withScene { scene in
+                let one = try SQLite(scene.path("data.db"))
+                let two = try SQLite(scene.path("data.db"))
+                try one.ask("PRAGMA journal_mode=\(mode); CREATE TABLE t(i INT, x TEXT);")
+                try one.ask(insert(10))
+                #expect(try two.ask("SELECT count(*) FROM t;") == "10")
+                try two.ask("BEGIN IMMEDIATE; \(insert(5))")
+                #expect(try one.ask(insert(1)).contains("locked"))
+                try two.ask("COMMIT;")
+                #expect(try one.ask("SELECT count(*) FROM t;") == "15")
+                #expect(one.dialogue.end() == 0)
+                #expect(two.dialogue.end() == 0)
+            }
+        }
+
+        /// The lock while a program holds the database open: it is refused, never told of damage, and goes on after
+        /// the unlock, in WAL mode without having been killed by its mapped index.
+        @Test(arguments: ["wal", "delete"])
+        func goesOnAfterALock(_ mode: String) throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                let database = try SQLite(scene.path("data.db"))
+                try database.ask("PRAGMA journal_mode=\(mode); PRAGMA cache_size=0;")
+                try database.ask("CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
+                try database.ask(insert(2000))
+                for turn in 1...3 {
+                    try scene.mount.lockNow()
+                    let refused = try database.ask("SELECT sum(i), max(x) FROM t;")
+                    #expect(refused.contains("rror"), "turn \(turn): \(refused)")
+                    #expect(!refused.contains("malformed"), "turn \(turn): \(refused)")
+                    #expect(try !database.ask(insert(1)).isEmpty, "turn \(turn): an insert while locked")
+                    try scene.mount.unlock()
+                    #expect(try database.ask("SELECT count(*) FROM t;") == "\(1999 + turn)", "turn \(turn)")
+                    try database.ask(insert(1))
+                    #expect(try database.ask("PRAGMA integrity_check;") == "ok", "turn \(turn)")
+                }
+                #expect(database.dialogue.end() == 0)
+            }
+        }
+
+        /// A transaction that the lock interrupts is not half there.
+        @Test func anInterruptedTransactionIsWholeOrAbsent() throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                let database = try SQLite(scene.path("data.db"))
+                try database.ask("PRAGMA journal_mode=delete; CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
+                try database.ask("PRAGMA cache_size=2;")
+                try database.ask(insert(100))
+                try database.ask("BEGIN; \(insert(3000))")
+                try scene.mount.lockNow()
+                #expect(try database.ask("COMMIT;").contains("rror"))
+                try scene.mount.unlock()
+                _ = database.dialogue.end()
+                let after = try SQLite(scene.path("data.db"))
+                #expect(try after.ask("PRAGMA integrity_check;") == "ok")
+                let count = try after.ask("SELECT count(*) FROM t;")
+                #expect(count == "100" || count == "3100", "\(count)")
+                #expect(after.dialogue.end() == 0)
+            }
+        }
+    }
+}
