@@ -53,6 +53,33 @@ struct AbsolutePath {
         }
     }
 
+    /// A folder with a keybag, or with the one before it, which a crash may have left alone.
+    init(ofVault typed: String) throws(CommandError) {
+        var status = stat()
+        if unsafe stat(typed, &status) != 0, Errno.current == .ENOENT {
+            throw CommandError(.notFound, "there is no vault \(typed)", try: "latchkey init \(typed.quoted)")
+        }
+        try self.init(resolving: typed)
+        guard isVault else {
+            throw CommandError(
+                .notFound, "\(typed) is not a vault: it has no keybag", try: "latchkey init \(typed.quoted)")
+        }
+    }
+
+    /// Whether a keybag lies in it.
+    var isVault: Bool {
+        ["lk.keybag", "lk.keybag.old"].contains { name in
+            var status = stat()
+            return unsafe lstat(text.asFolder + name, &status) == 0
+        }
+    }
+
+    /// The folder that holds it; nil for the root.
+    var parent: AbsolutePath? {
+        guard text != "/", let slash = text.lastIndex(of: "/") else { return nil }
+        return AbsolutePath(known: slash == text.startIndex ? "/" : String(text[..<slash]))
+    }
+
     /// Whether this is `other` or lies below it.
     func isInside(_ other: AbsolutePath) -> Bool {
         text == other.text || text.hasPrefix(other.text.asFolder)
@@ -60,11 +87,10 @@ struct AbsolutePath {
 
     /// The folder and the last component; `typed` is for the message that the root has none.
     func split(_ typed: String) throws(CommandError) -> (folder: String, name: Name) {
-        let slash = text.lastIndex(of: "/") ?? text.startIndex
-        guard let name = Name(bytes: text[text.index(after: slash)...].utf8) else {
+        guard let parent, let name = Name(bytes: text.split(separator: "/").last?.utf8 ?? Substring().utf8) else {
             throw CommandError(.failed, "\(typed) is the root folder")
         }
-        return (slash == text.startIndex ? "/" : String(text[..<slash]), name)
+        return (parent.text, name)
     }
 }
 

@@ -13,6 +13,14 @@ extension Descriptor {
         return contents
     }
 
+    /// What one read of a pipe gives, at most one byte; nothing at its end.
+    func nextByte() throws(Errno) -> UInt8? {
+        var buffer: [UInt8] = [0]
+        var elements = buffer.mutableSpan
+        var bytes = unsafe elements.mutableBytes
+        return try read(into: &bytes) == 1 ? buffer[0] : nil
+    }
+
     /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file.
     func read(into buffer: inout [UInt8], at offset: Int64) throws(Errno) -> Int {
         var elements = buffer.mutableSpan

@@ -11,9 +11,6 @@ enum Place {
     /// A Latchkey mount without a daemon that answers us.
     case orphan(MountTable.Entry)
 
-    /// The name of the keybag, by which a folder is known for a vault.
-    static let keybagName = "lk.keybag"
-
     /// Finds out what `path`, or any folder above it, is.
     ///
     /// The table of mounts comes first: it answers for a mount whose daemon is dead, and a path in a mount never
@@ -70,12 +67,11 @@ enum Place {
 
     /// The vault that `path` is, or lies in.
     static func vault(around path: AbsolutePath) -> AbsolutePath? {
-        var folder = path.text
-        while true {
-            var status = stat()
-            if unsafe lstat(folder.asFolder + keybagName, &status) == 0 { return AbsolutePath(known: folder) }
-            guard let slash = folder.lastIndex(of: "/"), folder != "/" else { return nil }
-            folder = slash == folder.startIndex ? "/" : String(folder[..<slash])
+        var folder = path
+        while !folder.isVault {
+            guard let parent = folder.parent else { return nil }
+            folder = parent
         }
+        return folder
     }
 }

@@ -1,0 +1,84 @@
+import Control
+import Format
+import Foundation
+import Posix
+import Testing
+
+@testable import latchkey
+
+@Suite struct ReportTests {
+    private var status: Control.Status {
+        Control.Status(
+            state: .locking, graceRemaining: 6.2, deadline: 1000, classKeys: ProtectionClass.allCases.map(\.name),
+            openFiles: ["complete": 2, "none": 0], fileKeysInMemory: 3, mountPoint: "/mnt/x", vault: "/vault",
+            volume: "00ff", device: 42, deviceKey: "software", grace: 10, readOnly: false, version: "0.1.0",
+            formatVersion: 1, pid: 77)
+    }
+
+    @Test func statusIsATableForPeople() {
+        #expect(
+            StatusReport(status).text == """
+                /mnt/x
+                  state       locking: the keys will be gone in 7 s
+                  vault       /vault
+                  class keys  A B C D
+                  open files  A: 2
+                  file keys   3 in memory
+                  grace       10 s
+                  device key  software, a file: no secret from a thief of the whole disk, who then reads names, sizes and class D
+                  volume      00ff
+                  daemon      process 77, latchkey 0.1.0, format 1
+                """)
+    }
+
+    /// Scripts rely on these names.
+    @Test func statusHasTheFieldsThatItsHelpNames() throws {
+        let json = try JSONSerialization.jsonObject(with: Data(JSON.text(status).utf8))
+        let fields = try #require(json as? [String: Any])
+        let help = StatusCommand.helpMessage().split { !$0.isLetter }.map(String.init)
+        #expect(fields.count == 16)
+        #expect(Set(fields.keys).isSubset(of: Set(help)))
+    }
+}
+
+@Suite struct CiphertextTests {
+    private let header = FileHeader(
+        volume: VolumeIdentifier([UInt8](repeating: 1, count: 16)),
+        file: FileIdentifier([UInt8](repeating: 2, count: 16)), protectionClass: .completeUnlessOpen,
+        flags: .explicitClass, wrapAlgorithm: 2, wrap: [UInt8](repeating: 3, count: 72),
+        place: Place([UInt8](repeating: 4, count: 16)))
+
+    private func backingFile(_ bytes: [UInt8]) throws -> (path: String, folder: URL) {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "latchkey-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        let file = folder.appending(path: "backing")
+        try Data(bytes).write(to: file)
+        return (file.path, folder)
+    }
+
+    @Test func showsHeaderFieldsAndTheFirstBlock() throws {
+        var bytes = [UInt8](repeating: 0, count: 512 + 4128 + 100)
+        var elements = bytes.mutableSpan
+        var span = unsafe elements.mutableBytes
+        header.encode(into: &span)
+        bytes[512] = 0xab
+        let (path, folder) = try backingFile(bytes)
+        defer { try? FileManager.default.removeItem(at: folder) }
+
+        let text = try Ciphertext(of: path).text
+        #expect(text.contains("  class               complete-unless-open (B)\n"))
+        #expect(text.contains("  flags               class set on it\n"))
+        #expect(text.contains("  wrap                ephemeral X25519, then AES-256 key wrap, 72 bytes\n"))
+        #expect(text.contains("00000200  ab 00"))
+        // The block after it is not shown.
+        #expect(!text.contains("00001220"))
+    }
+
+    @Test func saysWhatIsNoHeader() throws {
+        let (path, folder) = try backingFile(Array("hello".utf8))
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let text = try Ciphertext(of: path).text
+        #expect(text.contains("not one of a Latchkey file"))
+        #expect(text.contains("68 65 6c 6c 6f"))
+    }
+}
