@@ -148,3 +148,12 @@ int lk_boot_timer_set(int timer, struct timespec deadline) {
 int lk_boot_now(struct timespec *now) {
     return clock_gettime(CLOCK_BOOTTIME, now);
 }
+
+int lk_spawn_as_daemon(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int first) {
+    int error = posix_spawn_file_actions_addclosefrom_np(actions, first);
+    if (!error) error = posix_spawn_file_actions_addchdir_np(actions, "/");
+    if (!error) error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID);
+    if (!error) return 0;
+    errno = error;
+    return -1;
+}

@@ -4,6 +4,7 @@
 #define CLINUX_H
 
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -45,6 +46,10 @@ int lk_signalfd_read(int file);  // the signal's number
 int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking
 int lk_boot_timer_set(int timer, struct timespec deadline);
 int lk_boot_now(struct timespec *now);
+
+// What a program that is executed as a daemon is to be: a session of its own, in the root folder, without our descriptors
+// from `first` on.
+int lk_spawn_as_daemon(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int first);
 
 #define LK_DESCRIPTORS_MAX 8
 
