@@ -29,7 +29,7 @@ enum InterfaceDescription {
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: where the device key is kept; "software" is a file.
         # grace: the seconds between a lock and the end of the keys.
-        type Status (
+        type MountStatus (
           state: string,
           graceRemaining: ?float,
           deadline: ?float,
@@ -74,14 +74,14 @@ enum InterfaceDescription {
         )
 
         # The mount as it is now.
-        method Status() -> (status: Status)
+        method Status() -> (status: MountStatus)
 
         # Starts the grace, or with now takes the keys out at once. With wait the answer comes when the mount is no longer
         # locking: locked, or unlocked again. Before the first unlock there is nothing to lock, and the state stays.
-        method Lock(now: ?bool, wait: ?bool) -> (status: Status)
+        method Lock(now: ?bool, wait: ?bool) -> (status: MountStatus)
 
         # Opens all classes. kind: passcode (so if absent) or recovery-key. secret: a descriptor, see above.
-        method Unlock(kind: ?string, secret: int) -> (status: Status)
+        method Unlock(kind: ?string, secret: int) -> (status: MountStatus)
 
         # Replaces the passcode. old and new: descriptors, see above.
         method ChangePasscode(old: int, new: int) -> ()
@@ -95,7 +95,7 @@ enum InterfaceDescription {
 
         # The mount as it is now, and again whenever its state changes. Must be called with more. A client that does not
         # read is dropped.
-        method Monitor() -> (status: Status)
+        method Monitor() -> (status: MountStatus)
 
         # The passcode, or the old one, is wrong. Nothing has changed.
         error WrongPasscode()

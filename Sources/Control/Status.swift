@@ -1,4 +1,4 @@
-/// One mount, as its daemon describes it; the type `Status` of `io.latchkey`.
+/// One mount, as its daemon describes it; the type `MountStatus` of `io.latchkey`.
 public struct Status: Codable, Hashable, Sendable {
     public enum State: String, Codable, Hashable, Sendable, CustomStringConvertible {
         case beforeFirstUnlock = "before-first-unlock"

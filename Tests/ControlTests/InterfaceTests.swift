@@ -10,6 +10,15 @@ import Testing
         #expect(try Data(contentsOf: file) == Data(InterfaceDescription.latchkey.utf8))
     }
 
+    @Test func `no two members share a name, even of different kinds`() {
+        let names = InterfaceDescription.latchkey.split(separator: "\n").compactMap { line -> Substring? in
+            guard ["type ", "method ", "error "].contains(where: line.hasPrefix) else { return nil }
+            return line.split(separator: " ")[1].prefix { $0 != "(" }
+        }
+        #expect(names.count == Set(names).count)
+        #expect(names.count > 10)
+    }
+
     @Test func `every error comes back as it went`() throws {
         let errors: [ControlError] = [
             .wrongPasscode, .wrongRecoveryKey, .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
@@ -32,7 +41,7 @@ import Testing
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
         let text = InterfaceDescription.latchkey
-        let start = try #require(text.range(of: "type Status ("))
+        let start = try #require(text.range(of: "type MountStatus ("))
         let end = try #require(text[start.upperBound...].range(of: "\n)"))
         let fields = text[start.upperBound..<end.lowerBound].split(separator: "\n").map { line in
             String(line.prefix { $0 != ":" }.drop { $0 == " " })
