@@ -150,18 +150,3 @@ extension Status.State {
             }
     }
 }
-
-extension Descriptor {
-    /// Waits for a byte; false at the end.
-    fileprivate func readByte() -> Bool {
-        var byte: [UInt8] = [0]
-        var span = byte.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        return (try? read(into: &bytes)) == 1
-    }
-
-    fileprivate func writeByte() throws(Errno) {
-        let byte: [UInt8] = [1]
-        try unsafe write(byte.span.bytes)
-    }
-}

@@ -1,0 +1,61 @@
+import Control
+import Glibc
+import Posix
+import Synchronization
+
+/// Writes a log from a thread of its own: a terminal that is stopped, a full pipe or a journal that hangs must not hold
+/// up a lock.
+final class LogWriter: Sendable {
+    /// What a stopped terminal may leave waiting; later lines are counted, not kept.
+    private static let limit = 1000
+
+    private struct State {
+        var lines: [LogLine] = []
+        var dropped = 0
+        var isWriting = false
+    }
+
+    private let state = Mutex(State())
+    private let wakeups: Pipe
+    private let sink: LogSink
+
+    init(to sink: LogSink) throws(Errno) {
+        self.sink = sink
+        wakeups = try Pipe()
+        let ready = wakeups.readEnd
+        try startThread { [weak self] in
+            while ready.readByte() { self?.write() }
+        }
+    }
+
+    func append(_ line: LogLine) {
+        state.withLock { state in
+            guard state.lines.count < Self.limit else { return state.dropped += 1 }
+            state.lines.append(line)
+            // One byte for all lines that the writer has not taken yet.
+            if state.lines.count == 1 { try? wakeups.writeEnd.writeByte() }
+        }
+    }
+
+    private func write() {
+        let (lines, dropped) = state.withLock { state in
+            defer {
+                state.lines = []
+                state.dropped = 0
+                state.isWriting = true
+            }
+            return (state.lines, state.dropped)
+        }
+        for line in lines { sink.write(line) }
+        if dropped > 0 { sink.write(LogLine(level: .warning, text: "\(dropped) lines of this log are missing")) }
+        state.withLock { $0.isWriting = false }
+    }
+
+    /// Waits a while for the lines so far.
+    func flush(patience: Duration = .seconds(1)) {
+        let deadline = BootClock.now + patience
+        while state.withLock({ $0.isWriting || !$0.lines.isEmpty }), BootClock.now < deadline {
+            usleep(2_000)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import FoundationEssentials
+import Posix
+
+/// What a starting daemon tells on its readiness descriptor, in one line of JSON: `{"ready":true}` once it is mounted,
+/// or `{"ready":false,"error":{"kind":...,"detail":...}}`.
+public struct Readiness: Codable, Hashable, Sendable {
+    public var ready: Bool
+    public var error: StartError?
+
+    static let ready = Readiness(ready: true)
+
+    static func failed(_ error: StartError) -> Readiness {
+        Readiness(ready: false, error: error)
+    }
+
+    /// Waits for a daemon's line on the reading end of the pipe whose writing end it was given.
+    ///
+    /// - Throws: what kept the daemon from starting; `failed` if it ended without a word.
+    public static func wait(on descriptor: Descriptor) throws(StartError) {
+        var line: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        do throws(Errno) {
+            while !line.contains(UInt8(ascii: "\n")) {
+                let count = try chunk.withReadBuffer { bytes throws(Errno) in try descriptor.read(into: &bytes) }
+                if count == 0 { break }
+                line += chunk.prefix(count)
+            }
+        } catch {
+            throw StartError(.failed, "cannot hear from the daemon: \(error)")
+        }
+        guard let readiness = try? JSONDecoder().decode(Readiness.self, from: Data(line)) else {
+            throw StartError(.failed, "the daemon ended before the mount was ready")
+        }
+        if let error = readiness.error { throw error }
+    }
+
+    func write(to descriptor: Descriptor) {
+        guard let data = try? JSONEncoder().encode(self) else { return }
+        let line = Array(data) + [UInt8(ascii: "\n")]
+        // Whoever started the daemon may have gone.
+        try? unsafe descriptor.write(line.span.bytes)
+    }
+}
+
+extension [UInt8] {
+    /// Lends the array for reading into.
+    fileprivate mutating func withReadBuffer<Result>(
+        _ body: (inout MutableRawSpan) throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        var span = mutableSpan
+        var bytes = unsafe span.mutableBytes
+        return try body(&bytes)
+    }
+}

@@ -1,0 +1,33 @@
+/// Why a daemon did not start, for the command that started it to say in words.
+public struct StartError: Error, Codable, Hashable, Sendable {
+    public enum Kind: String, Codable, Hashable, Sendable {
+        case wrongPasscode = "wrong-passcode"
+        case wrongRecoveryKey = "wrong-recovery-key"
+        /// The detail is the number of bytes.
+        case passcodeLength = "passcode-length"
+        case notAVault = "not-a-vault"
+        /// The detail is the format's version, or says which feature is unknown.
+        case foreignVersion = "foreign-version"
+        case damaged
+        case tampered
+        /// The detail is the path at which the device key was looked for.
+        case deviceKeyMissing = "device-key-missing"
+        case deviceKeyMismatch = "device-key-mismatch"
+        /// Another process has the vault open.
+        case vaultInUse = "vault-in-use"
+        /// Another vault with the same volume ID, such as a copy of this one, is mounted. The detail is its socket.
+        case volumeServed = "volume-served"
+        /// The detail says what is wrong with it.
+        case mountPoint = "mount-point"
+        /// The detail says what failed.
+        case failed
+    }
+
+    public var kind: Kind
+    public var detail: String
+
+    public init(_ kind: Kind, _ detail: String = "") {
+        self.kind = kind
+        self.detail = detail
+    }
+}
