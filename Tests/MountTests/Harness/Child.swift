@@ -14,6 +14,7 @@ struct HarnessError: Error, CustomStringConvertible {
 final class Child {
     let pid: pid_t
     let program: String
+    private(set) var dumpedCore = false
     private var status: Int32?
 
     /// Starts the program with exactly the three given descriptors; it inherits no others. (The probe closes the rest
@@ -81,6 +82,7 @@ final class Child {
     private func finish(_ raw: Int32) -> Int32 {
         let code = raw & 0x7f == 0 ? raw >> 8 & 0xff : 128 + raw & 0x7f
         status = code
+        dumpedCore = raw & 0x80 != 0 && raw & 0x7f != 0
         return code
     }
 }

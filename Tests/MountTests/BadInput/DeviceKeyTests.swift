@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// The device key: where it lies, when it is gone, when it is another's.
+    @Suite struct DeviceKeys {
+        @Test func liesInTheStateFolderForItsOwnerAlone() throws {
+            let vault = try Vault()
+            let path = try vault.deviceKeyFile()
+            let bytes = try Disk.read(path)
+            #expect(bytes.count == 64)
+            #expect(bytes.starts(with: Array("LKDEVKEY".utf8)))
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+            for name in Disk.tree(vault.path) {
+                let content = (try? Disk.read(vault.path + "/" + name)) ?? []
+                #expect(!content.contains(Array(bytes[32...])), "\(name): the device key never lies in the vault")
+            }
+        }
+
+        @Test func whereItIsTold() throws {
+            let folder = try TemporaryFolder()
+            let key = folder.path("my.key")
+            let vault = try Vault(["--device-key", key], in: folder)
+            #expect(Disk.exists(key))
+            try withMount(vault, options: ["--device-key", key]) { _ in }
+            let outcome = try vault.latchkey(["mount", vault.path, try folder.makeFolder("m")])
+            #expect(outcome.status == 1 || outcome.status == 5, "\(outcome)")
+            #expect(outcome.errors.contains("--device-key") || outcome.errors.contains("--recovery"), "\(outcome)")
+        }
+
+        /// On a new machine: the recovery key opens the vault and a new device key is made.
+        @Test func recovery() throws {
+            let vault = try Vault(["--default-class", "complete"])
+            let probe = try Probe()
+            try withMount(vault) { mount in
+                try probe.write(mount.file("file"), [1, 2, 3])
+            }
+            try FileManager.default.removeItem(atPath: try vault.deviceKeyFile())
+            let lost = try vault.latchkey(["mount", vault.path, try vault.folder.makeFolder("m")])
+            #expect(lost.status != 0)
+            #expect(lost.errors.contains("--recovery"), "what to type next: \(lost)")
+            try withMount(
+                vault, unlocked: false,
+                options: [
+                    "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "--passcode-file", vault.passcodeFile,
+                ]
+            ) { mount in
+                #expect(try probe.contents(mount.file("file")) == [1, 2, 3])
+                try mount.lockNow()
+                try mount.unlock()
+            }
+            try withMount(vault) { mount in
+                let contents = try probe.contents(mount.file("file"))
+                #expect(contents == [1, 2, 3])
+            }
+        }
+
+        @Test func aWrongRecoveryKeyIsExitThree() throws {
+            let vault = try Vault()
+            let other = try Vault()
+            try withMount(vault, unlocked: false) { mount in
+                let outcome = try mount.latchkey(
+                    "unlock", mount.path, "--recovery", "--recovery-key-file", other.recoveryKeyFile)
+                #expect(outcome.status == 3, "\(outcome)")
+                // A typing error is told by the check bits.
+                var text = Array(try Disk.read(vault.recoveryKeyFile))
+                text[0] = text[0] == 65 ? 66 : 65
+                let typed = vault.folder.path("typed")
+                try Disk.write(text, to: typed)
+                let mistyped = try mount.latchkey("unlock", mount.path, "--recovery", "--recovery-key-file", typed)
+                #expect([1, 2, 3].contains(mistyped.status), "\(mistyped)")
+                #expect(try mount.status().state == "before-first-unlock")
+            }
+        }
+    }
+}
