@@ -67,9 +67,10 @@ need_swift() {
 
 need_fuse() {
     [ -e /dev/fuse ] || as_root modprobe fuse 2>/dev/null || true
-    [ -e /dev/fuse ] || fail "no /dev/fuse: load the kernel module (modprobe fuse); a container needs --device /dev/fuse" \
-        "--cap-add SYS_ADMIN"
-    { : <>/dev/fuse; } 2>/dev/null || fail "/dev/fuse does not open for user $(id -un): run as root, or chmod 666 /dev/fuse"
+    [ -e /dev/fuse ] ||
+        fail "no /dev/fuse: modprobe fuse; a container needs --device /dev/fuse --cap-add SYS_ADMIN"
+    { : <>/dev/fuse; } 2>/dev/null ||
+        fail "/dev/fuse does not open for $(id -un): run as root, or chmod 666 /dev/fuse"
 }
 
 need_to_build() {
