@@ -20,7 +20,7 @@ public final class ControlClient: Sendable {
 
     /// Connects to a socket, and refuses one that neither this user nor root serves.
     public init(socket path: String) throws(ControlError) {
-        let socket = try connect(to: path)
+        let socket = try connect(to: path, patience: Self.patience)
         let user = try peerUser(of: socket)
         guard user == geteuid() || user == 0 else { throw .permissionDenied }
         self.socket = socket

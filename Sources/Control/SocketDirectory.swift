@@ -93,7 +93,7 @@ public struct SocketDirectory: Hashable, Sendable {
 
     private func isDead(_ socket: String) -> Bool {
         do {
-            _ = try connect(to: socket)
+            _ = try connect(to: socket, patience: 0)
             return false
         } catch .io(.ECONNREFUSED, _) {
             return true

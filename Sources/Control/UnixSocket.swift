@@ -4,16 +4,19 @@ import Posix
 
 // A socket's path goes through a descriptor of its folder, since sockaddr_un holds no more than 107 bytes.
 
-/// A non-blocking connection to a listening socket.
-func connect(to path: String) throws(ControlError) -> Descriptor {
+/// A non-blocking connection to a listening socket; `timedOut` if its daemon takes nobody in for so long.
+func connect(to path: String, patience seconds: Double) throws(ControlError) -> Descriptor {
+    let deadline = Deadline.after(seconds: seconds)
     let socket = try unixSocket()
     let (directory, short) = try shortened(path)
     defer { withExtendedLifetime(directory) {} }
     while unsafe lk_unix_connect(socket.number, short) != 0 {
         switch Errno.current {
         case .EINTR: continue
-        // The listener's queue is full: its daemon does not answer.
-        case .EAGAIN: throw .timedOut
+        case .EAGAIN:
+            // The listener's queue is full, and nothing tells when it is not.
+            guard deadline.pollTimeout > 0 else { throw .timedOut }
+            usleep(5_000)
         case let errno: throw .io(errno, doing: "connect to \(path)")
         }
     }
@@ -30,7 +33,7 @@ func listen(at path: String) throws(ControlError) -> Descriptor {
         if errno == .EADDRINUSE { throw .alreadyServed(socket: path) }
         throw .io(errno, doing: "bind \(path)")
     }
-    guard unsafe chmod(short, 0o600) == 0, listen(socket.number, 16) == 0 else {
+    guard unsafe chmod(short, 0o600) == 0, listen(socket.number, 64) == 0 else {
         throw .io(.current, doing: "listen on \(path)")
     }
     return socket
@@ -57,12 +60,6 @@ private func shortened(_ path: String) throws(ControlError) -> (directory: Descr
 }
 
 /// The user at the other end of a connection.
-func peerUser(of socket: Descriptor) throws(ControlError) -> uid_t {
-    var process = pid_t()
-    var user = uid_t()
-    var group = gid_t()
-    guard unsafe lk_peer(socket.number, &process, &user, &group) == 0 else {
-        throw .io(.current, doing: "ask who has connected")
-    }
-    return user
+func peerUser(of socket: Descriptor) throws(ControlError) -> UInt32 {
+    do { return try socket.peerCredentials().user } catch { throw .io(error, doing: "ask who has connected") }
 }

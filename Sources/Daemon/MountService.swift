@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Logging
 import Posix
+import Synchronization
 
 /// What the control socket asks of the daemon.
 public final class MountService: ControlService {
@@ -9,6 +10,8 @@ public final class MountService: ControlService {
     private let mount: any MountedFileSystem
     private let keyholder: any Keyholder
     private let log: Logger
+    /// One derivation at a time: each takes as much memory as the vault's settings say, and clients are many.
+    private let derivation = Mutex(())
 
     public init(lock: MountLock, mount: any MountedFileSystem, keyholder: any Keyholder, log: Logger) {
         self.lock = lock
@@ -30,7 +33,8 @@ public final class MountService: ControlService {
     public func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
         let secret = try Secret.read(from: secret)
         do throws(ControlError) {
-            return try lock.unlock(with: try keyholder.prove(kind, secret))
+            let keys = try derivation.withLock { _ throws(ControlError) in try keyholder.prove(kind, secret) }
+            return try lock.unlock(with: keys)
         } catch {
             log.notice("unlock refused: \(error)")
             throw error
@@ -41,7 +45,7 @@ public final class MountService: ControlService {
         let old = try Secret.read(from: old)
         let new = try Secret.read(from: new)
         do throws(ControlError) {
-            try keyholder.changePasscode(from: old, to: new)
+            try derivation.withLock { _ throws(ControlError) in try keyholder.changePasscode(from: old, to: new) }
         } catch {
             log.notice("change of the passcode refused: \(error)")
             throw error

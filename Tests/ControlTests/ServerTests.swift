@@ -4,7 +4,7 @@ import Testing
 
 @testable import Control
 
-@Suite struct ServerTests {
+@Suite(.timeLimit(.minutes(1))) struct ServerTests {
     private func message(_ json: String, _ descriptors: [Descriptor] = []) -> Message {
         var message = Message()
         message.bytes = Array(json.utf8)
@@ -47,6 +47,23 @@ import Testing
         try stream.send(message(json), by: .after(seconds: 5))
         #expect(try stream.receive(idle: .after(seconds: 5)) == nil)
         #expect(try folder.client().status().state == .beforeFirstUnlock)
+    }
+
+    @Test func `whatever comes in, the server answers the next`() throws {
+        let folder = try ServedFolder()
+        var generator = SystemRandomNumberGenerator()
+        let call = Array(#"{"method":"io.latchkey.Unlock","parameters":{"secret":0},"more":true}"#.utf8)
+        for _ in 0..<300 {
+            let stream = try folder.stream()
+            var broken = Message()
+            broken.bytes = call
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                broken.bytes[Int.random(in: 0..<call.count, using: &generator)] = UInt8.random(in: 0...255)
+            }
+            broken.descriptors = [try memoryFile([1])]
+            try? stream.send(broken, by: .after(seconds: 5))
+        }
+        while (try? folder.client().status().state) != .beforeFirstUnlock {}
     }
 
     @Test func `a message of more than 1 MiB ends the connection`() throws {

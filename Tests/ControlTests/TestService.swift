@@ -92,7 +92,7 @@ final class ServedFolder: Sendable {
     func client() throws -> ControlClient { try ControlClient(socket: server.path) }
 
     /// A bare stream to the server.
-    func stream() throws -> MessageStream { MessageStream(socket: try connect(to: server.path)) }
+    func stream() throws -> MessageStream { MessageStream(socket: try connect(to: server.path, patience: 5)) }
 }
 
 extension SocketDirectory {
