@@ -1,0 +1,89 @@
+/// The file `lk.keybag`: settings, B's public key, and the slots that release the keys. Secret only as far as its
+/// wraps are.
+///
+/// Decoding checks all that can be checked without a key. The two MACs over the encoding are the caller's: it has the
+/// keys. Layout: docs/FORMAT.md, "The keybag".
+public struct KeybagFile: Hashable, Sendable {
+    public static let largest = 65_536
+    /// Both MACs together.
+    public static let tagsByteCount = 64
+    public static let tagByteCount = 32
+    public static let publicKeyByteCount = 32
+    public static let deviceSlotByteCount = 72
+
+    static let magic: [UInt8] = Array("LKKEYBAG".utf8)
+    static let version: UInt16 = 1
+    static let headByteCount = 52
+
+    public var features = FeatureBits.none
+    public let volume: VolumeIdentifier
+    /// Grows by one at each write.
+    public var generation: UInt64
+    public let settings: KeybagSettings
+    /// Of class B: X25519, 32 bytes.
+    public var publicKey: [UInt8]
+    /// Volume key and class key D, wrapped for the device key: 72 bytes.
+    public var deviceSlot: [UInt8]
+    public var slots: [KeybagSlot]
+
+    public init(
+        volume: VolumeIdentifier, settings: KeybagSettings, publicKey: [UInt8], deviceSlot: [UInt8], slots: [KeybagSlot]
+    ) {
+        precondition(publicKey.count == Self.publicKeyByteCount && deviceSlot.count == Self.deviceSlotByteCount)
+        self.volume = volume
+        generation = 1
+        self.settings = settings
+        self.publicKey = publicKey
+        self.deviceSlot = deviceSlot
+        self.slots = slots
+    }
+
+    /// Reads a whole file, its MACs unchecked.
+    public init(decoding bytes: RawSpan) throws(FormatError) {
+        guard bytes.byteCount >= Self.headByteCount + Self.tagsByteCount else { throw .tooShort }
+        guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
+        let version = bytes.integer(at: 8, as: UInt16.self)
+        guard version == Self.version else { throw .unknownVersion(version) }
+        guard bytes.isZero(10..<12) else { throw .badField("reserved") }
+        guard bytes.byteCount <= Self.largest, bytes.integer(at: 12, as: UInt32.self) == bytes.byteCount else {
+            throw .badField("size")
+        }
+        features = FeatureBits(bytes, at: 16)
+        guard features.canRead else { throw .unknownFeature }
+        volume = VolumeIdentifier(bytes, at: 28)
+        generation = bytes.integer(at: 44, as: UInt64.self)
+
+        var records = KeybagReader(bytes.array(Self.headByteCount..<bytes.byteCount - Self.tagsByteCount))
+        settings = try KeybagSettings(decoding: records.value(of: .settings, size: KeybagSettings.byteCount))
+        publicKey = try records.value(of: .publicKey, size: Self.publicKeyByteCount)
+        deviceSlot = try records.value(of: .deviceSlot, size: Self.deviceSlotByteCount)
+        slots = []
+        while !records.isAtEnd {
+            let (type, value) = try records.record()
+            slots.append(try KeybagSlot(type: type, value: value))
+        }
+    }
+
+    /// All but the MACs, which the caller appends: the unlock MAC over this, the device MAC over this and that.
+    /// - Throws: `badField` when it would be larger than a keybag may be.
+    public func encodeWithoutTags() throws(FormatError) -> [UInt8] {
+        var records: [UInt8] = []
+        records.append(.settings, value: settings.encoded)
+        records.append(.publicKey, value: publicKey)
+        records.append(.deviceSlot, value: deviceSlot)
+        for slot in slots { records.append(slot.type, value: slot.encoded) }
+
+        let size = Self.headByteCount + records.count + Self.tagsByteCount
+        guard size <= Self.largest else { throw .badField("size") }
+        var head = [UInt8](repeating: 0, count: Self.headByteCount)
+        var elements = head.mutableSpan
+        var bytes = unsafe elements.mutableBytes
+        bytes.store(Self.magic, at: 0)
+        bytes.store(Self.version, at: 8)
+        bytes.store(UInt32(size), at: 12)
+        features.store(into: &bytes, at: 16)
+        volume.store(into: &bytes, at: 28)
+        bytes.store(generation, at: 44)
+        return head + records
+    }
+}

@@ -1,0 +1,49 @@
+/// What was decided when the vault was made.
+public struct KeybagSettings: Hashable, Sendable {
+    /// How a directory keeps its record.
+    public enum DirectoryRecords: UInt8, Sendable {
+        case symbolicLink = 1
+        /// For backing stores without symbolic links.
+        case file = 2
+    }
+
+    static let byteCount = 16
+    static let blockSize = UInt32(BlockGeometry.blockSize)
+    /// The sidecar of a long name, `lk.long.H.name`, has 56 characters.
+    public static let nameMaximumRange: ClosedRange<UInt16> = 56...255
+
+    /// Seconds since 1970.
+    public let created: UInt64
+    /// The longest name that the backing store takes, in bytes.
+    public let nameMaximum: UInt16
+    public let directoryRecords: DirectoryRecords
+
+    public init(created: UInt64, nameMaximum: UInt16 = 255, directoryRecords: DirectoryRecords = .symbolicLink) {
+        precondition(Self.nameMaximumRange.contains(nameMaximum))
+        self.created = created
+        self.nameMaximum = nameMaximum
+        self.directoryRecords = directoryRecords
+    }
+
+    init(decoding value: [UInt8]) throws(FormatError) {
+        var reader = KeybagReader(value)
+        created = try reader.integer(as: UInt64.self)
+        nameMaximum = try reader.integer(as: UInt16.self)
+        guard Self.nameMaximumRange.contains(nameMaximum) else { throw .badField("name max") }
+        guard let records = DirectoryRecords(rawValue: try reader.integer(as: UInt8.self)) else {
+            throw .badField("directory records")
+        }
+        directoryRecords = records
+        try reader.zeros(1)
+        guard try reader.integer(as: UInt32.self) == Self.blockSize else { throw .badField("block size") }
+    }
+
+    var encoded: [UInt8] {
+        var value: [UInt8] = []
+        value.append(littleEndian: created)
+        value.append(littleEndian: nameMaximum)
+        value += [directoryRecords.rawValue, 0]
+        value.append(littleEndian: Self.blockSize)
+        return value
+    }
+}
