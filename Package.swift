@@ -36,7 +36,7 @@ let package = Package(
         module("Posix", ["CLinux"]),
         module("Crypto", ["CCrypto"]),
         module("Format"),
-        module("Keybag", ["Crypto", "Format", "Posix"]),
+        module("Keybag", ["Crypto", "Format", "Store"]),
         module("Store", ["Posix"]),
         module("Vault", ["Store", "Keybag"]),
         module("Fuse", ["CFuse", "Posix"]),

@@ -1,0 +1,113 @@
+import Crypto
+public import Format
+import Glibc
+import Posix
+
+/// A device key in a file of mode 0600 outside the vault: docs/FORMAT.md, "The device key file".
+///
+/// No secret from a thief of the whole disk. A file that exists is never written over: it may be the only key to
+/// something.
+public enum DeviceKeyFile {
+    static let byteCount = 64
+    static let magic = Array("LKDEVKEY".utf8)
+    static let version: [UInt8] = [1, 0]
+    private static let keyRange = 32..<64
+
+    /// Where the key of a vault lies unless someone says otherwise: `latchkey/V.key` in the user's XDG state folder.
+    /// - Parameter environment: looks up XDG_STATE_HOME and HOME.
+    public static func defaultPath(
+        for volume: VolumeIdentifier, environment: (String) -> String? = variable
+    ) -> String {
+        // XDG base directory specification: a relative path there is to be ignored.
+        let state = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        return "\(state ?? "\(environment("HOME") ?? "/root")/.local/state")/latchkey/\(volume).key"
+    }
+
+    /// An environment variable of this process.
+    public static func variable(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        return unsafe String(cString: value)
+    }
+
+    /// - Throws: `deviceKeyMissing` if there is no such file, `damaged` if it is something else.
+    public static func load(path: String) throws(KeybagError) -> DeviceKey {
+        let file: Descriptor
+        do {
+            file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
+        } catch {
+            guard error == .ENOENT else { throw .io(error, doing: "opening the device key file \(path)") }
+            throw .deviceKeyMissing(path: path)
+        }
+        var contents = try crypto(try Secret(count: byteCount + 1))
+        let count: Int
+        do {
+            count = try contents.withMutableBytes { bytes throws(Errno) in try file.read(into: &bytes, at: 0) }
+        } catch { throw .io(error, doing: "reading the device key file \(path)") }
+        let head = contents.withBytes { $0.array(0..<32) }
+        guard count == byteCount, head.starts(with: magic), Array(head[8..<10]) == version,
+            head[10..<16].allSatisfy({ $0 == 0 })
+        else { throw .damaged("\(path) is not a device key file") }
+        return DeviceKey(
+            volume: VolumeIdentifier(Array(head[16..<32])), secret: try crypto(try contents.slice(keyRange)))
+    }
+
+    /// Makes a device key for a vault and its file, durably, with the folders above it where they are missing (0700).
+    /// - Throws: `io(EEXIST)` if there is anything at `path`.
+    public static func create(path: String, volume: VolumeIdentifier) throws(KeybagError) -> DeviceKey {
+        let key = try crypto(try DeviceKey(generatedFor: volume))
+        try write(key, path: path)
+        return key
+    }
+
+    /// The key in the file, or a new one in a new file. For recovery, which may be repeated after an interruption.
+    /// - Throws: `deviceKeyMismatch` if the file is another vault's.
+    public static func loadOrCreate(path: String, volume: VolumeIdentifier) throws(KeybagError) -> DeviceKey {
+        do throws(KeybagError) {
+            let key = try load(path: path)
+            guard key.volume == volume else { throw .deviceKeyMismatch }
+            return key
+        } catch .deviceKeyMissing {
+            return try create(path: path, volume: volume)
+        }
+    }
+
+    private static func write(_ key: borrowing DeviceKey, path: String) throws(KeybagError) {
+        let doing = "creating the device key file \(path)"
+        let head = magic + version + [UInt8](repeating: 0, count: 6) + key.volume.bytes
+        let contents = try crypto(try Secret(joining: Secret(copying: unsafe head.span.bytes), key.secret))
+        let (folder, name) = try io(doing, try folder(of: path))
+        do throws(Errno) {
+            let file = try folder.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            do throws(Errno) {
+                try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
+                try file.synchronize(dataOnly: false)
+                try folder.synchronize(dataOnly: false)
+            } catch {
+                // A part of a key is of no use, and in the way of the next attempt.
+                try? folder.unlink(name)
+                throw error
+            }
+        } catch { throw .io(error, doing: doing) }
+    }
+
+    /// The folder that a path is in, made if missing, and the last component.
+    private static func folder(of path: String) throws(Errno) -> (Descriptor, Name) {
+        var components = path.split(separator: "/").map { Array($0.utf8) }
+        guard let last = components.popLast(), let name = Name(bytes: last), !name.isDotOrDotDot, !path.hasSuffix("/")
+        else { throw .EINVAL }
+        var reached = path.hasPrefix("/") ? "/" : "."
+        var folder = try Descriptor.open(path: reached, O_RDONLY | O_DIRECTORY)
+        for component in components {
+            guard let step = Name(bytes: component) else { throw .EINVAL }
+            reached += "/\(String(decoding: component, as: UTF8.self))"
+            do throws(Errno) {
+                try folder.makeDirectory(step, mode: 0o700)
+                try folder.synchronize(dataOnly: false)
+            } catch  where error == .EEXIST || error == .EROFS || error == .EACCES {
+                // Already there, or not: opening it tells.
+            }
+            folder = try Descriptor.open(path: reached, O_RDONLY | O_DIRECTORY)
+        }
+        return (folder, name)
+    }
+}

@@ -1,0 +1,59 @@
+public import Crypto
+import Format
+public import Posix
+
+/// Why a keybag, a device key file or a recovery key cannot be used. No text holds anything secret.
+public enum KeybagError: Error, Hashable, Sendable {
+    /// There is no `lk.keybag`.
+    case notAVault
+    /// There is one where a new one was to be made.
+    case alreadyAVault
+    /// Made by a program that knows a later format version.
+    case foreignVersion(Int)
+    /// Uses a feature that this program does not know; it cannot be read, or not be written.
+    case foreignFeature
+    /// Not what docs/FORMAT.md says; the text says what is not.
+    case damaged(String)
+    /// Whole, but not as a key's holder left it; the text says what does not fit, and which files to distrust.
+    case tampered(String)
+    case wrongPasscode
+    case wrongRecoveryKey
+    /// The text is no recovery key: mistyped, or incomplete.
+    case malformedRecoveryKey
+    case deviceKeyMissing(path: String)
+    /// The device key is another vault's, or the keybag was changed where the two meet.
+    case deviceKeyMismatch
+    /// Bytes of a passcode that is not 1 to 1024 long.
+    case passcodeLength(Int)
+    /// An Argon2 cost out of the format's bounds.
+    case cost(Argon2Cost)
+    case io(Errno, doing: String)
+    case crypto(CryptoError)
+
+    init(_ error: FormatError) {
+        switch error {
+        case .tooShort: self = .damaged("the keybag is cut short")
+        case .wrongMagic: self = .damaged("the keybag does not begin as one")
+        case .unknownVersion(let version): self = .foreignVersion(Int(version))
+        case .unknownFeature: self = .foreignFeature
+        case .badField(let field): self = .damaged("the keybag's \(field) is not what the format allows")
+        }
+    }
+}
+
+/// The value of an expression, with its `CryptoError`s turned into this module's.
+func crypto<R: ~Copyable>(_ expression: @autoclosure () throws(CryptoError) -> R) throws(KeybagError) -> R {
+    do { return try expression() } catch { throw .crypto(error) }
+}
+
+/// The value of an expression, with its `Errno`s turned into this module's.
+func io<R: ~Copyable>(
+    _ doing: String, _ expression: @autoclosure () throws(Errno) -> R
+) throws(KeybagError) -> R {
+    do { return try expression() } catch { throw .io(error, doing: doing) }
+}
+
+/// The value of an expression, with its `FormatError`s turned into this module's.
+func format<R: ~Copyable>(_ expression: @autoclosure () throws(FormatError) -> R) throws(KeybagError) -> R {
+    do { return try expression() } catch { throw KeybagError(error) }
+}

@@ -1,0 +1,144 @@
+public import Crypto
+public import Format
+public import Store
+import Synchronization
+
+/// The keybag of a vault whose device key is at hand: what a mount needs before anyone has given a passcode, and the
+/// way to the rest.
+///
+/// Any number of threads at once; changes wait for each other. Whoever opens a vault to change it holds `lk.lock`.
+public final class OpenKeybag: Sendable {
+    public let keys: VolumeKeys
+    /// Holds the key of class D, and B's public key. What `unlock` returns is the caller's to install.
+    public let ring: KeyRing
+
+    let device: DeviceKey
+    let storage: KeybagStorage
+    let sealed: Mutex<SealedKeybag>
+
+    public var volume: VolumeIdentifier { keys.volume }
+    public var settings: KeybagSettings { file.settings }
+    /// What lies in the keybag in clear, as of now.
+    public var file: KeybagFile { sealed.withLock { $0.file } }
+
+    /// What a keybag says of itself, with nothing proved: enough to find the device key by.
+    public static func inspect(_ store: any Store) throws(KeybagError) -> KeybagFile {
+        try KeybagStorage(store: store).load(readOnly: true) { _ in }.file
+    }
+
+    /// Opens the keybag with its device key, the device MAC checked.
+    ///
+    /// If `lk.keybag` does not check and `lk.keybag.old` does, that one is used and put back.
+    /// - Parameter readOnly: nothing in the store is changed.
+    /// - Throws: `deviceKeyMismatch`, `tampered`, `damaged`, `notAVault`.
+    public static func open(
+        in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool = false
+    ) throws(KeybagError) -> OpenKeybag {
+        let storage = KeybagStorage(store: store)
+        let device = deviceKey
+        let sealed = try storage.load(readOnly: readOnly) { keybag throws(KeybagError) in
+            guard readOnly || keybag.file.features.canWrite else { throw .foreignFeature }
+            _ = try keybag.openDeviceSlot(device)
+        }
+        return try OpenKeybag(storage: storage, device: device, sealed: sealed)
+    }
+
+    init(
+        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag
+    ) throws(KeybagError) {
+        let slot = try sealed.openDeviceSlot(device)
+        let volumeKey = try crypto(try slot.volumeKey())
+        keys = try crypto(try VolumeKeys(volumeKey: volumeKey, volume: sealed.file.volume))
+        ring = KeyRing(volume: sealed.file.volume, publicKey: sealed.file.publicKey)
+        ring.install(classKeyD: try crypto(try slot.classKeyD()))
+        self.storage = storage
+        self.device = device
+        self.sealed = Mutex(sealed)
+    }
+
+    // MARK: - Unlocking
+
+    /// The class keys, by a passcode. Takes as long as its Argon2 cost does.
+    /// - Throws: `wrongPasscode`, `passcodeLength`; `tampered` if the keybag is not as a key's holder left it.
+    public func unlock(passcode: borrowing Secret) throws(KeybagError) -> ClassKeys {
+        let sealed = sealed.withLock { $0 }
+        let opened = try openSlot(of: sealed, passcode: passcode)
+        return try crypto(try opened.bundle.classKeys())
+    }
+
+    /// The class keys, by the recovery key.
+    /// - Throws: `wrongRecoveryKey`; `tampered` as above.
+    public func unlock(recoveryKey: borrowing Secret) throws(KeybagError) -> ClassKeys {
+        let sealed = sealed.withLock { $0 }
+        let bundle = try sealed.openRecoverySlot(recoveryKey)
+        try check(bundle, of: sealed)
+        return try crypto(try bundle.classKeys())
+    }
+
+    struct OpenedSlot: ~Copyable {
+        let bundle: Bundle
+        /// Where in the keybag.
+        let index: Int
+    }
+
+    /// The passcode slot that the passcode opens, all checks of an unlock made.
+    func openSlot(of sealed: SealedKeybag, passcode: borrowing Secret) throws(KeybagError) -> OpenedSlot {
+        try requirePasscode(passcode)
+        for (index, slot) in sealed.file.slots.enumerated() {
+            guard case .passcode(let slot) = slot else { continue }
+            let key = try crypto(try device.passcodeKey(passcode, salt: slot.salt, cost: slot.cost))
+            guard let bundle = try Bundle.unwrap(slot.wrappedBundle, under: key) else { continue }
+            try check(bundle, of: sealed)
+            return OpenedSlot(bundle: bundle, index: index)
+        }
+        throw .wrongPasscode
+    }
+
+    private func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(KeybagError) {
+        try sealed.verify(bundle)
+        try sealed.verify(bundle, against: sealed.openDeviceSlot(device))
+    }
+}
+
+/// The bytes of a passcode, as typed: 1 to 1024.
+let passcodeRange = 1...1024
+
+func requirePasscode(_ passcode: borrowing Secret) throws(KeybagError) {
+    guard passcodeRange.contains(passcode.count) else { throw .passcodeLength(passcode.count) }
+}
+
+extension SealedKeybag {
+    /// The bundle by the recovery key, its checks still to be made.
+    func openRecoverySlot(_ recoveryKey: borrowing Secret) throws(KeybagError) -> Bundle {
+        for case .recovery(let slot) in file.slots {
+            let key = try crypto(try RecoverySlot.key(recoveryKey, salt: slot.salt, file.volume))
+            if let bundle = try Bundle.unwrap(slot.wrappedBundle, under: key) { return bundle }
+        }
+        throw .wrongRecoveryKey
+    }
+}
+
+extension Bundle {
+    /// Nil if the key is another one: the wrap itself tells.
+    static func unwrap(_ wrapped: [UInt8], under key: borrowing Secret) throws(KeybagError) -> Bundle? {
+        do throws(CryptoError) {
+            return Bundle(try KeyWrap.unwrap(wrapped, under: key))
+        } catch {
+            guard error == .notAuthentic else { throw .crypto(error) }
+            return nil
+        }
+    }
+}
+
+extension PasscodeSlot {
+    public var cost: Argon2Cost { Argon2Cost(memoryKiB: memoryKiB, passes: passes, lanes: lanes) }
+}
+
+extension RecoverySlot {
+    /// Under which its bundle is wrapped.
+    static func key(
+        _ recoveryKey: borrowing Secret, salt: [UInt8], _ volume: VolumeIdentifier
+    ) throws(CryptoError) -> Secret {
+        try .derived(from: recoveryKey, salt: salt, info: Label.recovery + volume.bytes)
+    }
+}

@@ -1,0 +1,85 @@
+import Crypto
+import Format
+
+/// A keybag with the bytes that its MACs are over, and what can be proved of it with which key.
+struct SealedKeybag: Sendable {
+    let file: KeybagFile
+    let bytes: [UInt8]
+
+    init(decoding bytes: [UInt8]) throws(KeybagError) {
+        file = try format(try KeybagFile(decoding: unsafe bytes.span.bytes))
+        self.bytes = bytes
+    }
+
+    /// Authenticates `file` anew. Both keys are needed: the device MAC is over the unlock MAC.
+    init(sealing file: KeybagFile, _ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(KeybagError) {
+        guard file.features.canWrite else { throw .foreignFeature }
+        var bytes = try format(try file.encodeWithoutTags())
+        bytes += try crypto(try MessageAuthenticator(key: bundle.unlockMACKey())).tag(of: bytes)
+        bytes += try crypto(try device.keybagAuthenticator()).tag(of: bytes)
+        self.file = file
+        self.bytes = bytes
+    }
+
+    /// At mount: volume key and class key D, once the device MAC has proved all bytes.
+    func openDeviceSlot(_ device: borrowing DeviceKey) throws(KeybagError) -> DeviceSlotKeys {
+        guard file.volume == device.volume else { throw .deviceKeyMismatch }
+        let isWhole = try crypto(try device.keybagAuthenticator()).verify(
+            bytes.suffix(KeybagFile.tagByteCount) + [], of: bytes.dropLast(KeybagFile.tagByteCount) + [])
+        let slotKey = try crypto(try device.slotKey())
+        let keys: Secret
+        do throws(CryptoError) {
+            keys = try KeyWrap.unwrap(file.deviceSlot, under: slotKey)
+        } catch {
+            guard error == .notAuthentic else { throw .crypto(error) }
+            // If neither fits, it is most likely another key: that from before a recovery on another machine.
+            throw isWhole ? .tampered("its device slot does not open") : .deviceKeyMismatch
+        }
+        guard isWhole else { throw .tampered("it was changed by someone without this machine's device key") }
+        return DeviceSlotKeys(keys)
+    }
+
+    /// At unlock: all that a bundle's holder can check, before any of its keys is used.
+    func verify(_ bundle: borrowing Bundle) throws(KeybagError) {
+        let tags = bytes.count - KeybagFile.tagsByteCount
+        let isWhole = try crypto(try MessageAuthenticator(key: bundle.unlockMACKey())).verify(
+            bytes[tags..<tags + KeybagFile.tagByteCount] + [], of: bytes[..<tags] + [])
+        // Before the MAC: whoever exchanged the public key has files to be named, and did not get the MAC right.
+        guard try crypto(try X25519.publicKey(of: bundle.privateKeyB())) == file.publicKey else {
+            throw .tampered(
+                "its public key of class complete-unless-open was exchanged: distrust the files of that class that "
+                    + "were made or written since, someone else can read them")
+        }
+        guard isWhole else { throw .tampered("it was changed by someone without the passcode") }
+    }
+
+    /// At unlock on a machine with a device key: that both ways lead to the same keys.
+    func verify(_ bundle: borrowing Bundle, against keys: borrowing DeviceSlotKeys) throws(KeybagError) {
+        let volumeKey = try crypto(try bundle.volumeKey())
+        guard volumeKey.equals(try crypto(try keys.volumeKey())) else {
+            throw .tampered("its device slot and its passcode slot hold different volume keys")
+        }
+        let classKeyD = try crypto(try bundle.classKeyD())
+        guard classKeyD.equals(try crypto(try keys.classKeyD())) else {
+            throw .tampered("its device slot and its passcode slot hold different keys of class none")
+        }
+    }
+}
+
+/// What the device slot wraps: 64 bytes, two keys of 32.
+struct DeviceSlotKeys: ~Copyable {
+    private let bytes: Secret
+
+    init(_ bytes: consuming Secret) {
+        precondition(bytes.count == 64)
+        self.bytes = bytes
+    }
+
+    func volumeKey() throws(CryptoError) -> Secret { try bytes.slice(0..<32) }
+    func classKeyD() throws(CryptoError) -> Secret { try bytes.slice(32..<64) }
+
+    /// The slot for a device key.
+    static func wrap(_ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(CryptoError) -> [UInt8] {
+        try KeyWrap.wrap(Secret(joining: bundle.volumeKey(), bundle.classKeyD()), under: device.slotKey())
+    }
+}

@@ -1,0 +1,37 @@
+public import Crypto
+public import Format
+
+/// The subkeys that open a vault's names and metadata in every lock state, each for one purpose.
+///
+/// The volume key itself is used for nothing but deriving them. Any number of threads at once.
+public final class VolumeKeys: Sendable {
+    public let volume: VolumeIdentifier
+    public let names: DeterministicCipher
+    public let symlinks: DeterministicCipher
+    public let xattrs: DeterministicCipher
+    public let directories: DeterministicCipher
+    public let headers: MessageAuthenticator
+    public let places: MessageAuthenticator
+
+    /// - Parameter volumeKey: 32 bytes.
+    public init(volumeKey: borrowing Secret, volume: VolumeIdentifier) throws(CryptoError) {
+        let salt = volume.bytes
+        self.volume = volume
+        names = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.names, count: 64))
+        symlinks = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.symlinks, count: 64))
+        xattrs = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.xattrs, count: 64))
+        directories = try DeterministicCipher(
+            key: .derived(from: volumeKey, salt: salt, info: Label.directories, count: 64))
+        headers = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.headers))
+        places = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.places))
+    }
+}
+
+extension Secret {
+    /// HKDF(key, salt, info, count).
+    static func derived(
+        from key: borrowing Secret, salt: [UInt8], info: [UInt8], count: Int = 32
+    ) throws(CryptoError) -> Secret {
+        try KeyDerivation.hkdf(key, salt: salt, info: info, count: count)
+    }
+}
