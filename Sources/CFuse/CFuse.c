@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
@@ -46,10 +45,7 @@ static void (*_Atomic log_sink)(int level, const char *message);
 
 static void log_message(enum fuse_log_level level, const char *format, va_list arguments) {
     char message[1024];
-    int count = vsnprintf(message, sizeof message, format, arguments);
-    if (count < 0) return;
-    size_t length = strlen(message);
-    while (length > 0 && message[length - 1] == '\n') message[--length] = '\0';
+    if (vsnprintf(message, sizeof message, format, arguments) < 0) return;
     void (*sink)(int, const char *) = log_sink;
     if (sink != NULL) sink(level, message);
 }
@@ -69,6 +65,6 @@ int lk_fuse_device(const char *path, uint64_t *device, uint32_t *device_minor) {
     return 0;
 }
 
-void lk_fuse_print(const char *message) { fprintf(stderr, "%s\n", message); }
+void lk_fuse_print(const char *message) { fputs(message, stderr); }
 
 size_t lk_fuse_memory_size(void *memory) { return malloc_usable_size(memory); }

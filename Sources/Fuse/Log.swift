@@ -30,7 +30,7 @@ public enum Log {
         if let collected = unsafe pthread_getspecific(collecting) {
             unsafe collected.assumingMemoryBound(to: [String].self).pointee.append(message)
         } else if let sink = route.withLock({ $0 }) {
-            sink(level, message)
+            sink(level, trimmed(message[...]))
         } else {
             unsafe lk_fuse_print(message)
         }
@@ -50,6 +50,14 @@ public enum Log {
             defer { pthread_setspecific(collecting, nil) }
             return body()
         }
-        return (result, messages.joined(separator: "; "))
+        // A sentence may come in pieces; its end is a newline.
+        let lines = messages.joined().split(separator: "\n")
+        return (result, lines.map(trimmed).joined(separator: "; "))
+    }
+
+    private static func trimmed(_ line: Substring) -> String {
+        var line = line
+        while line.last?.isWhitespace == true { line.removeLast() }
+        return String(line)
     }
 }

@@ -17,18 +17,19 @@ extension Session {
     /// Cuts the connection to the kernel: every call on the mount that is under way or to come fails, and `run`
     /// returns. For a mount that does not answer.
     ///
-    /// Source: /sys/fs/fuse/connections/N/abort.
+    /// Source: /sys/fs/fuse/connections/N/abort; where that is not mounted, umount2(2) with MNT_FORCE, as root.
     public func abort() throws(Errno) {
-        guard let place = withState({ $0.place }) else { return }
-        guard let stream = unsafe fopen("/sys/fs/fuse/connections/\(place.connection)/abort", "we") else {
+        guard let place = withState({ $0.place }), place.isInPlace else { return }
+        if let stream = unsafe fopen("/sys/fs/fuse/connections/\(place.connection)/abort", "we") {
+            unsafe fputs("1", stream)
+            guard unsafe fclose(stream) == 0 else { throw .current }
+        } else if unsafe umount2(place.path, Int32(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW)) != 0 {
             throw .current
         }
-        unsafe fputs("1", stream)
-        guard unsafe fclose(stream) == 0 else { throw .current }
     }
 
     func detach(_ place: MountPlace, lazily: Bool) throws(Errno) {
-        let flags = Int32(UMOUNT_NOFOLLOW) | (lazily ? Int32(MNT_DETACH) : 0)
+        let flags = Int32(UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0))
         if unsafe umount2(place.path, flags) == 0 { return }
         let error = Errno.current
         guard error == .EPERM else { throw error }

@@ -24,10 +24,10 @@ int lk_fuse_session_intercept(struct fuse_session *session);
 /// thread writes. Called from the init operation.
 void lk_fuse_add_init_flags(uint64_t flags);
 
-/// Gives libfuse's messages, formatted and without the newline, to `log`; NULL sends them to stderr again.
+/// Gives libfuse's messages, formatted, to `log`; NULL sends them to stderr again.
 void lk_fuse_set_log(void (*log)(int level, const char *message));
 
-/// One line to standard error.
+/// To standard error.
 void lk_fuse_print(const char *message);
 
 /// The size of the memory that malloc gave out at `memory`.
