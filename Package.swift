@@ -59,7 +59,7 @@ let package = Package(
         tests("KeybagTests", ["Keybag"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
-        tests("FuseTests", ["Fuse", "passthrough", subprocess]),
+        tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"]),

@@ -29,6 +29,14 @@ final class HandleTable<Open: Sendable>: Sendable {
         }
     }
 
+    func removeAll() {
+        let removed = state.withLock { state in
+            defer { state.opens = [:] }
+            return state.opens
+        }
+        withExtendedLifetime(removed) {}
+    }
+
     func remove(_ id: HandleID) {
         let removed = state.withLock { $0.opens.removeValue(forKey: id) }
         withExtendedLifetime(removed) {}

@@ -1,6 +1,7 @@
 import Fuse
 import Glibc
 import Posix
+import Synchronization
 
 /// `passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT`
 ///
@@ -38,10 +39,14 @@ struct Main {
             try? session.session.unmount(lazily: true)
         }
         let commands = Commands(session.session, session.fileSystem)
-        Background.run { while let line = readLine() { say(commands.run(line)) } }
+        // An unmount ends `run` before the command is answered: the end waits for that.
+        let turn = Mutex(())
+        Background.run { while let line = readLine() { turn.withLock { _ in say(commands.run(line)) } } }
         try session.session.run()
+        turn.withLock { _ in }
         let files = session.fileSystem.files.count + session.fileSystem.directories.count
-        say("ended handles=\(files) descriptors=\(openDescriptors() - before)")
+        let destructions = session.fileSystem.destructions.load(ordering: .relaxed)
+        say("ended handles=\(files) descriptors=\(openDescriptors() - before) destroyed=\(destructions)")
         exit(0)
     }
 

@@ -13,6 +13,8 @@ final class Passthrough: FileSystem {
     private let whenReady: @Sendable (Connection) -> Void
     /// How many pages were written back from mappings.
     let pageWrites = Atomic<Int>(0)
+    /// How many times the end was announced.
+    let destructions = Atomic<Int>(0)
     /// Milliseconds that every open takes.
     let openDelay = Atomic<Int>(0)
 
@@ -26,7 +28,10 @@ final class Passthrough: FileSystem {
     }
 
     func destroyed() {
+        destructions.add(1, ordering: .relaxed)
         nodes.removeAll()
+        files.removeAll()
+        directories.removeAll()
     }
 
     func forget(_ node: NodeID, count: UInt64) {

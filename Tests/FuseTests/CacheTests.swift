@@ -1,0 +1,56 @@
+import Glibc
+import Posix
+import Testing
+
+extension FuseTests {
+    @Test func invalidationDropsPages() throws {
+        let mounted = try Mounted()
+        let old = noise(100_000, seed: 3)
+        let new = noise(100_000, seed: 4)
+        try mounted.root.create("file", old)
+        let file = try mounted.root.open("file", O_RDONLY)
+        let mapping = try Mapping(file, size: old.count, protection: PROT_READ)
+        #expect(try file.contents(old.count) == old)
+        #expect(mapping[50_000] == old[50_000])
+
+        // Behind the kernel's back.
+        try mounted.source.open("file", O_WRONLY).write(new, at: 0)
+        #expect(try file.contents(old.count) == old, "the page cache is kept, from one open to the next too")
+        #expect(try mounted.root.contents(of: "file") == old)
+
+        #expect(try mounted.ask("invalidate") == "done")
+        #expect(try file.contents(new.count) == new)
+        #expect((0..<new.count).allSatisfy { mapping[$0] == new[$0] })
+    }
+
+    @Test func invalidationWritesDirtyPagesBack() throws {
+        let mounted = try Mounted()
+        try mounted.root.create("file", [UInt8](repeating: 1, count: 8192))
+        let file = try mounted.root.open("file", O_RDWR)
+        let mapping = try Mapping(file, size: 8192)
+        mapping[5000] = 9
+        #expect(try mounted.ask("invalidate") == "done")
+        #expect(try mounted.source.contents(of: "file")[5000] == 9)
+        #expect(mapping[5000] == 9)
+    }
+
+    @Test func invalidationForgetsNames() throws {
+        let mounted = try Mounted()
+        // Names are kept for a second: on a slow machine one may have to try again to see it.
+        for _ in 0..<20 {
+            try mounted.source.create("name")
+            _ = try mounted.root.status(of: "name")
+            try mounted.source.unlink("name")
+            guard (try? mounted.root.status(of: "name")) != nil else { continue }
+            #expect(try mounted.ask("invalidate-entry name") == "done")
+            #expect(throws: Errno.ENOENT) { try mounted.root.status(of: "name") }
+            return
+        }
+        Issue.record("the kernel never kept a name")
+    }
+
+    @Test func invalidatingWhatTheKernelDoesNotKnowIsNoError() throws {
+        let mounted = try Mounted()
+        #expect(try mounted.ask("invalidate-entry nothing") == "done")
+    }
+}

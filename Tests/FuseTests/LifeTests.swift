@@ -1,0 +1,100 @@
+import Glibc
+import Posix
+import Testing
+
+extension FuseTests {
+    private static let clean = "ended handles=0 descriptors=0 destroyed=1"
+
+    @Test func unmountFreesEverything() throws {
+        let mounted = try Mounted(opensRoot: false)
+        try run("sh", ["-c", "cd '\(mounted.path)'; mkdir d; echo x > d/f; cat d/f; ls -lR; mv d e; rm -r e"])
+        #expect(try mounted.ask("unmount") == "done")
+        #expect(try mounted.program.line(within: 10) == Self.clean)
+        #expect(try mounted.program.end(within: 10) == 0)
+        #expect(mounted.mountLine == nil)
+    }
+
+    @Test func aBusyMountIsNotUnmounted() throws {
+        let mounted = try Mounted(opensRoot: false)
+        try openFile(mounted.path, O_PATH).create("file", [1, 2, 3])
+        var file: Descriptor? = try openFile(mounted.path + "/file", O_RDWR)
+        #expect(try mounted.ask("unmount") == "failed EBUSY")
+        #expect(mounted.mountLine != nil)
+        #expect(try file?.contents(10) == [1, 2, 3])
+
+        // Lazily it goes, and what is open works on.
+        #expect(try mounted.ask("unmount lazily") == "done")
+        #expect(mounted.mountLine == nil)
+        try file?.write([4], at: 3)
+        #expect(try mounted.source.contents(of: "file") == [1, 2, 3, 4])
+        #expect(try mounted.ask("handles") == "handles 1")
+        file = nil
+        #expect(try mounted.program.line(within: 10) == Self.clean)
+        #expect(try mounted.program.end(within: 10) == 0)
+    }
+
+    @Test func aTerminatedProcessUnmounts() throws {
+        let mounted = try Mounted(opensRoot: false)
+        mounted.program.kill(SIGTERM)
+        #expect(try mounted.program.line(within: 10) == Self.clean)
+        #expect(try mounted.program.end(within: 10) == 0)
+        #expect(mounted.mountLine == nil)
+    }
+
+    @Test func aKilledProcessFailsClosed() throws {
+        let mounted = try Mounted(opensRoot: false)
+        mounted.program.kill()
+        #expect(throws: Errno.ENOTCONN) { try openFile(mounted.path + "/x", O_RDONLY) }
+    }
+
+    @Test func anInterruptedOpenLeavesNoHandle() throws {
+        let mounted = try Mounted()
+        try mounted.root.create("file", [1])
+        #expect(try mounted.ask("delay-open 600") == "done")
+        let reader = try Program("cat", [mounted.path + "/file"])
+        usleep(200_000)
+        // It sleeps in open(2); the answer comes after it was told to die.
+        reader.kill(SIGTERM)
+        #expect(try reader.end(within: 10) == 128 + SIGTERM)
+        try mounted.wait(for: "handles 0", to: "handles")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to cut a connection"))
+    func aCutConnectionLeavesNoHandle() throws {
+        let mounted = try Mounted(opensRoot: false)
+        try mounted.source.create("file", [1])
+        #expect(try mounted.ask("delay-open 600") == "done")
+        let reader = try Program("cat", [mounted.path + "/file"])
+        usleep(200_000)
+        // The answer to the open comes when nobody is there any more; `run` waits for it.
+        #expect(try mounted.ask("abort") == "done")
+        #expect(try reader.end(within: 10) == 1)
+        #expect(try mounted.program.line(within: 10) == Self.clean)
+        #expect(try mounted.program.end(within: 10) == 0)
+        #expect(mounted.mountLine == nil)
+    }
+
+    @Test func mountsWithTheUsualOptions() throws {
+        let plain = try Mounted()
+        let line = try #require(plain.mountLine)
+        #expect(line[5].split(separator: ",").contains("nosuid") && line[5].split(separator: ",").contains("nodev"))
+        #expect(line.contains("fuse.passthrough"))
+
+        let other = try Mounted(options: ["ro", "noexec", "suid", "dev", "fsname=the name", "allow_other"])
+        let flags = try #require(other.mountLine)[5].split(separator: ",")
+        #expect(flags.contains("ro") && flags.contains("noexec"))
+        if geteuid() == 0 { #expect(!flags.contains("nosuid") && !flags.contains("nodev")) }
+        #expect(try #require(other.mountLine).contains("the\\040name"))
+        #expect(throws: Errno.EROFS) { try other.root.create("file") }
+    }
+
+    @Test func saysWhyAMountFails() throws {
+        let folder = try TemporaryFolder()
+        let missing = try Program(Built.passthrough, [folder.path, folder.path + "/nowhere"])
+        #expect(try missing.line(within: 10).contains("nowhere: No such file or directory"))
+        #expect(try missing.end(within: 10) == 1)
+        let unknown = try Program(Built.passthrough, ["-o", "nonsense", folder.path, folder.path])
+        #expect(try unknown.line(within: 10).contains("unknown option(s): `-o nonsense'"))
+        #expect(try unknown.end(within: 10) == 1)
+    }
+}
