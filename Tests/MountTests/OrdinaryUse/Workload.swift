@@ -2,7 +2,6 @@ import Foundation
 
 /// A day's work, small: the same steps on the mount and on the plain disk, and a comparison of every byte.
 struct Workload {
-    let mount: MountedVault
     /// The folder in the mount, and its shadow.
     let inside: String
     let outside: String

@@ -1,0 +1,122 @@
+import Testing
+
+extension MountTests {
+    /// What every program takes for granted.
+    @Suite struct Everyday {
+        @Test func anUnlinkedFileGoesOn() throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                try scene.probe.open(0, scene.path("file"), "rw,creat").required()
+                try scene.probe.pwrite(0, 0, [1, 2, 3]).required()
+                try scene.probe.ask("unlink", scene.path("file")).required()
+                #expect(try scene.probe.list(scene.mount.path).isEmpty, "no silly name is shown")
+                try scene.probe.pwrite(0, 3, [4, 5]).required()
+                #expect(try scene.probe.pread(0, 0, 10).bytes() == [1, 2, 3, 4, 5])
+                #expect(try scene.probe.fsync(0) == .ok())
+                try scene.mount.lockNow()
+                #expect(try scene.probe.pread(0, 0, 10) == .noKey)
+                try scene.mount.unlock()
+                #expect(try scene.probe.pread(0, 0, 10).bytes() == [1, 2, 3, 4, 5])
+                try scene.probe.close(0).required()
+                #expect(Disk.tree(scene.mount.vault.path).filter { !$0.hasPrefix("lk.") }.isEmpty)
+            }
+        }
+
+        @Test func appendsDoNotOverwriteEachOther() throws {
+            try withScene { scene in
+                try scene.probe.open(0, scene.path("file"), "w,creat,append").required()
+                try scene.probe.open(1, scene.path("file"), "w,append").required()
+                for number in UInt8(0)..<50 {
+                    try scene.probe.ask("write", "\(number % 2)", [number].hexadecimal).required()
+                }
+                #expect(try scene.contents("file") == Array(0..<50))
+            }
+        }
+
+        @Test func holesReadAsZeros() throws {
+            let vault = try Vault()
+            let probe = try Probe()
+            try withMount(vault) { mount in
+                for (number, size) in [5000, 1 << 20, 3 << 20, 40 << 20].enumerated() {
+                    let path = mount.file("file-\(number)")
+                    try probe.open(0, path, "rw,creat").required()
+                    try probe.pwrite(0, 0, [1]).required()
+                    try probe.pwrite(0, size, [2]).required()
+                    #expect(try probe.pread(0, size / 2, 100).bytes() == [UInt8](repeating: 0, count: 100))
+                    try probe.ask("ftruncate", "0", "\(2 * size)").required()
+                    #expect(try probe.pread(0, 2 * size - 3, 10).bytes() == [0, 0, 0])
+                    try probe.close(0).required()
+                }
+            }
+            try withMount(vault) { mount in
+                for (number, size) in [5000, 1 << 20, 3 << 20, 40 << 20].enumerated() {
+                    try probe.open(0, mount.file("file-\(number)")).required()
+                    #expect(try probe.pread(0, 0, 2).bytes() == [1, 0])
+                    #expect(try probe.pread(0, size - 1, 3).bytes() == [0, 2, 0])
+                    #expect(try probe.size(mount.file("file-\(number)")) == 2 * size)
+                    try probe.close(0).required()
+                }
+            }
+        }
+
+        /// More files than descriptors: none is held for a file that was only looked up.
+        @Test func moreFilesThanDescriptors() throws {
+            try withScene { scene in
+                try shell(
+                    """
+                    for d in 1 2 3 4 5 6; do mkdir d$d; (cd d$d; seq 1 1500 | xargs touch); done
+                    test "$(ls -lR | grep -c '^-')" = 9000; test "$(find . -type f | wc -l)" = 9000
+                    ls -lR > /dev/null; rm -r d1 d2 d3; test "$(find . -type f | wc -l)" = 4500
+                    """, in: scene.mount.path, within: 120
+                ).succeeded()
+                let descriptors = try shell("ls /proc/\(scene.mount.daemon.pid)/fd | wc -l").text
+                #expect(Int(descriptors.dropLast()) ?? .max < 2500, "\(descriptors)")
+            }
+        }
+
+        @Test func theUsualErrors() throws {
+            try withScene { scene in
+                let probe = scene.probe
+                try scene.makeFile("file")
+                try scene.makeFolder("folder")
+                try scene.makeFile("folder/file")
+                #expect(try probe.ask("rmdir", scene.path("folder")) == .refused("ENOTEMPTY"))
+                #expect(try probe.ask("rmdir", scene.path("file")) == .refused("ENOTDIR"))
+                #expect(try probe.ask("unlink", scene.path("folder")) == .refused("EISDIR"))
+                #expect(try probe.ask("mkdir", scene.path("file"), "0755") == .refused("EEXIST"))
+                #expect(try probe.open(0, scene.path("file"), "rw,creat,excl") == .refused("EEXIST"))
+                #expect(try probe.open(0, scene.path("file/below")) == .refused("ENOTDIR"))
+                #expect(try probe.open(0, scene.path("absent")) == .refused("ENOENT"))
+                #expect(try scene.rename("folder", "folder/inside") == .refused("EINVAL"))
+                #expect(try scene.rename("file", "folder") == .refused("EISDIR"))
+                #expect(try scene.rename("folder", "file") == .refused("ENOTDIR"))
+                try scene.makeFolder("empty")
+                try scene.rename("folder", "empty").required("over an empty folder")
+                #expect(try scene.contents("empty/file") == [1, 2, 3])
+                try scene.makeFolder("other")
+                #expect(try scene.rename("other", "empty") == .refused("ENOTEMPTY"))
+                #expect(try probe.ask("link", scene.path("other"), scene.path("link")) == .refused("EPERM"))
+                #expect(try probe.ask("getxattr", scene.path("file"), "user.absent") == .refused("ENODATA"))
+            }
+        }
+
+        @Test func statusNumbersAreRight() throws {
+            try withScene { scene in
+                try scene.makeFile("file", [UInt8](repeating: 1, count: 10_000))
+                try scene.makeFolder("folder")
+                try scene.probe.ask("chmod", scene.path("file"), "0640").required()
+                try scene.probe.ask("chown", scene.path("file"), "12", "34").required()
+                try scene.probe.ask("utimens", scene.path("file"), "1234567890123456789").required()
+                try scene.probe.ask("link", scene.path("file"), scene.path("folder/link")).required()
+                let words = try scene.probe.ask("stat", scene.path("file")).words()
+                #expect(Array(words[0..<5]) == ["100640", "10000", "2", "12", "34"])
+                #expect(words[6] == "1234567890123456789")
+                #expect(try scene.probe.ask("stat", scene.path("folder/link")).words() == words)
+                try scene.probe.ask("symlink", "target", scene.path("symlink")).required()
+                #expect(try scene.probe.ask("stat", scene.path("symlink")).words()[1] == "6", "the target's length")
+                #expect(try scene.probe.ask("readlink", scene.path("symlink")).bytes() == Array("target".utf8))
+                let used = try shell("stat -f -c '%S %b %c' .; df . > /dev/null", in: scene.mount.path).succeeded()
+                #expect(used.text.split(separator: " ").count == 3)
+            }
+        }
+    }
+}
