@@ -3,7 +3,8 @@
 
 The vectors come from Python's cryptography and argon2-cffi, never from Latchkey, so that its tests hold it against
 somebody else's arithmetic. Running this twice gives the same bytes. `--check` writes nothing: it tells whether the
-committed vectors are these, and reads vault.json back with tools/read-vault.py.
+committed vectors are these, and reads vault.json back with tools/read-vault.py. `--vault` and `--compare` let any
+other implementation be held against vault.json.
 
 Bytes are in hexadecimal, other strings as they are. "cases" must work in both directions where the value is
 deterministic, else (wraps of class B, blocks, attributes) with the nonce given; "refused" must be refused. A refused
@@ -593,6 +594,52 @@ def build(vault: dict[str, Any], folder: Path) -> None:
                 os.setxattr(path, name, value)
 
 
+def build_with_keys(folder: Path) -> None:
+    """The vault, and beside it what opens it."""
+    given = vault_vectors()
+    (folder / "vault").mkdir()
+    build(given, folder / "vault")
+    for name, content in [("device.key", given["deviceKeyFile"]), ("passcode", given["passcode"] + b"\n"),
+                          ("recovery-key", given["recoveryText"].encode() + b"\n")]:
+        path = folder / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+
+
+def compare(mount: Path) -> list[str]:
+    """How a mount of the vault differs from what vault.json says is seen in it."""
+    failures: list[str] = []
+    root = os.fsencode(mount)
+    expected = {item["path"]: item for item in vault_vectors()["see"]}
+    found = {os.path.join(parent, name)[len(root):] for parent, folders, files in os.walk(root)
+             for name in folders + files}
+    failures += [f"not there: {path!r}" for path in sorted(expected.keys() - found)]
+    failures += [f"should not be there: {path!r}" for path in sorted(found - expected.keys())]
+    for path in sorted(found & expected.keys()):
+        item, full = expected[path], root + path
+        differ: list[str] = []
+        try:
+            if item["kind"] == "symlink":
+                differ += ["target"] * (os.readlink(full) != item["target"])
+                continue
+            attributes = {name: os.getxattr(full, name) for name in os.listxattr(full)}
+            # getxattr(2) always answers for the class, listxattr(2) names it only where it is explicit.
+            explicit = attributes.pop("user.latchkey.class", None) is not None
+            differ += ["explicit"] * (explicit != item["explicit"])
+            protection = os.getxattr(full, "user.latchkey.class").decode()
+            differ += ["class"] * (protection != fmt.CLASS_NAMES[item["class"]])
+            differ += ["attributes"] * (attributes != item.get("xattrs", {}))
+            if item["kind"] == "file":
+                content = item["content"] + bytes(item["zeros"])
+                differ += ["size"] * (os.stat(full).st_size != len(content))
+                differ += ["contents"] * (Path(os.fsdecode(full)).read_bytes() != content)
+        except OSError as error:
+            differ.append(str(error))
+        finally:
+            failures += [f"{path!r}: {what}" for what in differ]
+    return failures
+
+
 def refusal(action: Any, *arguments: Any) -> bool:
     try:
         action(*arguments)
@@ -642,16 +689,12 @@ def check_vault(failures: list[str]) -> None:
     given = vault_vectors()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        (folder / "vault").mkdir()
-        build(given, folder / "vault")
-        (folder / "device.key").write_bytes(given["deviceKeyFile"])
-        (folder / "passcode").write_bytes(given["passcode"] + b"\n")
-        (folder / "recovery").write_text(given["recoveryText"] + "\n")
+        build_with_keys(folder)
 
         def read(*arguments: str | bytes, keys: tuple[str, ...] = ("passcode",)) -> subprocess.CompletedProcess[bytes]:
             options = {"device": ["--device-key", folder / "device.key"],
                        "passcode": ["--device-key", folder / "device.key", "--passcode-file", folder / "passcode"],
-                       "recovery": ["--recovery-key-file", folder / "recovery"]}
+                       "recovery": ["--recovery-key-file", folder / "recovery-key"]}
             command = [sys.executable, TOOLS / "read-vault.py", folder / "vault"]
             return subprocess.run(command + [option for key in keys for option in options[key]] + list(arguments),
                                   capture_output=True, check=False)
@@ -700,7 +743,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write Tests/Vectors/*.json, the same bytes at every run.")
     parser.add_argument("--check", action="store_true", help="write nothing; compare, and read the vault back")
     parser.add_argument("--example", action="store_true", help="print the worked example of docs/FORMAT.md instead")
+    parser.add_argument("--vault", type=Path, metavar="FOLDER", help="make the vault of vault.json in FOLDER/vault "
+                        "instead, and device.key, passcode and recovery-key beside it")
+    parser.add_argument("--compare", type=Path, metavar="DIR", help="compare a mount of that vault with vault.json")
     given = parser.parse_args()
+    if given.vault:
+        build_with_keys(given.vault)
+        return 0
+    if given.compare:
+        failures = compare(given.compare)
+        print("\n".join(failures), end="\n" if failures else "", file=sys.stderr)
+        return 1 if failures else 0
     if given.example:
         print(worked_example(), end="")
         return 0

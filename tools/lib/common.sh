@@ -100,8 +100,9 @@ need_python() {
     can_import "${modules[@]}" || fail "python3 cannot import: ${modules[*]}"
 }
 
+# Without the packages of this user's home: the tests give their programs none.
 can_import() {
-    python3 -c 'import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]' "$@" 2>/dev/null
+    PYTHONNOUSERSITE=1 python3 -c 'import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]' "$@" 2>/dev/null
 }
 
 # The program as it is installed, in .build/release/latchkey: optimised, with Swift's runtime linked in.

@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// The vault of Tests/Vectors, which tools/make-vectors.py makes from docs/FORMAT.md and without Latchkey: files of
+    /// all classes, holes, several links, long names, interrupted renames, residue of a crash, foreign names.
+    @Suite struct VectorVault {
+        @Test func showsWhatTheFormatSays() throws {
+            let vault = try Vault()
+            // Its own files go; the folder, the names in it and the environment stay.
+            for path in [vault.path, vault.passcodeFile, vault.recoveryKeyFile, try vault.deviceKeyFile()] {
+                try FileManager.default.removeItem(atPath: path)
+            }
+            let tool = Built.project + "/tools/make-vectors.py"
+            try run("python3", [tool, "--vault", vault.folder.path]).succeeded()
+            let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }
+            try FileManager.default.moveItem(
+                atPath: vault.folder.path("device.key"),
+                toPath: vault.folder.path("state/latchkey/\(volume.joined()).key"))
+            try withMount(vault) { mount in
+                try run("python3", [tool, "--compare", mount.path]).succeeded()
+            }
+            // What the mount repaired or left alone is a whole vault still.
+            try run(
+                "python3",
+                [Built.project + "/tools/read-vault.py", vault.path, "--device-key", vault.deviceKeyFile()]
+                    + ["--passcode-file", vault.passcodeFile, "verify"]
+            ).succeeded()
+        }
+    }
+}
