@@ -1,0 +1,27 @@
+import Format
+import Posix
+import Synchronization
+
+/// An open directory of the vault whose record has been checked.
+///
+/// Keeps one descriptor open. Thread-safe.
+public final class Directory: Sendable {
+    let descriptor: Descriptor
+    public let identifier: DirectoryIdentifier
+    /// Where the directory stands; changes when it is renamed.
+    let state: Mutex<State>
+
+    struct State {
+        var record: DirectoryRecord
+        var place: Place
+    }
+
+    init(descriptor: Descriptor, record: DirectoryRecord, place: Place) {
+        self.descriptor = descriptor
+        identifier = record.directory
+        state = Mutex(State(record: record, place: place))
+    }
+
+    /// The ID, the class of what is created here, and whether it was set here.
+    public var record: DirectoryRecord { state.withLock { $0.record } }
+}

@@ -1,0 +1,145 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+extension Vault {
+    /// The header of a backing file, authentic and of this volume.
+    func readHeader(of descriptor: Descriptor) throws(VaultError) -> FileHeader {
+        var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
+        let count: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            count = try store.read(descriptor, into: &span, at: 0)
+        } catch { throw .system(error) }
+        guard count == FileHeader.byteCount else { throw .damaged("shorter than a header") }
+        let raw = unsafe bytes.span.bytes
+        let header: FileHeader
+        do { header = try FileHeader(decoding: raw) } catch { throw .damaged("header: \(error)") }
+        guard header.volume == keys.volume else { throw .damaged("a file of another vault") }
+        let signed = raw.extracting(0..<FileHeader.signedByteCount)
+        let tag = raw.extracting(FileHeader.signedByteCount..<FileHeader.byteCount)
+        guard keys.headers.verify(tag, of: signed) else { throw .damaged("the header was changed") }
+        return header
+    }
+
+    /// Opens a file's backing file; also one whose owner may not write to it, since renaming it writes its header.
+    func openBacking(_ name: Name, in directory: Directory, writing: Bool) throws(VaultError) -> Descriptor {
+        let flags = writing && !isReadOnly ? OpenFlags.readWrite : OpenFlags.read
+        return try backing { () throws(Errno) in
+            try withOwnerPermissions(0o600, of: name, in: directory.descriptor) { () throws(Errno) in
+                try store.open(name, in: directory.descriptor, flags, mode: 0)
+            }
+        }
+    }
+}
+
+extension File {
+    /// Writes the header as `state` has it. Needs `lock` exclusively.
+    func writeHeader() throws(VaultError) {
+        state.header.generation += 1
+        var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            state.header.encode(into: &span)
+        }
+        let tag = vault.keys.headers.tag(of: unsafe bytes.span.bytes.extracting(0..<FileHeader.signedByteCount))
+        for (index, byte) in tag.enumerated() { bytes[FileHeader.signedByteCount + index] = byte }
+        do {
+            try unsafe vault.store.write(bytes.span.bytes, to: descriptor, at: 0)
+        } catch { throw .system(error) }
+    }
+
+    /// Changes the header and nothing that stat(2) shows but the time of change; all or nothing. Needs `lock`
+    /// exclusively.
+    func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
+        let before = state.header
+        change(&state.header)
+        do {
+            let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
+            try writeHeader()
+            try backing { () throws(Errno) in
+                try vault.store.setTimes(accessed: .keep, modified: .at(status.modified), of: descriptor)
+            }
+        } catch {
+            state.header = before
+            throw error
+        }
+    }
+
+    /// Changes the header durably before something else makes the change visible: a new name must never be on disk
+    /// before the header that allows it. Needs `lock` exclusively.
+    private func changeHeaderFirst(_ change: (inout FileHeader) -> Void) throws(VaultError) {
+        try changeHeader(change)
+        // A file that nobody was promised may be lost with its name as well.
+        guard state.isDurable else { return }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+    }
+
+    /// Writes a length that grew since the last time. What close(2) does.
+    public func persistLength() throws(VaultError) {
+        guard lock.withShared({ state.length != state.header.length }) else { return }
+        try lock.withExclusive { () throws(VaultError) in
+            let length = state.length
+            guard length != state.header.length else { return }
+            try changeHeader { $0.length = length }
+        }
+    }
+
+    /// Makes all that was written durable; then the length that covers it, durably too.
+    public func synchronize(dataOnly: Bool) throws(VaultError) {
+        let covered = lock.withShared { state.length }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: dataOnly) }
+        let changed = try lock.withExclusive { () throws(VaultError) in
+            state.isDurable = true
+            // It may have been cut meanwhile; then the header has the smaller length already.
+            let length = min(covered, state.length)
+            guard length > state.header.length else { return false }
+            try changeHeader { $0.length = length }
+            return true
+        }
+        if changed {
+            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        }
+    }
+
+    /// Before link(2): from now on the place is not checked.
+    func allowSeveralLinks() throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            guard !state.header.flags.contains(.severalLinks) else { return }
+            try changeHeaderFirst { $0.flags.insert(.severalLinks) }
+        }
+    }
+
+    /// Before a rename to `place`: it may stand at both. With `protection`, it takes that class and mark at once.
+    func beginMove(
+        to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?
+    ) throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            let severalLinks = state.header.flags.contains(.severalLinks)
+            if severalLinks && protection == nil { return }
+            let wrap = try protection.map { (protection) throws(VaultError) in try rewrapped(for: protection.class) }
+            try changeHeaderFirst { header in
+                if !severalLinks {
+                    header.flags.insert(.moving)
+                    header.secondPlace = place
+                }
+                if let protection, let wrap { header.take(protection.class, protection.isExplicit, wrap) }
+            }
+        }
+    }
+
+    /// After a rename, or instead of one that failed: it stands at one place.
+    func finishMove(at place: Place) throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            guard state.header.flags.contains(.moving) else { return }
+            try changeHeader { header in
+                header.flags.remove(.moving)
+                header.place = place
+                header.secondPlace = .zero
+            }
+        }
+    }
+}

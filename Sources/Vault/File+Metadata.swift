@@ -1,0 +1,20 @@
+import Posix
+import Store
+
+extension File {
+    public func setMode(_ mode: UInt32) throws(VaultError) {
+        try backing { () throws(Errno) in try vault.store.setMode(mode, of: descriptor) }
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?) throws(VaultError) {
+        try backing { () throws(Errno) in try vault.store.setOwner(user: user, group: group, of: descriptor) }
+    }
+
+    /// Sets the times. A length that the header does not have yet is written first: closing must not move them again.
+    public func setTimes(accessed: TimeChange, modified: TimeChange) throws(VaultError) {
+        try persistLength()
+        try backing { () throws(Errno) in
+            try vault.store.setTimes(accessed: accessed, modified: modified, of: descriptor)
+        }
+    }
+}

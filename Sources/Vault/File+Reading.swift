@@ -1,0 +1,63 @@
+import Format
+import Posix
+
+extension File {
+    /// Reads from `offset` until `buffer` is full or the file ends; returns how many bytes it was.
+    ///
+    /// Nothing is left in `buffer` of a block that does not verify; what was read before it stays, and is not
+    /// returned.
+    public func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(VaultError) -> Int {
+        lock.lockShared()
+        defer { lock.unlockShared() }
+        let key = try currentKey()
+        guard offset < state.length else { return 0 }
+        let count = Int(min(UInt64(buffer.byteCount), state.length - offset))
+        guard count > 0 else { return 0 }
+        let base = unsafe buffer.withUnsafeMutableBytes { unsafe UnsafeMutableRawBufferPointer(rebasing: $0[..<count]) }
+        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+            var done = 0
+            while done < count {
+                done += try unsafe readPass(
+                    UnsafeMutableRawBufferPointer(rebasing: base[done...]), at: offset + UInt64(done), scratch)
+            }
+        }
+        return count
+    }
+
+    /// Reads as much as one pass of the scratch holds: one pread, then block by block straight into the buffer.
+    private func readPass(
+        _ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64, _ scratch: Scratch
+    ) throws(VaultError) -> Int {
+        let blockSize = BlockGeometry.blockSize
+        let storedSize = Int(BlockGeometry.storedBlockSize)
+        let first = BlockGeometry.block(at: offset)
+        let last = BlockGeometry.block(at: offset + UInt64(buffer.count) - 1)
+        let blocks = Int(min(last - first + 1, UInt64(Scratch.blocks)))
+        let available = try unsafe readStored(scratch.stored(0, count: blocks * storedSize), fromBlock: first)
+        let end = min(offset + UInt64(buffer.count), (first + UInt64(blocks)) * blockSize)
+        for index in 0..<blocks {
+            let block = first + UInt64(index)
+            let start = block * blockSize
+            let stored = min(storedSize, available - index * storedSize)
+            let plain = stored - Int(BlockGeometry.overhead)
+            guard plain >= liveCount(ofBlock: block), plain > 0 else {
+                throw .damaged("block \(block) is cut off")
+            }
+            let from = max(offset, start)
+            let to = min(end, start + blockSize)
+            let source = unsafe UnsafeRawBufferPointer(scratch.stored(index, count: stored))
+            let target = unsafe UnsafeMutableRawBufferPointer(
+                rebasing: buffer[Int(from - offset)..<Int(to - offset)])
+            if from == start && target.count == plain {
+                try unsafe open(source, block: block, into: target, scratch)
+            } else {
+                let whole = unsafe scratch.plain(0, count: plain)
+                defer { scratch.wipePlain() }
+                try unsafe open(source, block: block, into: whole, scratch)
+                unsafe target.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: whole[Int(from - start)..<Int(to - start)]))
+            }
+        }
+        return Int(end - offset)
+    }
+}

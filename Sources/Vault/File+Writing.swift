@@ -1,0 +1,131 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+import Store
+
+extension File {
+    /// Writes all of `bytes` at `offset`, past the end too. When it throws, what was there before is unharmed up to
+    /// the point that was reached, and the length says how far that is.
+    public func write(_ bytes: RawSpan, at offset: UInt64) throws(VaultError) {
+        guard offset <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
+        try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
+            lock.lockExclusive()
+            defer { lock.unlockExclusive() }
+            try unsafe writeLocked(bytes, at: offset)
+        }
+    }
+
+    /// Writes behind the last byte, wherever that is by now: O_APPEND.
+    public func append(_ bytes: RawSpan) throws(VaultError) {
+        try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
+            lock.lockExclusive()
+            defer { lock.unlockExclusive() }
+            try unsafe writeLocked(bytes, at: state.length)
+        }
+    }
+
+    private func writeLocked(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(VaultError) {
+        let key = try currentKey()
+        guard bytes.count > 0 else { return }
+        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+            defer { scratch.wipePlain() }
+            try cutResidue(key, scratch)
+            if offset > state.length { try extend(to: offset, key, scratch) }
+            try unsafe put(bytes, at: offset, key, scratch)
+        }
+    }
+
+    /// Writes `bytes` at `offset`, which is not past the end. Needs `lock` exclusively.
+    func put(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64, _ key: FileKey, _ scratch: Scratch
+    ) throws(VaultError) {
+        var done = 0
+        while done < bytes.count {
+            done += try unsafe putPass(
+                UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset + UInt64(done), key, scratch)
+        }
+    }
+
+    /// Writes as much as one pass of the scratch holds, with one pwrite.
+    private func putPass(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64, _ key: FileKey, _ scratch: Scratch
+    ) throws(VaultError) -> Int {
+        let blockSize = BlockGeometry.blockSize
+        let storedSize = Int(BlockGeometry.storedBlockSize)
+        let overhead = Int(BlockGeometry.overhead)
+        let first = BlockGeometry.block(at: offset)
+        let end = min(offset + UInt64(bytes.count), (first + UInt64(Scratch.blocks)) * blockSize)
+        let last = BlockGeometry.block(at: end - 1)
+        let headCount = Int(offset % blockSize)
+        let hasHead = headCount > 0
+        // Bytes of the last block behind the new ones.
+        let hasTail = end % blockSize != 0 && end < state.length
+        let newLength = max(state.length, end)
+
+        // The blocks that keep some of their bytes are read before anything is encrypted: the cipher has one key and
+        // one direction at a time.
+        var savedCount = 0
+        if hasHead || hasTail { try prepare(scratch, key, .open) }
+        if hasHead || (hasTail && first == last) {
+            savedCount = try loadBlock(first, live: liveCount(ofBlock: first), slot: 0, scratch)
+            unsafe scratch.saved.copyMemory(
+                from: UnsafeRawBufferPointer(scratch.stored(0, count: savedCount)))
+        }
+        if hasTail && last != first {
+            _ = try loadBlock(last, live: liveCount(ofBlock: last), slot: 1, scratch)
+        }
+
+        try prepare(scratch, key, .seal)
+        var storedCount = 0
+        for block in first...last {
+            let start = block * blockSize
+            let from = max(offset, start)
+            let to = min(end, start + blockSize)
+            let plainCount = Int(min(blockSize, newLength - start))
+            let source = unsafe UnsafeRawBufferPointer(rebasing: bytes[Int(from - offset)..<Int(to - offset)])
+            let plain: UnsafeRawBufferPointer
+            if source.count == plainCount {
+                unsafe plain = source
+            } else {
+                let mixed = unsafe scratch.plain(block == first ? 0 : 1, count: plainCount)
+                unsafe UnsafeMutableRawBufferPointer(rebasing: mixed[Int(from - start)..<Int(to - start)])
+                    .copyMemory(from: source)
+                unsafe plain = UnsafeRawBufferPointer(mixed)
+            }
+            let target = unsafe scratch.stored(Int(block - first), count: plainCount + overhead)
+            try unsafe seal(plain, as: block, into: target, scratch)
+            storedCount = Int(block - first) * storedSize + plainCount + overhead
+        }
+        try commit(storedCount, atBlock: first, savedCount: savedCount, scratch)
+        state.length = newLength
+        return Int(end - offset)
+    }
+
+    /// Puts the pass's stored blocks on disk; when that fails half-way, puts the old bytes of the first block back.
+    ///
+    /// A full disk stops a write inside a block that grows, and a block of which a part is new does not verify:
+    /// without this, saved bytes in the same block would be lost.
+    private func commit(_ count: Int, atBlock block: UInt64, savedCount: Int, _ scratch: Scratch) throws(VaultError) {
+        let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
+        do {
+            try unsafe vault.store.write(scratch.stored.bytes.extracting(0..<count), to: descriptor, at: offset)
+        } catch {
+            if savedCount > 0 {
+                try? unsafe vault.store.write(
+                    scratch.saved.bytes.extracting(0..<savedCount), to: descriptor, at: offset)
+            }
+            // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
+            state.hasResidue = true
+            let size = Int64(BlockGeometry.backingSize(forLength: state.length))
+            if let status = try? vault.store.status(of: descriptor), status.size > size {
+                try? vault.store.truncate(descriptor, to: size)
+            }
+            throw .system(error)
+        }
+    }
+
+    func prepare(_ scratch: Scratch, _ key: FileKey, _ direction: Direction) throws(VaultError) {
+        try authentic("") { () throws(CryptoError) in try scratch.cipher.setKey(key.secret, for: direction) }
+    }
+}

@@ -1,0 +1,84 @@
+import Crypto
+import Format
+import Glibc
+import Synchronization
+
+/// What one request needs to encrypt or decrypt: a cipher and memory for the blocks as they lie on disk.
+///
+/// Used by one thread at a time. The memory for plaintext is kept out of core files and is wiped by whoever filled it.
+@safe
+final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to one thread at a time
+    /// Blocks in one pass: 1 MiB and a partial block at either end.
+    static let blocks = 258
+    private static let storedSize = Int(BlockGeometry.storedBlockSize)
+    private static let plainSize = Int(BlockGeometry.blockSize)
+
+    /// `blocks` stored blocks, one behind the other.
+    let stored: UnsafeMutableRawBufferPointer
+    /// Two blocks of plaintext, for those at either end that a request covers in part.
+    let plain: UnsafeMutableRawBufferPointer
+    /// The first stored block as it was, to put back when a write fails half-way.
+    let saved: UnsafeMutableRawBufferPointer
+    var cipher: BlockCipher
+
+    init() throws(CryptoError) {
+        cipher = try BlockCipher()
+        let page = 4096
+        unsafe stored = .allocate(byteCount: Self.blocks * Self.storedSize, alignment: page)
+        unsafe plain = .allocate(byteCount: 2 * Self.plainSize, alignment: page)
+        unsafe saved = .allocate(byteCount: Self.storedSize, alignment: page)
+        // Best effort: the process makes no core files at all, this is for those that a debugger makes.
+        unsafe madvise(plain.baseAddress, plain.count, MADV_DONTDUMP)
+    }
+
+    deinit {
+        unsafe stored.deallocate()
+        unsafe plain.deallocate()
+        unsafe saved.deallocate()
+    }
+
+    /// The stored bytes of the `index`-th block of the pass, as many as `count`.
+    func stored(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(
+            rebasing: stored[index * Self.storedSize..<index * Self.storedSize + count])
+    }
+
+    /// One of the two plaintext blocks.
+    func plain(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(
+            rebasing: plain[index * Self.plainSize..<index * Self.plainSize + count])
+    }
+
+    func wipePlain() {
+        unsafe explicit_bzero(plain.baseAddress!, plain.count)
+    }
+}
+
+/// Scratches that no request uses at the moment.
+final class ScratchPool: Sendable {
+    private let idle = Mutex<[Scratch]>([])
+
+    /// Lends a scratch whose cipher is keyed with `key`; the expanded key is wiped before this returns.
+    func withScratch<Result>(
+        _ key: FileKey, for direction: Direction, _ body: (Scratch) throws(VaultError) -> Result
+    ) throws(VaultError) -> Result {
+        let scratch = try authentic("") { () throws(CryptoError) in
+            let scratch: Scratch
+            if let used = idle.withLock({ $0.popLast() }) { scratch = used } else { scratch = try Scratch() }
+            try scratch.cipher.setKey(key.secret, for: direction)
+            return scratch
+        }
+        defer {
+            scratch.cipher.clear()
+            idle.withLock { $0.append(scratch) }
+        }
+        return try body(scratch)
+    }
+}
+
+/// A file's key while it is in memory; wiped when the last user lets go of it.
+final class FileKey: Sendable {
+    let secret: Secret
+
+    init(_ secret: consuming Secret) { self.secret = secret }
+}

@@ -1,0 +1,151 @@
+import Crypto
+import Format
+import Glibc
+import Keybag
+import Posix
+import Store
+
+/// Who will own a new entry, and what may be done with it.
+public struct Ownership: Hashable, Sendable {
+    /// Permission bits, without the type.
+    public var mode: UInt32
+    public var user: UInt32
+    public var group: UInt32
+
+    public init(mode: UInt32, user: UInt32, group: UInt32) {
+        self.mode = mode
+        self.user = user
+        self.group = group
+    }
+}
+
+extension Vault {
+    /// Makes the root's record in a fresh vault; `defaultClass` is that of all that has none of its own.
+    public static func makeRoot(
+        in store: any Store, keys: VolumeKeys, traits: StoreTraits, defaultClass: ProtectionClass
+    ) throws(VaultError) {
+        let ring = KeyRing(volume: keys.volume)
+        let vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: false)
+        let record = DirectoryRecord(
+            directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: defaultClass, isExplicit: true)
+        try vault.writeRecord(record, at: .zero, as: .directoryRecord, in: store.root)
+        try backing { () throws(Errno) in try store.synchronize(store.root, dataOnly: false) }
+    }
+
+    /// Makes a directory. It takes over its parent's default class, and from a set-group-ID parent the group.
+    public func makeDirectory(_ name: Name, in parent: Directory, _ ownership: Ownership) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        let ownership = try inheritingGroup(ownership, in: parent, isDirectory: true)
+        let temporary = Name.temporary()
+        try backing { () throws(Errno) in try store.makeDirectory(temporary, in: parent.descriptor, mode: 0o700) }
+        do {
+            let folder = try openFolder(temporary, in: parent.descriptor)
+            let record = DirectoryRecord(
+                directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: parent.record.defaultClass,
+                isExplicit: false)
+            let place = place(of: name, in: parent)
+            try writeRecord(record, at: place, as: .directoryRecord, in: folder)
+            try backing { () throws(Errno) in try give(folder, ownership) }
+            try prepareSidecar(of: stored, in: parent)
+            try renameFresh(temporary, to: stored.name, in: parent)
+        } catch {
+            try? store.unlinkTree(temporary, in: parent.descriptor)
+            throw error
+        }
+    }
+
+    /// Removes an empty directory: one in which lies nothing but its record and the rubbish of crashes.
+    public func removeDirectory(_ name: Name, in parent: Directory) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        let aside = try setAside(stored, in: parent)
+        removeAside(aside, in: parent)
+        dropSidecar(of: stored, in: parent)
+    }
+
+    /// Moves an empty directory out of the way; `ENOTEMPTY` for one that is not empty.
+    ///
+    /// With its record in it, no backing store would remove it or rename over it; and with the record taken out first,
+    /// a cut would leave a directory without one.
+    func setAside(_ stored: StoredName, in parent: Directory) throws(VaultError) -> Name {
+        let folder = try openFolder(stored.name, in: parent.descriptor)
+        let entries = try backing { () throws(Errno) in try store.entries(of: folder) }
+        for entry in entries {
+            switch BackingName(entry.name.bytes) {
+            case .reserved, .temporary, .sidecar: continue
+            case .entry, .longEntry, .foreign: throw .system(.ENOTEMPTY)
+            }
+        }
+        let aside = Name.temporary()
+        try backing { () throws(Errno) in
+            try store.rename(stored.name, in: parent.descriptor, to: aside, in: parent.descriptor, flags: 0)
+        }
+        return aside
+    }
+
+    /// Removes what was set aside. It is rubbish already, so a failure is not told.
+    func removeAside(_ aside: Name, in parent: Directory) {
+        if !isPrivileged { try? store.setMode(0o700, of: aside, in: parent.descriptor) }
+        try? store.unlinkTree(aside, in: parent.descriptor)
+    }
+
+    /// Gives a new file to its owner; the mode last, since a change of owner clears set-ID bits.
+    func give(_ file: Descriptor, _ ownership: Ownership) throws(Errno) {
+        if isPrivileged { try store.setOwner(user: ownership.user, group: ownership.group, of: file) }
+        try store.setMode(ownership.mode, of: file)
+    }
+
+    /// S_ISGID.
+    private static let setGroupID: UInt32 = 0o2000
+
+    /// In a set-group-ID directory new entries take its group, and new directories the bit.
+    func inheritingGroup(
+        _ ownership: Ownership, in parent: Directory, isDirectory: Bool
+    ) throws(VaultError) -> Ownership {
+        let status = try backing { () throws(Errno) in try store.status(of: parent.descriptor) }
+        guard status.permissions & Self.setGroupID != 0 else { return ownership }
+        var ownership = ownership
+        ownership.group = status.group
+        if isDirectory { ownership.mode |= Self.setGroupID }
+        return ownership
+    }
+
+    /// Renames something new into place, where nothing stands yet.
+    func renameFresh(_ temporary: Name, to name: Name, in directory: Directory) throws(VaultError) {
+        try backing { () throws(Errno) in
+            do throws(Errno) {
+                try store.rename(
+                    temporary, in: directory.descriptor, to: name, in: directory.descriptor,
+                    flags: RenameFlags.noReplace)
+            } catch {
+                guard error == .EINVAL || error == .ENOSYS || error == .EOPNOTSUPP else { throw error }
+                // A store that cannot promise it (NFS): nobody else makes names here, so a look is as good.
+                if (try? store.status(of: name, in: directory.descriptor)) != nil { throw .EEXIST }
+                try store.rename(temporary, in: directory.descriptor, to: name, in: directory.descriptor, flags: 0)
+            }
+        }
+    }
+}
+
+/// Flags of renameat2(2).
+public enum RenameFlags {
+    public static let noReplace: UInt32 = 1
+    public static let exchange: UInt32 = 2
+    public static let whiteout: UInt32 = 4
+}
+
+extension Store {
+    /// Removes a folder with all that is in it.
+    func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
+        do {
+            let folder = try open(name, in: parent, OpenFlags.directory, mode: 0)
+            for entry in try entries(of: folder) {
+                if entry.kind == .directory {
+                    try unlinkTree(entry.name, in: folder)
+                } else {
+                    try unlink(entry.name, in: folder)
+                }
+            }
+        }
+        try removeDirectory(name, in: parent)
+    }
+}

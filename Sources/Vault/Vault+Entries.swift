@@ -1,0 +1,200 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+import Store
+
+extension Vault {
+    /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
+    public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
+        let stored = try storedName(name, in: parent)
+        var status = try backing { () throws(Errno) in try store.status(of: stored.name, in: parent.descriptor) }
+        switch status.kind {
+        case .directory:
+            let directory = try openDirectory(name, in: parent)
+            return FoundEntry(status: status, details: .directory(directory))
+        case .regular:
+            let descriptor = try openBacking(stored.name, in: parent, writing: false)
+            let header = try readHeader(of: descriptor)
+            guard header.belongs(at: place(of: name, in: parent)) else {
+                throw .damaged("a file that belongs to another name stands here")
+            }
+            status.size = Int64(header.length)
+            return FoundEntry(status: status, details: .file(header))
+        case .symbolicLink:
+            status.size = Int64(try readSymbolicLink(stored).count)
+            return FoundEntry(status: status, details: .other)
+        default:
+            return FoundEntry(status: status, details: .other)
+        }
+
+        func readSymbolicLink(_ stored: StoredName) throws(VaultError) -> [UInt8] {
+            try readTarget(stored.name, in: parent)
+        }
+    }
+
+    /// The metadata of an entry that is no regular file.
+    public func status(of name: Name, in parent: Directory) throws(VaultError) -> FileStatus {
+        let stored = try storedName(name, in: parent)
+        var status = try backing { () throws(Errno) in try store.status(of: stored.name, in: parent.descriptor) }
+        if status.kind == .symbolicLink { status.size = Int64(try readTarget(stored.name, in: parent).count) }
+        return status
+    }
+
+    /// The metadata of a directory.
+    public func status(of directory: Directory) throws(VaultError) -> FileStatus {
+        try backing { () throws(Errno) in try store.status(of: directory.descriptor) }
+    }
+
+    /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
+    public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
+        let entries = try backing { () throws(Errno) in try store.entries(of: directory.descriptor) }
+        return entries.compactMap { entry in
+            plainName(of: entry.name, in: directory).map {
+                ListedEntry(name: $0, inode: entry.inode, kind: entry.kind)
+            }
+        }
+    }
+
+    /// Where an entry lies, relative to the vault's folder, if `parent` lies at `path`.
+    public func backingPath(of name: Name, in parent: Directory, at path: String) throws(VaultError) -> String {
+        let stored = try storedName(name, in: parent).name.description
+        return path.isEmpty ? stored : path + "/" + stored
+    }
+
+    // MARK: Links and special files
+
+    /// The target of a symbolic link; docs/FORMAT.md, "Symbolic links".
+    public func readSymbolicLink(_ name: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
+        try readTarget(try storedName(name, in: parent).name, in: parent)
+    }
+
+    private func readTarget(_ stored: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
+        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: parent.descriptor) }
+        guard let bytes = Base64URL.decode(text), bytes.count > 32 else {
+            throw .damaged("the target of a symbolic link is not ours")
+        }
+        return try authentic("the target of a symbolic link was changed") { () throws(CryptoError) in
+            let nonce = unsafe bytes.span.bytes.extracting(0..<16)
+            return try keys.symlinks.open(
+                unsafe bytes.span.bytes.extracting(16..<bytes.count), associatedData: nonce)
+        }
+    }
+
+    /// Makes a symbolic link; `ENAMETOOLONG` for a target whose ciphertext no store takes (over 3,039 bytes).
+    public func makeSymbolicLink(
+        to target: [UInt8], _ name: Name, in parent: Directory, user: UInt32, group: UInt32
+    ) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        let owner = try inheritingGroup(
+            Ownership(mode: 0, user: user, group: group), in: parent, isDirectory: false)
+        let nonce = Random.bytes(16)
+        let sealed = try authentic("") { () throws(CryptoError) in
+            try unsafe keys.symlinks.seal(target.span.bytes, associatedData: nonce.span.bytes)
+        }
+        try prepareSidecar(of: stored, in: parent)
+        try makeOwned(stored, in: parent, owner) { (name) throws(Errno) in
+            try store.makeSymbolicLink(to: Base64URL.encode(nonce + sealed), name, in: parent.descriptor)
+        }
+    }
+
+    /// Makes a FIFO, socket or device node; `mode` holds its type.
+    public func makeNode(
+        _ name: Name, in parent: Directory, mode: UInt32, device: UInt64, _ ownership: Ownership
+    ) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        let ownership = try inheritingGroup(ownership, in: parent, isDirectory: false)
+        try prepareSidecar(of: stored, in: parent)
+        try makeOwned(stored, in: parent, ownership) { (name) throws(Errno) in
+            try store.makeNode(name, in: parent.descriptor, mode: mode, device: device)
+            try store.setMode(ownership.mode, of: name, in: parent.descriptor)
+        }
+    }
+
+    /// Makes something with `make` that then belongs to its owner, or not at all.
+    private func makeOwned(
+        _ stored: StoredName, in parent: Directory, _ owner: Ownership, make: (Name) throws(Errno) -> Void
+    ) throws(VaultError) {
+        guard isPrivileged else {
+            do { return try make(stored.name) } catch {
+                if error != .EEXIST { dropSidecar(of: stored, in: parent) }
+                throw .system(error)
+            }
+        }
+        let temporary = Name.temporary()
+        do {
+            try backing { () throws(Errno) in
+                try make(temporary)
+                try store.setOwner(user: owner.user, group: owner.group, of: temporary, in: parent.descriptor)
+            }
+            try renameFresh(temporary, to: stored.name, in: parent)
+        } catch {
+            try? store.unlink(temporary, in: parent.descriptor)
+            throw error
+        }
+    }
+
+    /// Removes a name that is no directory's.
+    public func unlink(_ name: Name, in parent: Directory) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
+        dropSidecar(of: stored, in: parent)
+    }
+
+    /// Gives what is at `name` a second name. A regular file goes with its open `file`: from now on its header says
+    /// that it has several.
+    public func link(
+        _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
+    ) throws(VaultError) {
+        let old = try storedName(name, in: parent)
+        let new = try storedName(newName, in: newParent)
+        if let file { try file.allowSeveralLinks() }
+        try prepareSidecar(of: new, in: newParent)
+        try backing { () throws(Errno) in
+            try store.link(old.name, in: parent.descriptor, to: new.name, in: newParent.descriptor)
+        }
+    }
+
+    // MARK: Metadata
+
+    public func setMode(_ mode: UInt32, of name: Name, in parent: Directory) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        try backing { () throws(Errno) in try store.setMode(mode, of: stored.name, in: parent.descriptor) }
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?, of name: Name, in parent: Directory) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        try backing { () throws(Errno) in
+            try store.setOwner(user: user, group: group, of: stored.name, in: parent.descriptor)
+        }
+    }
+
+    public func setTimes(
+        accessed: TimeChange, modified: TimeChange, of name: Name, in parent: Directory
+    ) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        try backing { () throws(Errno) in
+            try store.setTimes(accessed: accessed, modified: modified, of: stored.name, in: parent.descriptor)
+        }
+    }
+
+    /// Changes a directory itself: the root has no name.
+    public func setMode(_ mode: UInt32, of directory: Directory) throws(VaultError) {
+        try backing { () throws(Errno) in try store.setMode(mode, of: directory.descriptor) }
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?, of directory: Directory) throws(VaultError) {
+        try backing { () throws(Errno) in try store.setOwner(user: user, group: group, of: directory.descriptor) }
+    }
+
+    public func setTimes(accessed: TimeChange, modified: TimeChange, of directory: Directory) throws(VaultError) {
+        try backing { () throws(Errno) in
+            try store.setTimes(accessed: accessed, modified: modified, of: directory.descriptor)
+        }
+    }
+
+    /// Makes the names in a directory durable.
+    public func synchronize(_ directory: Directory) throws(VaultError) {
+        try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
+    }
+}

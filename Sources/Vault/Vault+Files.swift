@@ -1,0 +1,101 @@
+import Crypto
+import Format
+import Glibc
+import Keybag
+import Posix
+import Store
+
+extension Vault {
+    /// Opens the file `name`. Its key is not loaded: metadata can be changed without one.
+    public func openFile(_ name: Name, in parent: Directory) throws(VaultError) -> File {
+        let stored = try storedName(name, in: parent)
+        let descriptor = try openBacking(stored.name, in: parent, writing: true)
+        let header = try readHeader(of: descriptor)
+        let place = place(of: name, in: parent)
+        guard header.belongs(at: place) else {
+            throw .damaged("a file that belongs to another name stands here")
+        }
+        guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
+        let size = try backing { () throws(Errno) in try store.status(of: descriptor).size }
+        let file = File(
+            vault: self, descriptor: descriptor, header: header, key: nil,
+            hasResidue: UInt64(size) > BlockGeometry.backingSize(forLength: header.length), isDurable: true)
+        // A cut in the middle of a rename: this is where it has come to stand.
+        if header.flags.contains(.moving) && !isReadOnly { try file.finishMove(at: place) }
+        return file
+    }
+
+    /// Makes an empty file, open and with its key in memory, whole or not at all.
+    ///
+    /// Its class is as a rule what `classOfNewFile` says. `locked` when the key for it is away; then no name is left
+    /// behind.
+    public func createFile(
+        _ name: Name, in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
+    ) throws(VaultError) -> File {
+        let stored = try storedName(name, in: parent)
+        let identifier = FileIdentifier(Random.bytes(16))
+        let key = FileKey(try authentic("") { () throws(CryptoError) in try Secret(random: 32) })
+        let wrap: FileKeyWrap
+        do {
+            wrap = try ring.wrap(key.secret, file: identifier, class: protectionClass)
+        } catch { throw VaultError(error) }
+        let ownership = try inheritingGroup(ownership, in: parent, isDirectory: false)
+        let header = FileHeader(
+            volume: keys.volume, file: identifier, protectionClass: protectionClass, flags: [],
+            wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes, place: place(of: name, in: parent))
+
+        let temporary = Name.temporary()
+        let descriptor = try backing { () throws(Errno) in
+            try store.open(temporary, in: parent.descriptor, OpenFlags.create, mode: 0o600)
+        }
+        do {
+            let file = File(
+                vault: self, descriptor: descriptor, header: header, key: key, hasResidue: false, isDurable: false)
+            try file.lock.withExclusive { () throws(VaultError) in try file.writeHeader() }
+            try backing { () throws(Errno) in try give(descriptor, ownership) }
+            try prepareSidecar(of: stored, in: parent)
+            try renameFresh(temporary, to: stored.name, in: parent)
+            return file
+        } catch {
+            try? store.unlink(temporary, in: parent.descriptor)
+            throw error
+        }
+    }
+
+    /// The class that a file created under `name` gets.
+    ///
+    /// SQLite keeps a database's contents in `-wal` and `-journal` too. Its `-shm` is an index without contents that
+    /// every user of a database in WAL mode maps: of a stricter class than C, each lock would kill those programs with
+    /// SIGBUS.
+    public func classOfNewFile(_ name: Name, in parent: Directory) -> ProtectionClass {
+        let inherited = parent.record.defaultClass
+        guard let side = SQLiteSideFile(name) else { return inherited }
+        let database: ProtectionClass
+        if let entry = try? lookup(side.database, in: parent), case .file(let header) = entry.details {
+            database = header.protectionClass
+        } else {
+            database = inherited
+        }
+        return side.hasContents ? database : max(database, .completeUntilFirstUserAuthentication)
+    }
+}
+
+/// A file that SQLite keeps beside a database. Source: sqlite.org, "Temporary Files Used By SQLite".
+struct SQLiteSideFile {
+    let database: Name
+    /// Pages of the database lie in it.
+    let hasContents: Bool
+
+    init?(_ name: Name) {
+        for (suffix, hasContents) in [("-wal", true), ("-journal", true), ("-shm", false)] {
+            let suffix = Array(suffix.utf8)
+            guard name.bytes.count > suffix.count, name.bytes.suffix(suffix.count).elementsEqual(suffix),
+                let database = Name(bytes: name.bytes.dropLast(suffix.count))
+            else { continue }
+            self.database = database
+            self.hasContents = hasContents
+            return
+        }
+        return nil
+    }
+}

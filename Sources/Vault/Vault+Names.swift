@@ -1,0 +1,103 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+/// How an entry's name lies in the backing folder.
+struct StoredName {
+    let name: Name
+    /// The sidecar's name and contents, for a long name.
+    let sidecar: (name: Name, ciphertext: [UInt8])?
+}
+
+extension Name {
+    /// A name from characters that are known to be fine.
+    init(ascii text: String) {
+        self.init(bytes: text.utf8)!
+    }
+
+    /// A fresh `lk.tmp.R`.
+    static func temporary(suffix: String = "") -> Name {
+        let random = String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self)
+        return Name(ascii: BackingName.temporaryPrefix + random + suffix)
+    }
+
+    static let directoryRecord = Name(ascii: BackingName.directoryRecord)
+    static let newDirectoryRecord = Name(ascii: BackingName.newDirectoryRecord)
+}
+
+extension Vault {
+    /// The backing name of the entry `name`. Deterministic; docs/FORMAT.md, "Names".
+    func storedName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {
+        let ciphertext = try directory.identifier.withBytes { identifier throws(VaultError) in
+            do throws(CryptoError) {
+                return try unsafe keys.names.seal(name.bytes.span.bytes, associatedData: identifier)
+            } catch { throw VaultError(error, damaged: "") }
+        }
+        if Base64URL.encodedCount(ciphertext.count) <= traits.nameMax {
+            return StoredName(name: Name(bytes: Base64URL.encode(ciphertext))!, sidecar: nil)
+        }
+        let long = BackingName.longPrefix + hashText(of: ciphertext)
+        return StoredName(
+            name: Name(ascii: long), sidecar: (Name(ascii: long + BackingName.sidecarSuffix), ciphertext))
+    }
+
+    private func hashText(of ciphertext: [UInt8]) -> String {
+        String(decoding: Base64URL.encode(unsafe sha256(ciphertext.span.bytes)), as: UTF8.self)
+    }
+
+    /// Where an entry of that name belongs. docs/FORMAT.md, "Places".
+    func place(of name: Name, in directory: Directory) -> Place {
+        directory.identifier.withBytes { identifier in
+            Place(unsafe keys.places.tag(of: identifier, name.bytes.span.bytes))
+        }
+    }
+
+    /// The plaintext of a backing name, or nil for what is no entry of this directory.
+    func plainName(of backingName: Name, in directory: Directory) -> Name? {
+        guard let ciphertext = ciphertext(of: backingName, in: directory) else { return nil }
+        return directory.identifier.withBytes { identifier in
+            guard let bytes = try? unsafe keys.names.open(ciphertext.span.bytes, associatedData: identifier),
+                let name = Name(bytes: bytes), !name.isDotOrDotDot
+            else { return nil }
+            return name
+        }
+    }
+
+    private func ciphertext(of backingName: Name, in directory: Directory) -> [UInt8]? {
+        switch BackingName(backingName.bytes) {
+        case .entry(let ciphertext): ciphertext
+        case .longEntry: try? readSidecar(of: backingName, in: directory)
+        case .reserved, .temporary, .sidecar, .foreign: nil
+        }
+    }
+
+    /// The ciphertext of a long name, whose hash must be the one in the entry's name.
+    private func readSidecar(of entry: Name, in directory: Directory) throws(VaultError) -> [UInt8] {
+        let text = entry.description
+        let file = try backing { () throws(Errno) in
+            try store.open(
+                Name(ascii: text + BackingName.sidecarSuffix), in: directory.descriptor, OpenFlags.read, mode: 0)
+        }
+        // A name of 255 bytes and its tag; one byte more would show a sidecar that is too long.
+        let bytes = try readAll(of: file, upTo: Vault.nameMax + 17)
+        guard text == BackingName.longPrefix + hashText(of: bytes) else {
+            throw .damaged("the sidecar of a long name is another name's")
+        }
+        return bytes
+    }
+
+    /// Makes sure that the sidecar of a long name is there, whole, before its entry appears.
+    func prepareSidecar(of stored: StoredName, in directory: Directory) throws(VaultError) {
+        guard let sidecar = stored.sidecar else { return }
+        try backing { () throws(Errno) in
+            try writeWholeFile(sidecar.ciphertext, at: sidecar.name, in: directory.descriptor)
+        }
+    }
+
+    /// Removes the sidecar of a long name whose entry is gone. A leftover is harmless, so a failure is not told.
+    func dropSidecar(of stored: StoredName, in directory: Directory) {
+        guard let sidecar = stored.sidecar else { return }
+        try? store.unlink(sidecar.name, in: directory.descriptor)
+    }
+}

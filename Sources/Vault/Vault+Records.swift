@@ -1,0 +1,170 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+import Store
+
+// Directory records: docs/FORMAT.md, "Directory records".
+
+extension Vault {
+    /// Opens the root, whose record stands at the place of zeros.
+    public func openRoot() throws(VaultError) -> Directory {
+        let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
+        return Directory(descriptor: store.root, record: record, place: .zero)
+    }
+
+    /// Opens the directory `name`; one whose record is missing or belongs elsewhere is damaged.
+    public func openDirectory(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
+        let stored = try storedName(name, in: parent)
+        let descriptor = try openFolder(stored.name, in: parent.descriptor)
+        let place = place(of: name, in: parent)
+        do {
+            let record = try readRecord(.directoryRecord, at: place, in: descriptor)
+            return Directory(descriptor: descriptor, record: record, place: place)
+        } catch {
+            guard case .damaged = error else { throw error }
+            // A cut in the middle of a rename leaves the record of the new place beside that of the old one.
+            guard let record = try? readRecord(.newDirectoryRecord, at: place, in: descriptor) else { throw error }
+            let directory = Directory(descriptor: descriptor, record: record, place: place)
+            try finishMove(of: directory)
+            return directory
+        }
+    }
+
+    /// Opens a folder of the backing store, also one whose owner, us, may not list it.
+    func openFolder(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
+        try backing { () throws(Errno) in
+            try withOwnerPermissions(0o700, of: name, in: parent) { () throws(Errno) in
+                try store.open(name, in: parent, OpenFlags.directory, mode: 0)
+            }
+        }
+    }
+
+    /// The record under `name` in a folder, if it was sealed for `place`.
+    private func readRecord(_ name: Name, at place: Place, in folder: Descriptor) throws(VaultError) -> DirectoryRecord
+    {
+        let text: [UInt8]
+        do {
+            text = try readRecordText(name, in: folder)
+        } catch {
+            guard case .system(let errno) = error, errno == .ENOENT || errno == .EINVAL || errno == .ELOOP else {
+                throw error
+            }
+            throw .damaged("the directory record is missing")
+        }
+        guard text.count == DirectoryRecord.sealedTextCount, let sealed = Base64URL.decode(text) else {
+            throw .damaged("the directory record is no record")
+        }
+        let bytes = try authentic("the directory record belongs elsewhere or was changed") { () throws(CryptoError) in
+            try keys.volume.withBytes { volume throws(CryptoError) in
+                try place.withBytes { place throws(CryptoError) in
+                    try unsafe keys.directories.open(sealed.span.bytes, associatedData: volume, place)
+                }
+            }
+        }
+        do {
+            return try unsafe DirectoryRecord(decoding: bytes.span.bytes)
+        } catch { throw .damaged("the directory record: \(error)") }
+    }
+
+    private func readRecordText(_ name: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+        switch traits.recordKind {
+        case .symbolicLink:
+            return try backing { () throws(Errno) in try store.readSymbolicLink(name, in: folder) }
+        case .file:
+            let file = try backing { () throws(Errno) in try store.open(name, in: folder, OpenFlags.read, mode: 0) }
+            return try readAll(of: file, upTo: DirectoryRecord.sealedTextCount)
+        }
+    }
+
+    /// Replaces or makes a record, at once: a new symbolic link is renamed over the old one.
+    ///
+    /// The directory's own times stay as they are: nothing that it shows has changed.
+    func writeRecord(_ record: DirectoryRecord, at place: Place, as name: Name, in folder: Descriptor)
+        throws(VaultError)
+    {
+        let sealed = try authentic("") { () throws(CryptoError) in
+            try keys.volume.withBytes { volume throws(CryptoError) in
+                try place.withBytes { place throws(CryptoError) in
+                    try unsafe keys.directories.seal(record.encoded.span.bytes, associatedData: volume, place)
+                }
+            }
+        }
+        try backing { () throws(Errno) in
+            let text = Base64URL.encode(sealed)
+            try keepingTimes(of: folder) { () throws(Errno) in
+                switch traits.recordKind {
+                case .symbolicLink:
+                    let temporary = Name.temporary()
+                    try store.makeSymbolicLink(to: text, temporary, in: folder)
+                    try store.rename(temporary, in: folder, to: name, in: folder, flags: 0)
+                case .file:
+                    try writeWholeFile(text, at: name, in: folder)
+                }
+            }
+        }
+    }
+
+    /// Sets the class of what will be created in a directory, explicitly or, when `isExplicit` is off, clears the
+    /// mark.
+    public func setDefaultClass(
+        _ protectionClass: ProtectionClass, isExplicit: Bool, of directory: Directory
+    ) throws(VaultError) {
+        var (record, place) = directory.state.withLock { ($0.record, $0.place) }
+        record.defaultClass = protectionClass
+        record.isExplicit = isExplicit
+        try writeRecord(record, at: place, as: .directoryRecord, in: directory.descriptor)
+        directory.state.withLock { $0.record = record }
+    }
+
+    /// Before a rename of `directory` to `place`: leaves a record there that will be the right one afterwards.
+    func beginMove(of directory: Directory, to place: Place) throws(VaultError) {
+        try writeRecord(directory.record, at: place, as: .newDirectoryRecord, in: directory.descriptor)
+    }
+
+    /// After the rename: makes the coming record the record.
+    func finishMove(of directory: Directory) throws(VaultError) {
+        try backing { () throws(Errno) in
+            try keepingTimes(of: directory.descriptor) { () throws(Errno) in
+                try store.rename(
+                    .newDirectoryRecord, in: directory.descriptor, to: .directoryRecord, in: directory.descriptor,
+                    flags: 0)
+            }
+        }
+    }
+
+    /// After a rename that failed: takes the coming record away again.
+    func cancelMove(of directory: Directory) {
+        try? keepingTimes(of: directory.descriptor) { () throws(Errno) in
+            try store.unlink(.newDirectoryRecord, in: directory.descriptor)
+        }
+    }
+
+    /// Changes a folder or a file without a trace in its times of access and modification.
+    func keepingTimes<Result>(of file: Descriptor, _ body: () throws(Errno) -> Result) throws(Errno) -> Result {
+        let before = try store.status(of: file)
+        let result = try body()
+        try store.setTimes(accessed: .keep, modified: .at(before.modified), of: file)
+        return result
+    }
+
+    /// Runs `body`; where its owner's own permissions are in the way of the daemon, who is no more than the owner,
+    /// lends them for that time.
+    ///
+    /// A file of mode 0444 is renamed and a folder of mode 0555 removed like any other, but both mean a write in them
+    /// here.
+    func withOwnerPermissions<Result: ~Copyable>(
+        _ permissions: UInt32, of name: Name, in folder: Descriptor, _ body: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        do {
+            return try body()
+        } catch {
+            guard error == .EACCES, !isPrivileged else { throw error }
+            let status = try store.status(of: name, in: folder)
+            guard status.kind != .symbolicLink, status.permissions & permissions != permissions else { throw error }
+            try store.setMode(status.permissions | permissions, of: name, in: folder)
+            defer { try? store.setMode(status.permissions, of: name, in: folder) }
+            return try body()
+        }
+    }
+}

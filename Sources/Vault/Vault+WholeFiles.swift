@@ -1,0 +1,41 @@
+import Glibc
+import Posix
+import Store
+
+/// Flags for opening backing files.
+enum OpenFlags {
+    // Non-blocking: a FIFO that somebody planted under a file's name must not stop us.
+    static let read = O_RDONLY | O_NONBLOCK
+    static let readWrite = O_RDWR | O_NONBLOCK
+    static let create = O_RDWR | O_CREAT | O_EXCL | O_NONBLOCK
+    static let directory = O_RDONLY | O_DIRECTORY
+}
+
+extension Vault {
+    /// Replaces or makes a small file of the vault's own, so that it is there whole or not at all.
+    func writeWholeFile(_ bytes: [UInt8], at name: Name, in directory: Descriptor) throws(Errno) {
+        let temporary = Name.temporary()
+        let file = try store.open(temporary, in: directory, OpenFlags.create, mode: 0o600)
+        do {
+            try unsafe store.write(bytes.span.bytes, to: file, at: 0)
+            try store.synchronize(file, dataOnly: false)
+            try store.rename(temporary, in: directory, to: name, in: directory, flags: 0)
+        } catch {
+            try? store.unlink(temporary, in: directory)
+            throw error
+        }
+    }
+
+    /// The contents of a small file; longer than `limit` bytes is damage.
+    func readAll(of file: Descriptor, upTo limit: Int) throws(VaultError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        let count: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            count = try store.read(file, into: &span, at: 0)
+        } catch { throw .system(error) }
+        guard count <= limit else { throw .damaged("a file of the vault's own is too long") }
+        return Array(bytes.prefix(count))
+    }
+}

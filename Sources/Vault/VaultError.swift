@@ -1,0 +1,53 @@
+import Crypto
+import Format
+import Keybag
+import Posix
+
+/// Why an operation on the encrypted tree failed.
+public enum VaultError: Error, Hashable, Sendable {
+    /// The backing store's own answer.
+    case system(Errno)
+    /// The class key that it takes is not in memory.
+    case locked
+    /// What lies in the vault is not what was written there; the text says in what way, for the log.
+    case damaged(String)
+
+    /// What a program that called into the mount is told.
+    public var errno: Errno {
+        switch self {
+        case .system(let errno): errno
+        case .locked: .ENOKEY
+        case .damaged: .EIO
+        }
+    }
+
+    init(_ error: CryptoError, damaged what: String) {
+        switch error {
+        case .notAuthentic: self = .damaged(what)
+        case .secureMemory: self = .system(.ENOMEM)
+        case .invalidInput, .library: self = .system(.EIO)
+        }
+    }
+
+    init(_ error: KeyRingError) {
+        switch error {
+        case .keyUnavailable: self = .locked
+        case .notAuthentic: self = .damaged("the file key does not unwrap")
+        case .crypto(let error): self.init(error, damaged: "the file key does not unwrap")
+        }
+    }
+}
+
+/// Runs calls to the backing store, whose errors become ours.
+@inline(__always)
+func backing<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(VaultError) -> Result {
+    do { return try body() } catch { throw .system(error) }
+}
+
+/// Runs a cipher; a failure to authenticate means that `what` is so.
+@inline(__always)
+func authentic<Result: ~Copyable>(
+    _ what: @autoclosure () -> String, _ body: () throws(CryptoError) -> Result
+) throws(VaultError) -> Result {
+    do { return try body() } catch { throw VaultError(error, damaged: what()) }
+}

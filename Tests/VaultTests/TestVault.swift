@@ -1,0 +1,95 @@
+import Crypto
+import Format
+import Foundation
+import Posix
+import Store
+import Testing
+
+@testable import Keybag
+@testable import Vault
+
+/// A vault in a temporary folder, with all class keys at hand; gone with the object.
+final class TestVault {
+    let path: String
+    let store: any Store
+    let vault: Vault
+    let ring: KeyRing
+    let root: Directory
+
+    /// - Parameter wrap: puts a store that fails or records around the real one.
+    init(wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }) throws {
+        try SecureHeap.initialize()
+        path = NSTemporaryDirectory() + "latchkey-vault-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        store = try wrap(try DirectoryStore(path: path))
+        let bundle = try Bundle.generated()
+        let volume = VolumeIdentifier([UInt8](1...16))
+        let keys = try VolumeKeys(volumeKey: try bundle.volumeKey(), volume: volume)
+        ring = KeyRing(volume: volume, publicKey: try X25519.publicKey(of: try bundle.privateKeyB()))
+        ring.install(try bundle.classKeys())
+        let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
+        try Vault.makeRoot(
+            in: store, keys: keys, traits: traits, defaultClass: .completeUntilFirstUserAuthentication)
+        vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: false)
+        root = try vault.openRoot()
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    var me: Ownership { Ownership(mode: 0o644, user: getuid(), group: getgid()) }
+
+    func create(_ name: Name, _ protectionClass: ProtectionClass? = nil, in parent: Directory? = nil) throws -> File {
+        let parent = parent ?? root
+        return try vault.createFile(
+            name, in: parent, me, protectionClass ?? vault.classOfNewFile(name, in: parent))
+    }
+
+    func makeDirectory(_ name: Name, in parent: Directory? = nil) throws -> Directory {
+        let parent = parent ?? root
+        try vault.makeDirectory(name, in: parent, Ownership(mode: 0o755, user: getuid(), group: getgid()))
+        return try vault.openDirectory(name, in: parent)
+    }
+
+    func rename(_ old: Name, to new: Name, in parent: Directory? = nil, newParent: Directory? = nil) throws {
+        let parent = parent ?? root
+        let newParent = newParent ?? parent
+        let target = try? vault.lookup(new, in: newParent)
+        var replaced: FileHeader?
+        if case .file(let header)? = target?.details { replaced = header }
+        let moved: Moved =
+            switch try vault.lookup(old, in: parent).details {
+            case .file: .file(try vault.openFile(old, in: parent))
+            case .directory(let directory): .directory(directory)
+            case .other: .other
+            }
+        try vault.rename(
+            old, in: parent, moved, to: new, in: newParent, replaced: replaced,
+            replacesDirectory: target?.status.kind == .directory, noReplace: false)
+    }
+
+    func names(in parent: Directory? = nil) throws -> Set<String> {
+        Set(try vault.entries(of: parent ?? root).map(\.name.description))
+    }
+
+    /// All names in the backing folder.
+    var backingNames: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: path) }
+    }
+}
+
+extension File {
+    func write(_ bytes: [UInt8], at offset: UInt64) throws(VaultError) {
+        try unsafe write(bytes.span.bytes, at: offset)
+    }
+
+    func contents(_ count: Int, at offset: UInt64 = 0) throws(VaultError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0xEE, count: count)
+        let got: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            got = try read(into: &span, at: offset)
+        }
+        return Array(bytes.prefix(got))
+    }
+}
