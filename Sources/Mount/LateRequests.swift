@@ -1,0 +1,72 @@
+import Fuse
+import Glibc
+import Posix
+import Synchronization
+
+/// What is left to do about requests that came after the lock: on a thread of its own, because it tells the kernel to
+/// drop pages of inodes that requests are under way for.
+final class LateRequests: Sendable {
+    private let queue = WorkQueue()
+    private let notifier: @Sendable () -> Notifier?
+    private let refusals = Atomic<UInt64>(0)
+    private let pages = Atomic<UInt64>(0)
+
+    init(notifier: @escaping @Sendable () -> Notifier?) {
+        self.notifier = notifier
+    }
+
+    func start() { queue.start() }
+    func stop() { queue.stop() }
+
+    /// A dirty page came while the keys were being taken out.
+    func countPage() { pages.add(1, ordering: .relaxed) }
+
+    /// How many have come so far.
+    var pageCount: UInt64 { pages.load(ordering: .relaxed) }
+
+    /// Drops the kernel's pages of a node.
+    func dropPages(of node: NodeID) {
+        queue.add { [notifier] in
+            // The one error that is left is a kernel without memory; the pages of a refused write are the writer's
+            // own.
+            try? notifier()?.invalidate(node)
+        }
+    }
+
+    /// Refuses a write(2) whose bytes lie in the page cache already.
+    ///
+    /// The kernel has put whole pages there, readable through a mapping, and takes them back when it hears the error;
+    /// but a mapping that has seen them keeps them. So they are dropped first. Not the last page of which only a part
+    /// is written: that one the kernel may hold locked until the answer comes.
+    func refuse(_ reply: consuming Reply<Count>, to node: NodeID, offset: Int64, count: Int) {
+        let owed = OwedReply(reply)
+        let page: Int64 = 4096
+        let start = (offset + page - 1) / page * page
+        let end = (offset + Int64(count)) / page * page
+        queue.add { [notifier] in
+            let notifier = notifier()
+            if start < end { try? notifier?.invalidate(node, offset: start, length: end - start) }
+            owed.fail(.ENOKEY)
+            try? notifier?.invalidate(node)
+        }
+    }
+
+    /// Slows down a kernel that asks again and again: a locked mapping that is mlocked or populated makes it repeat a
+    /// refused read without a pause. Never while an eviction runs: the page stays locked for that time.
+    func pauseAfterRefusal() {
+        let count = refusals.add(1, ordering: .relaxed).newValue
+        if count % 16 == 0 { usleep(2000) }
+    }
+}
+
+/// A reply that another thread gives.
+private final class OwedReply: Sendable {
+    private let reply: Mutex<Reply<Count>?>
+
+    init(_ reply: consuming Reply<Count>) { self.reply = Mutex(consume reply) }
+
+    func fail(_ errno: Errno) {
+        let reply = reply.withLock { $0.take() }
+        reply?.fail(errno)
+    }
+}

@@ -1,0 +1,88 @@
+import Format
+import Fuse
+import Posix
+import Synchronization
+import Vault
+
+/// An inode that the kernel knows: where it lies in the vault, and what is open of it.
+final class Node: Sendable {
+    let id: NodeID
+    let backing: BackingInode
+    let identity: Identity
+    let state: Mutex<State>
+
+    /// What an inode is for good; a backing inode number that comes back as something else is another node.
+    enum Identity: Hashable, Sendable {
+        case file(FileIdentifier)
+        case directory(DirectoryIdentifier)
+        case other(FileKind?)
+    }
+
+    struct State {
+        /// The names under which it was found, the latest first. Empty for the root and for what was unlinked.
+        var names: [Location] = []
+        /// How many lookups the kernel has to give back. Guarded by the table's lock instead.
+        var file: OpenFile?
+        /// Opened when it is needed, let go when there are too many.
+        var directory: Directory?
+        /// The class as it was last seen; of a directory, nothing.
+        var protectionClass: ProtectionClass?
+        /// The kernel may hold pages of it: it was opened since they were last dropped.
+        var mayHavePages = false
+        /// The header's generation when the last handle was closed: another one means that somebody else wrote the
+        /// backing file.
+        var generation: UInt64?
+    }
+
+    /// A file that is in use.
+    struct OpenFile {
+        let file: File
+        /// Requests and handles that use it.
+        var users: Int
+        /// Handles among them.
+        var handles: Int
+    }
+
+    init(id: NodeID, backing: BackingInode, identity: Identity) {
+        self.id = id
+        self.backing = backing
+        self.identity = identity
+        state = Mutex(State())
+    }
+
+    var isDirectory: Bool { if case .directory = identity { true } else { false } }
+    var isFile: Bool { if case .file = identity { true } else { false } }
+
+    func add(_ location: Location) {
+        state.withLock { state in
+            if state.names.first == location { return }
+            state.names.removeAll { $0 == location }
+            state.names.insert(location, at: 0)
+        }
+    }
+
+    func remove(_ location: Location) {
+        state.withLock { $0.names.removeAll { $0 == location } }
+    }
+
+    var names: [Location] { state.withLock { $0.names } }
+}
+
+/// A name in a directory.
+struct Location: Equatable, Sendable {
+    let parent: Node
+    let name: Name
+
+    static func == (a: Self, b: Self) -> Bool { a.parent === b.parent && a.name == b.name }
+}
+
+/// An inode of the backing store.
+struct BackingInode: Hashable, Sendable {
+    let device: UInt64
+    let inode: UInt64
+
+    init(_ status: FileStatus) {
+        device = status.device
+        inode = status.inode
+    }
+}

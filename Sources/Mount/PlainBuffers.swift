@@ -1,0 +1,34 @@
+import Glibc
+import Synchronization
+
+/// Memory for the plaintext that a read answers with; kept out of core files, and used again and again.
+@safe
+final class PlainBuffer: @unchecked Sendable {  // unchecked: the pool lends it to one thread at a time
+    static let size = 1 << 20
+    let memory: UnsafeMutableRawBufferPointer
+
+    init() {
+        unsafe memory = .allocate(byteCount: Self.size, alignment: 4096)
+        unsafe madvise(memory.baseAddress, memory.count, MADV_DONTDUMP)
+    }
+
+    deinit { unsafe memory.deallocate() }
+
+    /// Overwrites what was read into the first `count` bytes.
+    func wipe(_ count: Int) {
+        unsafe explicit_bzero(memory.baseAddress!, count)
+    }
+}
+
+/// The buffers that no request uses at the moment.
+final class PlainBufferPool: Sendable {
+    private let idle = Mutex<[PlainBuffer]>([])
+
+    func take() -> PlainBuffer {
+        idle.withLock { $0.popLast() } ?? PlainBuffer()
+    }
+
+    func giveBack(_ buffer: PlainBuffer) {
+        idle.withLock { $0.append(buffer) }
+    }
+}

@@ -1,0 +1,115 @@
+import Format
+import Fuse
+import Keybag
+import Posix
+import Synchronization
+import Vault
+
+/// A vault mounted at a folder: serves the kernel's requests, and takes the keys of the strict classes out when it is
+/// told to.
+///
+/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that.
+public final class ProtectedMount: Sendable {
+    private let fileSystem: VaultFileSystem
+    private let session: Session
+
+    /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `run` is called.
+    ///
+    /// - Parameter descriptorLimit: how many descriptors the process may have open.
+    public init(
+        vault: Vault, at path: String, options: [String], descriptorLimit: Int,
+        log: @escaping @Sendable (MountEvent) -> Void
+    ) throws(ProtectedMountError) {
+        let notifier = Mutex<Notifier?>(nil)
+        let shared = Shared(notifier)
+        do throws(VaultError) {
+            fileSystem = try VaultFileSystem(
+                vault: vault, descriptorLimit: descriptorLimit, notifier: { shared.notifier.withLock { $0 } }, log: log)
+        } catch { throw .vault(error) }
+        session = Session(
+            fileSystem: fileSystem, configuration: Configuration(privileges: .clearedByFileSystem))
+        shared.notifier.withLock { $0 = session.notifier }
+        do throws(MountError) {
+            try session.mount(at: path, options: options)
+        } catch { throw .mount(error) }
+    }
+
+    private final class Shared: Sendable {
+        let notifier: Mutex<Notifier?>
+        init(_ notifier: consuming Mutex<Notifier?>) { self.notifier = notifier }
+    }
+
+    /// Serves requests; returns when the file system is unmounted and its last user has gone.
+    public func run(threads: Int = 12) throws(Errno) {
+        fileSystem.late.start()
+        defer { fileSystem.late.stop() }
+        try session.run(threads: threads)
+    }
+
+    /// Takes the keys of class A, and of class B's closed files, out of memory; returns when they are gone.
+    public func evict() -> EvictionReport {
+        Eviction(fileSystem: fileSystem, session: session).run()
+    }
+
+    /// Takes the class keys in and opens all classes.
+    public func admit(_ keys: consuming ClassKeys) {
+        fileSystem.vault.admit(keys)
+        for protectionClass in ProtectionClass.allCases { fileSystem.gates.set(.open, for: protectionClass) }
+    }
+
+    /// The classes whose existing files can be opened now.
+    public var classKeys: [ProtectionClass] {
+        ProtectionClass.allCases.filter { fileSystem.vault.canOpen($0) }
+    }
+
+    /// How many files of each class are open.
+    public var openFiles: [ProtectionClass: Int] {
+        var counts = Dictionary(uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, 0) })
+        for node in fileSystem.nodes.all {
+            let (protectionClass, handles) = node.state.withLock { ($0.protectionClass, $0.file?.handles ?? 0) }
+            if let protectionClass, handles > 0 { counts[protectionClass, default: 0] += 1 }
+        }
+        return counts
+    }
+
+    /// How many files have their key in memory.
+    public var fileKeysInMemory: Int {
+        fileSystem.nodes.all.count { $0.state.withLock { $0.file?.file.hasKey ?? false } }
+    }
+
+    /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.
+    ///
+    /// - Throws: `ENOENT` for a file that is not of this mount, or has no name any more.
+    public func explain(_ file: Descriptor) throws(VaultError) -> ProtectionFacts {
+        let status: FileStatus
+        do { status = try file.status() } catch { throw .system(error) }
+        guard status.device == session.deviceNumber else { throw .system(.ENOENT) }
+        return try fileSystem.facts(of: status)
+    }
+
+    /// `st_dev` of the files in the mount.
+    public var deviceNumber: UInt64 { session.deviceNumber ?? 0 }
+
+    /// Makes durable what was written.
+    public func synchronize() throws(VaultError) {
+        for node in fileSystem.nodes.all {
+            guard let file = node.state.withLock({ $0.file?.file }) else { continue }
+            try file.persistLength()
+        }
+        try fileSystem.vault.synchronize()
+    }
+
+    /// Unmounts, `EBUSY` while somebody uses it; lazily it disappears at once, and `run` returns when the last user
+    /// has gone.
+    public func unmount(lazily: Bool) throws(Errno) {
+        try session.unmount(lazily: lazily)
+    }
+}
+
+/// Why a vault could not be mounted.
+public enum ProtectedMountError: Error {
+    /// Its root cannot be read.
+    case vault(VaultError)
+    /// mount(2) or fusermount3 refused.
+    case mount(MountError)
+}

@@ -1,0 +1,127 @@
+import Format
+import Fuse
+import Posix
+import Vault
+
+// stat(2) and what changes it.
+
+extension VaultFileSystem {
+    func getattr(_ request: Request, _ id: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>) {
+        do throws(VaultError) {
+            let node = try node(id)
+            guard node.isFile, handle != nil else {
+                let (status, protectionClass) = try status(of: node)
+                reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
+                return
+            }
+            // The kernel asks with a handle for the end of the file: lseek(2), or a read there. That is contents.
+            let file = try openFile(of: node)
+            let protectionClass = try enterGate(of: file, for: .use)
+            defer { gates.leave(protectionClass) }
+            let status = try file.status()
+            reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
+        } catch {
+            log(error, at: nodes[id])
+            reply.fail(error.errno)
+        }
+    }
+
+    /// The metadata of a node, and its class if it is a file.
+    func status(of node: Node) throws(VaultError) -> (FileStatus, ProtectionClass?) {
+        if let file = node.state.withLock({ $0.file?.file }) {
+            return (try file.status(), file.protectionClass)
+        }
+        return try tree.withShared { () throws(VaultError) in
+            switch node.identity {
+            case .directory:
+                return (try vault.status(of: try directory(of: node)), nil)
+            case .file:
+                return try withFile(of: node) { (file) throws(VaultError) in
+                    (try file.status(), file.protectionClass)
+                }
+            case .other:
+                let (name, directory) = try location(of: node)
+                return (try vault.status(of: name, in: directory), nil)
+            }
+        }
+    }
+
+    func setattr(
+        _ request: Request, _ id: NodeID, _ changes: AttributeChanges, handle: HandleID?,
+        reply: consuming Reply<Attributes>
+    ) {
+        do throws(VaultError) {
+            let node = try node(id)
+            if node.isFile {
+                try tree.withShared { () throws(VaultError) in
+                    try withFile(of: node) { (file) throws(VaultError) in
+                        try change(file, changes, hasHandle: handle != nil)
+                    }
+                }
+            } else {
+                try tree.withShared { () throws(VaultError) in try change(node, changes) }
+            }
+            let (status, protectionClass) = try status(of: node)
+            reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
+        } catch {
+            log(error, at: nodes[id])
+            reply.fail(error.errno)
+        }
+    }
+
+    private func change(_ file: File, _ changes: AttributeChanges, hasHandle: Bool) throws(VaultError) {
+        if let size = changes.size {
+            try withGate(of: file, for: hasHandle ? .use : .open) { (_) throws(VaultError) in
+                if changes.dropsPrivileges { try dropPrivileges(of: file) }
+                try file.truncate(to: UInt64(size))
+            }
+        }
+        if changes.owner != nil || changes.group != nil {
+            try file.setOwner(user: changes.owner, group: changes.group)
+        }
+        if let mode = changes.mode { try file.setMode(mode & 0o7777) }
+        if changes.accessed != .keep || changes.modified != .keep {
+            try file.setTimes(accessed: changes.accessed, modified: changes.modified)
+        }
+    }
+
+    /// Needs `tree` shared.
+    private func change(_ node: Node, _ changes: AttributeChanges) throws(VaultError) {
+        if node.isDirectory {
+            let directory = try directory(of: node)
+            if changes.owner != nil || changes.group != nil {
+                try vault.setOwner(user: changes.owner, group: changes.group, of: directory)
+            }
+            if let mode = changes.mode { try vault.setMode(mode & 0o7777, of: directory) }
+            if changes.accessed != .keep || changes.modified != .keep {
+                try vault.setTimes(accessed: changes.accessed, modified: changes.modified, of: directory)
+            }
+            return
+        }
+        let (name, directory) = try location(of: node)
+        if changes.owner != nil || changes.group != nil {
+            try vault.setOwner(user: changes.owner, group: changes.group, of: name, in: directory)
+        }
+        if let mode = changes.mode { try vault.setMode(mode & 0o7777, of: name, in: directory) }
+        if changes.accessed != .keep || changes.modified != .keep {
+            try vault.setTimes(accessed: changes.accessed, modified: changes.modified, of: name, in: directory)
+        }
+    }
+
+    /// Removes the set-user-ID bit, and the set-group-ID bit where the group may execute: what the kernel asks for at
+    /// a write by somebody without CAP_FSETID.
+    func dropPrivileges(of file: File) throws(VaultError) {
+        let mode = try file.status().permissions
+        var kept = mode & ~0o4000
+        if mode & 0o010 != 0 { kept &= ~0o2000 }
+        if kept != mode { try file.setMode(kept) }
+    }
+
+    func statfs(_ request: Request, _ id: NodeID, reply: consuming Reply<FileSystemStatistics>) {
+        do throws(VaultError) {
+            var statistics = try vault.statistics()
+            statistics.maximumNameLength = UInt64(Vault.nameMax)
+            reply.succeed(statistics)
+        } catch { reply.fail(error.errno) }
+    }
+}

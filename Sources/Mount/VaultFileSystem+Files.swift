@@ -1,0 +1,220 @@
+import Format
+import Fuse
+import Glibc
+import Posix
+import Vault
+
+// Requests on contents. Each passes the gate of its class and replies inside it.
+
+extension VaultFileSystem {
+    func open(
+        _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>
+    ) {
+        let node: Node
+        do throws(VaultError) {
+            node = try self.node(id)
+            let file = try tree.withShared { () throws(VaultError) in try useFile(of: node) }
+            do throws(VaultError) {
+                let protectionClass = try enterGate(of: file, for: .open)
+                defer { gates.leave(protectionClass) }
+                // Now, not at the first read: class B is used under a lock by those who opened it before.
+                try file.loadKey()
+                if flags & O_TRUNC != 0 {
+                    if dropsPrivileges { try dropPrivileges(of: file) }
+                    try file.truncate(to: 0)
+                }
+                let opened = addHandle(to: node, file)
+                if !reply.succeed(opened) { removeHandle(of: node) }
+            } catch {
+                disuseFile(of: node)
+                throw error
+            }
+        } catch {
+            log(error, at: nodes[id])
+            reply.fail(error.errno)
+        }
+    }
+
+    func create(
+        _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
+        reply: consuming Reply<Created>
+    ) {
+        let made: (entry: Fuse.Entry, node: Node)
+        do throws(VaultError) {
+            let parent = try node(parent)
+            do throws(VaultError) {
+                made = try tree.withShared { () throws(VaultError) in
+                    let directory = try directory(of: parent)
+                    return try makeFile(
+                        Location(parent: parent, name: name), in: directory, request.ownership(mode))
+                }
+            } catch {
+                log(error, at: parent, name)
+                throw error
+            }
+        } catch { return reply.fail(error.errno) }
+        let file = made.node.state.withLock { $0.file!.file }
+        let opened = addHandle(to: made.node, file)
+        if !reply.succeed(Created(entry: made.entry, opened: opened)) {
+            removeHandle(of: made.node)
+            nodes.forget(made.entry.node, count: 1)
+        }
+    }
+
+    /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key. Counts a
+    /// lookup, and a user of the file.
+    func makeFile(
+        _ location: Location, in directory: Directory, _ ownership: Ownership
+    ) throws(VaultError) -> (Fuse.Entry, Node) {
+        let protectionClass = vault.classOfNewFile(location.name, in: directory)
+        guard gates.enter(protectionClass, for: .create) else { throw .locked }
+        defer { gates.leave(protectionClass) }
+        let file = try vault.createFile(location.name, in: directory, ownership, protectionClass)
+        let status = try file.status()
+        let node = nodes.look(up: BackingInode(status), .file(file.identifier))
+        node.add(location)
+        node.state.withLock { state in
+            state.protectionClass = protectionClass
+            state.file = Node.OpenFile(file: file, users: 1, handles: 0)
+        }
+        let entry = Fuse.Entry(
+            node: node.id, status: status, attributeTimeout: timeout(for: protectionClass),
+            entryTimeout: Self.timeout)
+        return (entry, node)
+    }
+
+    /// A user of the file becomes a handle.
+    private func addHandle(to node: Node, _ file: File) -> Opened {
+        let generation = file.header.generation
+        let keepCache = node.state.withLock { state in
+            let isKnown = state.file!.handles > 0 || state.generation == nil || state.generation == generation
+            state.file!.handles += 1
+            state.mayHavePages = true
+            return isKnown
+        }
+        return Opened(handle: HandleID(rawValue: node.id.rawValue), keepCache: keepCache)
+    }
+
+    /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
+    private func removeHandle(of node: Node) {
+        let last: File? = node.state.withLock { state in
+            state.file!.handles -= 1
+            return state.file!.handles == 0 ? state.file!.file : nil
+        }
+        if let last { settle(node, last) }
+        disuseFile(of: node)
+    }
+
+    /// Wipes the key and drops the pages of a file that nobody has open, if its class is locked.
+    func settle(_ node: Node, _ file: File) {
+        guard gates.state(of: file.protectionClass) != .open else { return }
+        guard node.state.withLock({ $0.file?.handles ?? 0 }) == 0 else { return }
+        file.dropKey()
+        late.dropPages(of: node.id)
+    }
+
+    func release(_ request: Request, _ id: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>) {
+        answer(reply, id) { (node) throws(VaultError) in removeHandle(of: node) }
+    }
+
+    func read(
+        _ request: Request, _ id: NodeID, handle: HandleID, offset: Int64, size: Int, reply: consuming Reply<Bytes>
+    ) {
+        do throws(VaultError) {
+            let file = try openFile(of: try node(id))
+            guard size <= PlainBuffer.size, offset >= 0 else { throw .system(.EINVAL) }
+            let protectionClass = try enterGate(of: file, for: .use)
+            defer { gates.leave(protectionClass) }
+            let buffer = buffers.take()
+            defer { buffers.giveBack(buffer) }
+            let memory = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.memory[..<size])
+            // Of a block that does not verify nothing is left, but of those before it.
+            defer { if protectionClass.isStrict { buffer.wipe(size) } }
+            var span = unsafe MutableRawSpan(_unsafeBytes: memory)
+            let count = try file.read(into: &span, at: UInt64(offset))
+            unsafe reply.succeed(UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
+        } catch {
+            log(error, at: nodes[id])
+            if error == .locked, let node = nodes[id], canPause(node) { late.pauseAfterRefusal() }
+            reply.fail(error.errno)
+        }
+    }
+
+    private func canPause(_ node: Node) -> Bool {
+        node.state.withLock { $0.protectionClass }.map { gates.state(of: $0) == .closed } ?? false
+    }
+
+    func write(
+        _ request: Request, _ bytes: RawSpan, to id: NodeID, handle: HandleID, offset: Int64, flags: WriteFlags,
+        reply: consuming Reply<Count>
+    ) {
+        let isPage = flags.contains(.page)
+        do throws(VaultError) {
+            let file = try openFile(of: try node(id))
+            guard offset >= 0 else { throw .system(.EINVAL) }
+            if file.protectionClass.isStrict { request.markSecret() }
+            let protectionClass = try enterGate(of: file, for: isPage ? .page : .use)
+            defer { gates.leave(protectionClass) }
+            if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
+            if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file) }
+            try file.write(bytes, at: UInt64(offset))
+            reply.succeed(bytes.byteCount)
+        } catch {
+            log(error, at: nodes[id])
+            guard error == .locked else { return reply.fail(error.errno) }
+            if isPage {
+                reply.fail(.ENOKEY)
+                late.dropPages(of: id)
+            } else {
+                late.refuse(reply, to: id, offset: offset, count: bytes.byteCount)
+            }
+        }
+    }
+
+    func flush(_ request: Request, _ id: NodeID, handle: HandleID, reply: consuming Reply<Done>) {
+        answer(reply, id) { (node) throws(VaultError) in try openFile(of: node).persistLength() }
+    }
+
+    func fsync(
+        _ request: Request, _ id: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>
+    ) {
+        answer(reply, id) { (node) throws(VaultError) in
+            try openFile(of: node).synchronize(dataOnly: dataOnly)
+        }
+    }
+
+    func fallocate(
+        _ request: Request, _ id: NodeID, handle: HandleID, mode: Int32, offset: Int64, length: Int64,
+        reply: consuming Reply<Done>
+    ) {
+        answer(reply, id) { (node) throws(VaultError) in
+            let file = try openFile(of: node)
+            try withGate(of: file, for: .use) { (_) throws(VaultError) in
+                guard mode == 0 else { throw .system(.EOPNOTSUPP) }
+                let (end, isTooFar) = offset.addingReportingOverflow(length)
+                guard !isTooFar else { throw .system(.EFBIG) }
+                try file.allocate(upTo: UInt64(end))
+            }
+        }
+    }
+
+    func lseek(
+        _ request: Request, _ id: NodeID, handle: HandleID, offset: Int64, whence: Int32,
+        reply: consuming Reply<Offset>
+    ) {
+        do throws(VaultError) {
+            let file = try openFile(of: try node(id))
+            let protectionClass = try enterGate(of: file, for: .use)
+            defer { gates.leave(protectionClass) }
+            // Holes are not told apart: all of a file is data, and the one hole is behind its end, as lseek(2) allows.
+            let length = Int64(file.length)
+            guard offset >= 0, offset < length else { throw .system(.ENXIO) }
+            reply.succeed(whence == SEEK_HOLE ? length : offset)
+        } catch { reply.fail(error.errno) }
+    }
+}
+
+extension ProtectionClass {
+    /// Contents of A and B do not linger in the daemon's memory.
+    var isStrict: Bool { self <= .completeUnlessOpen }
+}

@@ -1,0 +1,153 @@
+import Fuse
+import Posix
+import Synchronization
+import Vault
+
+/// Directories that are being read: each handle reads the entries as they were at its last rewind.
+final class ListingTable: Sendable {
+    private let state = Mutex<(listings: [HandleID: OpenListing], next: UInt64)>(([:], 1))
+
+    func open() -> HandleID {
+        state.withLock { state in
+            let handle = HandleID(rawValue: state.next)
+            state.next += 1
+            state.listings[handle] = OpenListing()
+            return handle
+        }
+    }
+
+    subscript(handle: HandleID) -> OpenListing? { state.withLock { $0.listings[handle] } }
+
+    func close(_ handle: HandleID) { state.withLock { $0.listings[handle] = nil } }
+}
+
+/// The entries of one open directory. An entry's offset is its place in the list, so that telldir(3) and seekdir(3)
+/// neither repeat nor skip.
+final class OpenListing: Sendable {
+    private let entries = Mutex<[ListedEntry]?>(nil)
+
+    /// All entries; read anew with `rewinding`, and the first time.
+    func entries(
+        rewinding: Bool, _ read: () throws(VaultError) -> [ListedEntry]
+    ) throws(VaultError) -> [ListedEntry] {
+        try entries.withLock { entries throws(VaultError) in
+            if !rewinding, let entries { return entries }
+            let fresh = try read()
+            entries = fresh
+            return fresh
+        }
+    }
+}
+
+extension VaultFileSystem {
+    func opendir(_ request: Request, _ id: NodeID, flags: Int32, reply: consuming Reply<Opened>) {
+        let handle = listings.open()
+        if !reply.succeed(Opened(handle: handle)) { listings.close(handle) }
+    }
+
+    func releasedir(_ request: Request, _ id: NodeID, handle: HandleID, reply: consuming Reply<Done>) {
+        listings.close(handle)
+        reply.succeed()
+    }
+
+    func fsyncdir(
+        _ request: Request, _ id: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>
+    ) {
+        answer(reply, id) { (node) throws(VaultError) in
+            try tree.withShared { () throws(VaultError) in try vault.synchronize(try directory(of: node)) }
+        }
+    }
+
+    func readdir(
+        _ request: Request, _ id: NodeID, handle: HandleID, offset: Int64, size: Int,
+        reply: consuming Reply<Listing>
+    ) {
+        var listing = Listing(capacity: size)
+        do throws(VaultError) {
+            let node = try node(id)
+            let entries = try tree.withShared { () throws(VaultError) in
+                try self.entries(of: node, handle, offset)
+            }
+            for index in Int(offset)..<max(entries.count, Int(offset)) {
+                let entry = entries[index]
+                guard listing.add(entry.name, inode: entry.inode, kind: entry.kind, next: Int64(index) + 1) else {
+                    break
+                }
+            }
+        } catch {
+            log(error, at: nodes[id])
+            return reply.fail(error.errno)
+        }
+        _ = reply.succeed(listing)
+    }
+
+    func readdirplus(
+        _ request: Request, _ id: NodeID, handle: HandleID, offset: Int64, size: Int,
+        reply: consuming Reply<EntryListing>
+    ) {
+        var listing = EntryListing(capacity: size)
+        var lookedUp: [NodeID] = []
+        do throws(VaultError) {
+            let node = try node(id)
+            try tree.withShared { () throws(VaultError) in
+                let entries = try entries(of: node, handle, offset)
+                let directory = try directory(of: node)
+                for index in Int(offset)..<max(entries.count, Int(offset)) {
+                    let entry = entries[index]
+                    guard listing.fits(entry.name) else { break }
+                    guard let answer = try attributes(of: entry, in: directory, node) else { continue }
+                    _ = listing.add(entry.name, answer, next: Int64(index) + 1)
+                    if answer.node.rawValue != 0 { lookedUp.append(answer.node) }
+                }
+            }
+        } catch {
+            log(error, at: nodes[id])
+            for node in lookedUp { nodes.forget(node, count: 1) }
+            return reply.fail(error.errno)
+        }
+        if !reply.succeed(listing) {
+            for node in lookedUp { nodes.forget(node, count: 1) }
+        }
+    }
+
+    /// What a lookup of a listed entry would answer; nil for one that is gone. One that is damaged is listed by its
+    /// name alone.
+    private func attributes(
+        of entry: ListedEntry, in directory: Directory, _ parent: Node
+    ) throws(VaultError) -> Fuse.Entry? {
+        var unknown = FileStatus(listing: entry)
+        if entry.name.isDotOrDotDot {
+            unknown.mode = FileKind.directory.mode
+            return Fuse.Entry(node: NodeID(rawValue: 0), status: unknown, attributeTimeout: 0, entryTimeout: 0)
+        }
+        do throws(VaultError) {
+            let found = try vault.lookup(entry.name, in: directory)
+            return enter(found, at: Location(parent: parent, name: entry.name)).0
+        } catch {
+            if error == .system(.ENOENT) { return nil }
+            return Fuse.Entry(node: NodeID(rawValue: 0), status: unknown, attributeTimeout: 0, entryTimeout: 0)
+        }
+    }
+
+    /// The entries of an open directory, `.` and `..` first. Needs `tree` shared.
+    private func entries(of node: Node, _ handle: HandleID, _ offset: Int64) throws(VaultError) -> [ListedEntry] {
+        guard let listing = listings[handle] else { throw .system(.EBADF) }
+        return try listing.entries(rewinding: offset == 0) { () throws(VaultError) in
+            let parent = node.names.first?.parent ?? node
+            let dots = [
+                ListedEntry(name: ".", inode: node.backing.inode, kind: .directory),
+                ListedEntry(name: "..", inode: parent.backing.inode, kind: .directory),
+            ]
+            return dots + (try vault.entries(of: try directory(of: node)))
+        }
+    }
+}
+
+extension FileStatus {
+    /// What a listing without attributes tells.
+    fileprivate init(listing entry: ListedEntry) {
+        self.init(.init())
+        inode = entry.inode
+        mode = entry.kind?.mode ?? 0
+    }
+}

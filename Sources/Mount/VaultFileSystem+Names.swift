@@ -1,0 +1,158 @@
+import Format
+import Fuse
+import Posix
+import Vault
+
+// Requests on names: they work in every lock state.
+
+extension VaultFileSystem {
+    func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
+        answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
+            let directory = try directory(of: parent)
+            return enter(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
+        }
+    }
+
+    /// Answers with an entry; if the kernel did not take it, the lookup that it counted is taken back.
+    func answerEntry(
+        _ reply: consuming Reply<Fuse.Entry>, in parent: NodeID, _ name: Name,
+        _ body: (Node) throws(VaultError) -> Fuse.Entry
+    ) {
+        let entry: Fuse.Entry
+        do throws(VaultError) {
+            let node = try node(parent)
+            do throws(VaultError) {
+                entry = try tree.withShared { () throws(VaultError) in try body(node) }
+            } catch {
+                log(error, at: node, name)
+                throw error
+            }
+        } catch { return reply.fail(error.errno) }
+        if !reply.succeed(entry) { nodes.forget(entry.node, count: 1) }
+    }
+
+    /// Answers that it is done.
+    func answer(
+        _ reply: consuming Reply<Done>, _ id: NodeID, _ name: Name? = nil, _ body: (Node) throws(VaultError) -> Void
+    ) {
+        do throws(VaultError) {
+            let node = try node(id)
+            do throws(VaultError) {
+                try body(node)
+            } catch {
+                log(error, at: node, name)
+                throw error
+            }
+        } catch { return reply.fail(error.errno) }
+        reply.succeed()
+    }
+
+    func forget(_ node: NodeID, count: UInt64) { nodes.forget(node, count: count) }
+
+    func mkdir(
+        _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, reply: consuming Reply<Fuse.Entry>
+    ) {
+        answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
+            let directory = try directory(of: parent)
+            try vault.makeDirectory(name, in: directory, request.ownership(mode))
+            return enter(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
+        }
+    }
+
+    func symlink(
+        _ request: Request, _ name: Name, in parent: NodeID, target: [UInt8], reply: consuming Reply<Fuse.Entry>
+    ) {
+        answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
+            let directory = try directory(of: parent)
+            try vault.makeSymbolicLink(to: target, name, in: directory, user: request.user, group: request.group)
+            return enter(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
+        }
+    }
+
+    func mknod(
+        _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, device: UInt64,
+        reply: consuming Reply<Fuse.Entry>
+    ) {
+        answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
+            let directory = try directory(of: parent)
+            let location = Location(parent: parent, name: name)
+            if FileKind(mode: mode) == .regular {
+                let (entry, node) = try makeFile(location, in: directory, request.ownership(mode))
+                disuseFile(of: node)
+                return entry
+            }
+            try vault.makeNode(name, in: directory, mode: mode, device: device, request.ownership(mode))
+            return enter(try vault.lookup(name, in: directory), at: location).0
+        }
+    }
+
+    func readlink(_ request: Request, _ id: NodeID, reply: consuming Reply<LinkTarget>) {
+        let target: [UInt8]
+        do throws(VaultError) {
+            let node = try node(id)
+            target = try tree.withShared { () throws(VaultError) in
+                let (name, directory) = try location(of: node)
+                return try vault.readSymbolicLink(name, in: directory)
+            }
+        } catch {
+            log(error, at: nodes[id])
+            return reply.fail(error.errno)
+        }
+        reply.succeed(target)
+    }
+
+    func unlink(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
+        answer(reply, parent, name) { (parent) throws(VaultError) in
+            try tree.withShared { () throws(VaultError) in
+                let directory = try directory(of: parent)
+                let status = try vault.status(of: name, in: directory)
+                try vault.unlink(name, in: directory)
+                nameIsGone(Location(parent: parent, name: name), of: status)
+            }
+        }
+    }
+
+    /// A name was removed, or given to something else.
+    func nameIsGone(_ location: Location, of status: FileStatus) {
+        guard let node = nodes[BackingInode(status)] else { return }
+        node.remove(location)
+        if node.isDirectory || status.linkCount <= 1 { nodes.unlinked(node) }
+    }
+
+    func rmdir(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
+        answer(reply, parent, name) { (parent) throws(VaultError) in
+            try tree.withShared { () throws(VaultError) in
+                let directory = try directory(of: parent)
+                let status = try vault.status(of: name, in: directory)
+                try vault.removeDirectory(name, in: directory)
+                nameIsGone(Location(parent: parent, name: name), of: status)
+            }
+        }
+    }
+
+    func link(
+        _ request: Request, _ id: NodeID, as newName: Name, in newParent: NodeID, reply: consuming Reply<Fuse.Entry>
+    ) {
+        answerEntry(reply, in: newParent, newName) { (newParent) throws(VaultError) in
+            let node = try node(id)
+            let newDirectory = try directory(of: newParent)
+            let (name, directory) = try location(of: node)
+            if node.isFile {
+                try withFile(of: node) { (file) throws(VaultError) in
+                    try vault.link(name, in: directory, file: file, to: newName, in: newDirectory)
+                }
+            } else {
+                try vault.link(name, in: directory, file: nil, to: newName, in: newDirectory)
+            }
+            let location = Location(parent: newParent, name: newName)
+            return enter(try vault.lookup(newName, in: newDirectory), at: location).0
+        }
+    }
+}
+
+extension Request {
+    /// The asker as the owner of what is made. The mode is masked already.
+    func ownership(_ mode: UInt32) -> Ownership {
+        Ownership(mode: mode & 0o7777, user: user, group: group)
+    }
+}

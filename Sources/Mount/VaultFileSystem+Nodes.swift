@@ -1,0 +1,154 @@
+import Format
+import Fuse
+import Posix
+import Vault
+
+// From nodes to what they stand for in the vault.
+
+extension VaultFileSystem {
+    /// The directory of a node, opened if it is not. Needs `tree` shared.
+    func directory(of node: Node) throws(VaultError) -> Directory {
+        guard case .directory(let identifier) = node.identity else { throw .system(.ENOTDIR) }
+        let (directory, wasOpened) = try node.state.withLock { state throws(VaultError) -> (Directory, Bool) in
+            if let directory = state.directory { return (directory, false) }
+            guard let location = state.names.first else { throw .system(.ENOENT) }
+            let parent = try self.directory(of: location.parent)
+            let directory = try vault.openDirectory(location.name, in: parent)
+            guard directory.identifier == identifier else { throw .system(.ESTALE) }
+            state.directory = directory
+            return (directory, true)
+        }
+        if wasOpened { directories.opened(node) }
+        return directory
+    }
+
+    /// Where a node lies now: one of its names, and the directory of that name. Needs `tree` shared.
+    func location(of node: Node) throws(VaultError) -> (name: Name, directory: Directory) {
+        guard let location = node.names.first else { throw .system(.ENOENT) }
+        return (location.name, try directory(of: location.parent))
+    }
+
+    /// Lends the file of a node, opened for this time if it is not open. Needs `tree` shared, unless a handle is open.
+    func withFile<Result>(
+        of node: Node, _ body: (File) throws(VaultError) -> Result
+    ) throws(VaultError) -> Result {
+        let file = try useFile(of: node)
+        defer { disuseFile(of: node) }
+        return try body(file)
+    }
+
+    /// Counts a user of a node's file, who ends with `disuseFile`. Needs `tree` shared.
+    func useFile(of node: Node) throws(VaultError) -> File {
+        guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
+        return try node.state.withLock { state throws(VaultError) in
+            if state.file == nil {
+                let file = try open(state.names, identifier, node.backing)
+                state.file = Node.OpenFile(file: file, users: 0, handles: 0)
+            }
+            state.file!.users += 1
+            return state.file!.file
+        }
+    }
+
+    /// Opens a file under one of its names: another may have been removed or given to something else in the vault
+    /// itself.
+    private func open(
+        _ names: [Location], _ identifier: FileIdentifier, _ backing: BackingInode
+    ) throws(VaultError) -> File {
+        var failure = VaultError.system(.ENOENT)
+        for location in names {
+            do throws(VaultError) {
+                let file = try vault.openFile(location.name, in: try directory(of: location.parent))
+                if file.identifier == identifier { return file }
+                failure = .system(.ESTALE)
+            } catch { failure = error }
+        }
+        throw failure
+    }
+
+    /// A user of the file is done; the last one closes it, with its length written.
+    func disuseFile(of node: Node) {
+        let isClosed = node.state.withLock { state in
+            state.file!.users -= 1
+            guard state.file!.users == 0 else { return false }
+            let file = state.file!.file
+            // Under the node's lock: whoever opens it next must read the header that is written here.
+            do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
+            state.generation = file.header.generation
+            state.file = nil
+            return true
+        }
+        if isClosed { nodes.closed(node) }
+    }
+
+    /// The file that a handle keeps open.
+    func openFile(of node: Node) throws(VaultError) -> File {
+        guard let file = node.state.withLock({ $0.file?.file }) else { throw .system(.EBADF) }
+        return file
+    }
+
+    private func report(_ error: VaultError, losing node: Node) {
+        log(.lost(path: node.id == .root ? "/" : "inode \(node.backing.inode)", reason: "\(error)"))
+    }
+
+    /// Runs `body` within the gate of the file's class; `locked` when it is shut for that access.
+    func withGate<Result>(
+        of file: File, for access: Access, _ body: (ProtectionClass) throws(VaultError) -> Result
+    ) throws(VaultError) -> Result {
+        let protectionClass = try enterGate(of: file, for: access)
+        defer { gates.leave(protectionClass) }
+        return try body(protectionClass)
+    }
+
+    /// Enters the gate of the file's class, which is returned and is to be left after the reply; `locked` when it is
+    /// shut for that access.
+    func enterGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
+        while true {
+            let protectionClass = file.protectionClass
+            guard gates.enter(protectionClass, for: access) else { throw .locked }
+            // The class may have been changed between the look and the gate.
+            if file.protectionClass == protectionClass { return protectionClass }
+            gates.leave(protectionClass)
+        }
+    }
+
+    /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
+    func enter(_ entry: FoundEntry, at location: Location) -> (Fuse.Entry, Node) {
+        let inode = BackingInode(entry.status)
+        let node: Node
+        var status = entry.status
+        var timeout = Self.timeout
+        switch entry.details {
+        case .file(let header):
+            node = nodes.look(up: inode, .file(header.file))
+            let open = node.state.withLock { state in
+                state.protectionClass = header.protectionClass
+                return state.file?.file
+            }
+            // The header of an open file is behind its length.
+            if let open { status.size = Int64(open.length) }
+            timeout = self.timeout(for: header.protectionClass)
+        case .directory(let directory):
+            node = nodes.look(up: inode, .directory(directory.identifier))
+            let isNew = node.state.withLock { state in
+                guard state.directory == nil else { return false }
+                state.directory = directory
+                return true
+            }
+            if isNew { directories.opened(node) }
+        case .other:
+            node = nodes.look(up: inode, .other(entry.status.kind))
+        }
+        node.add(location)
+        let answer = Fuse.Entry(
+            node: node.id, status: status, attributeTimeout: timeout, entryTimeout: Self.timeout)
+        return (answer, node)
+    }
+
+    /// While contents are locked, so is the length that lseek(2) finds through a handle: the kernel has to ask each
+    /// time.
+    func timeout(for protectionClass: ProtectionClass?) -> Double {
+        guard let protectionClass else { return Self.timeout }
+        return gates.state(of: protectionClass) == .open ? Self.timeout : 0
+    }
+}

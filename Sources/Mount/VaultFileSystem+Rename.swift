@@ -1,0 +1,92 @@
+import Format
+import Fuse
+import Posix
+import Vault
+
+extension VaultFileSystem {
+    func rename(
+        _ request: Request, _ name: Name, in parent: NodeID, to newName: Name, in newParent: NodeID, flags: UInt32,
+        reply: consuming Reply<Done>
+    ) {
+        answer(reply, parent, name) { (parent) throws(VaultError) in
+            guard flags & ~RENAME_NOREPLACE == 0 else { throw .system(.EINVAL) }
+            let old = Location(parent: parent, name: name)
+            let new = Location(parent: try node(newParent), name: newName)
+            let noReplace = flags & RENAME_NOREPLACE != 0
+            let isDirectory = try tree.withShared { () throws(VaultError) in
+                let directory = try self.directory(of: parent)
+                if try vault.status(of: name, in: directory).kind == .directory { return true }
+                try move(old, to: new, noReplace: noReplace)
+                return false
+            }
+            // A directory that moves must not be walked through meanwhile.
+            if isDirectory {
+                try tree.withExclusive { () throws(VaultError) in try move(old, to: new, noReplace: noReplace) }
+            }
+        }
+    }
+
+    /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
+    private func move(_ old: Location, to new: Location, noReplace: Bool) throws(VaultError) {
+        let directory = try directory(of: old.parent)
+        let newDirectory = try self.directory(of: new.parent)
+        let status = try vault.status(of: old.name, in: directory)
+        let target = try target(at: new, in: newDirectory)
+        if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
+        if noReplace && target != nil { throw .system(.EEXIST) }
+
+        func perform(_ moved: Moved) throws(VaultError) {
+            try vault.rename(
+                old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: target?.header,
+                replacesDirectory: target?.status.kind == .directory, noReplace: noReplace)
+        }
+        switch status.kind {
+        case .regular:
+            // The kernel has looked it up, so its node is there unless it is another file by now.
+            let entry = try vault.lookup(old.name, in: directory)
+            let (found, node) = enter(entry, at: old)
+            defer { nodes.forget(found.node, count: 1) }
+            try withFile(of: node) { (file) throws(VaultError) in
+                try perform(.file(file))
+                node.state.withLock { $0.protectionClass = file.protectionClass }
+            }
+        case .directory:
+            let entry = try vault.lookup(old.name, in: directory)
+            let (found, node) = enter(entry, at: old)
+            defer { nodes.forget(found.node, count: 1) }
+            try perform(.directory(try self.directory(of: node)))
+        default:
+            try perform(.other)
+        }
+        if let node = nodes[BackingInode(status)] {
+            node.remove(old)
+            node.add(new)
+        }
+        if let target { nameIsGone(new, of: target.status) }
+    }
+
+    private struct Target {
+        let status: FileStatus
+        /// Of a regular file that is what it should be.
+        let header: FileHeader?
+        var inode: BackingInode { BackingInode(status) }
+    }
+
+    /// What stands at the new name. Something damaged may be replaced: nobody could do anything else with it.
+    private func target(at location: Location, in directory: Directory) throws(VaultError) -> Target? {
+        do throws(VaultError) {
+            let entry = try vault.lookup(location.name, in: directory)
+            guard case .file(let header) = entry.details else { return Target(status: entry.status, header: nil) }
+            return Target(status: entry.status, header: header)
+        } catch {
+            switch error {
+            case .system(.ENOENT): return nil
+            case .damaged:
+                let status = try vault.status(of: location.name, in: directory)
+                guard status.kind != .directory else { throw error }
+                return Target(status: status, header: nil)
+            default: throw error
+            }
+        }
+    }
+}

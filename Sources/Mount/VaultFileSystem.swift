@@ -1,0 +1,83 @@
+import Format
+import Fuse
+import Posix
+import Synchronization
+import Vault
+
+/// A vault as the kernel sees it: names become nodes, nodes become files and directories of the vault, and each access
+/// to contents passes the gate of its class.
+///
+/// Lock order: `tree`, a class's gate, a node's state (a child's before its parent's), a `File`'s lock. The table's
+/// lock comes after all of them but before a node's state in the table's own methods, which hold no other.
+final class VaultFileSystem: Sendable {
+    let vault: Vault
+    let nodes: NodeTable
+    let gates: ClassGates
+    let buffers = PlainBufferPool()
+    let directories: DirectoryCache
+    let listings = ListingTable()
+    let late: LateRequests
+    /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves.
+    let tree = ReadWriteLock()
+    let log: @Sendable (MountEvent) -> Void
+
+    /// Seconds for which the kernel may answer lookups and stat(2) itself. The vault's files are changed through
+    /// this mount only, but a sync program may bring new ones.
+    static let timeout = 1.0
+
+    init(
+        vault: Vault, descriptorLimit: Int, notifier: @escaping @Sendable () -> Notifier?,
+        log: @escaping @Sendable (MountEvent) -> Void
+    ) throws(VaultError) {
+        self.vault = vault
+        self.log = log
+        let root = try vault.openRoot()
+        let node = Node(
+            id: .root, backing: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))
+        node.state.withLock { $0.directory = root }
+        nodes = NodeTable(root: node)
+        gates = ClassGates { vault.canOpen($0) }
+        directories = DirectoryCache(limit: descriptorLimit / 4)
+        late = LateRequests(notifier: notifier)
+    }
+
+    /// The node of a number that the kernel uses.
+    func node(_ id: NodeID) throws(VaultError) -> Node {
+        guard let node = nodes[id] else { throw .system(.ESTALE) }
+        return node
+    }
+
+    /// Runs a handler; what it throws is the answer, and damage is logged with the place where it was met.
+    func log(_ error: VaultError, at node: Node?, _ name: Name? = nil) {
+        guard case .damaged(let reason) = error else { return }
+        log(.damage(path: path(of: node, name), reason: reason))
+    }
+
+    /// A path for people, from the mount's root.
+    func path(of node: Node?, _ name: Name? = nil) -> String {
+        var parts: [String] = name.map { [$0.description] } ?? []
+        var current = node
+        while let node = current, let location = node.names.first {
+            parts.append(location.name.description)
+            current = location.parent
+        }
+        return "/" + parts.reversed().joined(separator: "/")
+    }
+}
+
+extension VaultFileSystem: FileSystem {
+    func initialized(_ connection: Connection) {}
+
+    /// What is still open was closed by nobody: its length is written, and all keys go with the process.
+    func destroyed() {
+        for node in nodes.all {
+            guard let file = node.state.withLock({ $0.file?.file }) else { continue }
+            do {
+                try file.persistLength()
+            } catch {
+                log(.lost(path: path(of: node), reason: "\(error)"))
+            }
+            file.dropKey()
+        }
+    }
+}
