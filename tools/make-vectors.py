@@ -394,6 +394,8 @@ def keybag_vectors() -> dict[str, Any]:
         ("no passes", keybag(cost(19_456, 0, 1))), ("too many passes", keybag(cost(19_456, 65, 1))),
         ("no lanes", keybag(cost(19_456, 2, 0))), ("too many lanes", keybag(cost(19_456, 2, 17))),
         ("block size 8192", keybag([record(1, struct.pack("<QHBBI", 0, 255, 1, 0, 8192)), public_b, device, passcode])),
+        ("name max 55", keybag([record(1, struct.pack("<QHBBI", 0, 55, 1, 0, 4096)), public_b, device, passcode])),
+        ("name max 256", keybag([record(1, struct.pack("<QHBBI", 0, 256, 1, 0, 4096)), public_b, device, passcode])),
         ("no such kind of directory record",
          keybag([record(1, struct.pack("<QHBBI", 0, 255, 3, 0, 4096)), public_b, device, passcode])),
     ]

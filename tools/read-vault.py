@@ -457,7 +457,7 @@ def parse_keybag(raw: bytes) -> Keybag:
     if len(settings) != 16 or len(public_b) != 32 or len(device_slot) != 72:
         refuse("keybag: a record of the wrong size")
     created, name_max, record_kind, zero, block = struct.unpack("<QHBBI", settings)
-    if record_kind not in (1, 2) or zero or block != BLOCK:
+    if not 56 <= name_max <= 255 or record_kind not in (1, 2) or zero or block != BLOCK:
         refuse("keybag: settings out of range")
     keybag = Keybag(raw, volume, generation, created, name_max, record_kind == 2, public_b, device_slot)
     for kind, value in records[3:]:
