@@ -49,11 +49,13 @@ final class Child {
         }
     }
 
-    /// Waits for the end: the exit code, or 128 and the number of the signal.
+    /// Waits for the end: the exit code, or 128 and the number of the signal. A killed process that does not end waits
+    /// for the reply of a daemon; then the mounts of this run are aborted.
     @discardableResult func wait() -> Int32 {
-        if let status {
+        if let status = wait(seconds: 15) {
             return status
         }
+        LiveMounts.abortAll()
         var raw: Int32 = 0
         while unsafe waitpid(pid, &raw, 0) < 0 && errno == EINTR {}
         return finish(raw)
