@@ -42,7 +42,7 @@ let package = Package(
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
-        module("Daemon", ["Mount", "Control", "Crypto", "Format", "Posix", logging]),
+        module("Daemon", ["Mount", "Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault", logging]),
         .executableTarget(
             name: "latchkey", dependencies: ["Daemon", "Control", "Crypto", "Format", "Posix", arguments],
             swiftSettings: strict),

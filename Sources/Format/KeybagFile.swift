@@ -12,7 +12,7 @@ public struct KeybagFile: Hashable, Sendable {
     public static let deviceSlotByteCount = 72
 
     static let magic: [UInt8] = Array("LKKEYBAG".utf8)
-    static let version: UInt16 = 1
+    public static let version: UInt16 = 1
     static let headByteCount = 52
 
     public var features = FeatureBits.none

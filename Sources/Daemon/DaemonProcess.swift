@@ -1,0 +1,61 @@
+import Control
+import Crypto
+import Glibc
+import Logging
+import Posix
+
+/// The process that mounts a vault and serves it until it is unmounted.
+public enum DaemonProcess {
+    /// Mounts, tells on the readiness descriptor how that went, serves, and returns when the mount has ended.
+    ///
+    /// For the main thread of a process that does nothing else, and before it has started another thread: it blocks
+    /// signals, forbids core files and raises limits.
+    ///
+    /// - Throws: why it did not start; the same is written to the readiness descriptor.
+    public static func run(_ configuration: Configuration) throws(StartError) {
+        do throws(StartError) {
+            let signals = try prepareProcess()
+            let writer = try StartError.when("open the log") { () throws(Errno) in
+                try LogWriter(to: LogSink(configuration.log))
+            }
+            defer { writer.flush() }
+            var log = Logger(label: "latchkey") { _ in DaemonLog(writer: writer) }
+            log.logLevel = configuration.logLevel
+            let mount = try RunningMount.start(configuration, signals: signals, log: log) {
+                writer.flush()
+                _exit(1)
+            }
+            log.notice("mounted", metadata: ["vault": "\(configuration.vault)", "at": "\(configuration.mountPoint)"])
+            if configuration.isDetached { detach() }
+            if let readiness = configuration.readiness { Readiness.ready.write(to: readiness) }
+            mount.run()
+        } catch {
+            if let readiness = configuration.readiness { Readiness.failed(error).write(to: readiness) }
+            throw error
+        }
+    }
+
+    /// What has to come before any secret and any thread.
+    private static func prepareProcess() throws(StartError) -> SignalDescriptor {
+        // A client, a terminal or a log that goes away is told by EPIPE.
+        signal(SIGPIPE, SIG_IGN)
+        // The kernel has applied the umask of whoever makes a file in the mount.
+        umask(0)
+        let signals = try StartError.when("block signals") { () throws(Errno) in
+            try ProcessLimits.forbidDumps()
+            _ = try ProcessLimits.raiseLockedMemory()
+            return try SignalDescriptor(blocking: SignalThread.handled)
+        }
+        do { try SecureHeap.initialize() } catch { throw StartError(.failed, "\(error)") }
+        return signals
+    }
+
+    /// Leaves the terminal, its session and the working folder.
+    private static func detach() {
+        // Fails for the leader of a session, which has left already.
+        setsid()
+        _ = unsafe chdir("/")
+        guard let null = try? Descriptor.open(path: "/dev/null", O_RDWR) else { return }
+        for stream in 0...2 as ClosedRange<Int32> { dup2(null.number, stream) }
+    }
+}

@@ -1,0 +1,77 @@
+import Control
+import Format
+import Mount
+import Posix
+
+extension Explanation {
+    /// What is known of a file, in words: design's table of what each class allows, for this file now.
+    init(_ facts: ProtectionFacts, in state: Status.State) {
+        let kind: Kind =
+            switch facts.kind {
+            case .regular: .file
+            case .directory: .directory
+            case .symbolicLink: .link
+            default: .other
+            }
+        self.init(
+            kind: kind, class: facts.protectionClass?.name, isExplicit: facts.isExplicit,
+            directoryClass: facts.directoryClass?.name,
+            wrappedBy: kind == .file ? facts.protectionClass?.wrappingKey : nil, hasKeyInMemory: facts.hasKeyInMemory,
+            actions: Self.actions(kind, facts, state), backingPath: facts.backingPath, state: state)
+    }
+
+    private static func actions(_ kind: Kind, _ facts: ProtectionFacts, _ state: Status.State) -> [Action] {
+        let metadata = Action(name: "stat, rename, link, remove, change mode and owner", allowed: true)
+        guard let protectionClass = facts.protectionClass else { return [metadata] }
+        let reason = facts.canOpen ? nil : protectionClass.absence(in: state)
+        switch kind {
+        case .file:
+            // Class B: whoever had the file open goes on, until the last close.
+            let lives = protectionClass == .completeUnlessOpen && facts.handles > 0 && facts.hasKeyInMemory
+            let throughHandle = facts.canOpen || lives
+            return [
+                metadata,
+                Action(name: "open", allowed: facts.canOpen, reason: reason),
+                Action(
+                    name: "read and write through handles opened earlier", allowed: throughHandle,
+                    reason: throughHandle ? nil : facts.handles == 0 ? "nobody has it open" : reason),
+                Action(
+                    name: "change its class", allowed: facts.canOpen,
+                    reason: reason.map { "its file key has to be wrapped anew; \($0)" }),
+            ]
+        case .directory:
+            // Class B needs no more than its public key to create.
+            let creates = facts.canOpen || protectionClass == .completeUnlessOpen
+            return [
+                metadata,
+                Action(name: "list", allowed: true),
+                Action(
+                    name: "create files of its class in it", allowed: creates, reason: creates ? nil : reason),
+                Action(name: "change its class", allowed: true),
+            ]
+        case .link, .other:
+            return [metadata]
+        }
+    }
+}
+
+extension ProtectionClass {
+    /// The key that wraps the file keys of the class.
+    fileprivate var wrappingKey: String {
+        switch self {
+        case .complete: "class key A, in memory only while unlocked"
+        case .completeUnlessOpen: "class B's key pair, its private half in memory only while unlocked"
+        case .completeUntilFirstUserAuthentication: "class key C, in memory from the first unlock until the unmount"
+        case .none: "class key D, which the device key alone releases: in memory always"
+        }
+    }
+
+    /// Why existing files of the class cannot be opened.
+    fileprivate func absence(in state: Status.State) -> String {
+        switch (self, state) {
+        case (_, .beforeFirstUnlock): "the class key is not in memory before the first unlock"
+        case (_, .locking): "the class key is being taken out of memory"
+        default: "the class key is not in memory while locked"
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import Control
+import Crypto
+import Format
+import Glibc
+import Keybag
+import Logging
+import Mount
+import Posix
+import Store
+import Vault
+
+/// A vault on its way to being mounted: taken for this process alone, its keybag opened with the device key.
+struct OpenVault: Sendable {
+    let store: any Store
+    let lock: VaultLock
+    let keybag: OpenKeybag
+
+    /// The volume ID in hexadecimal.
+    var volume: String { "\(keybag.volume)" }
+
+    init(_ configuration: Configuration) throws(StartError) {
+        do {
+            store = try DirectoryStore(path: configuration.vault)
+        } catch {
+            switch error {
+            case .ENOENT, .ENOTDIR: throw StartError(.notAVault)
+            default: throw StartError(.failed, "open \(configuration.vault): \(error)")
+            }
+        }
+        let identifier: VolumeIdentifier
+        do { identifier = try OpenKeybag.inspect(store).volume } catch { throw StartError(because: error) }
+        do {
+            lock = try VaultLock(of: store)
+        } catch {
+            switch error {
+            case .EWOULDBLOCK: throw StartError(.vaultInUse)
+            default: throw StartError(.failed, "lock \(configuration.vault): \(error)")
+            }
+        }
+        do {
+            let keyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
+            keybag = try OpenKeybag.open(
+                in: store, deviceKey: try DeviceKeyFile.load(path: keyPath), readOnly: configuration.readOnly)
+        } catch {
+            throw StartError(because: error)
+        }
+    }
+
+    /// The class keys that a passcode or recovery key releases.
+    func prove(_ unlock: Configuration.Unlock) throws(StartError) -> ClassKeys {
+        let secret: Secret
+        do { secret = try Secret.read(from: unlock.secret) } catch { throw StartError(because: error) }
+        do {
+            return try keybag.unlock(unlock.kind, secret)
+        } catch {
+            throw StartError(because: error)
+        }
+    }
+
+    /// Mounts it; nobody serves requests yet.
+    func mount(_ configuration: Configuration, log: Logger) throws(StartError) -> VaultMount {
+        // A copy of a vault has the volume ID of the original. Found now, not when the mount is there.
+        let directory = configuration.socketDirectory
+        if let other = try? directory.mount(volume: volume) {
+            throw StartError(.volumeServed, other.status.mountPoint)
+        }
+        let descriptorLimit = try StartError.when("raise the limit of open files") { () throws(Errno) in
+            try ProcessLimits.raiseOpenFiles()
+        }
+        let settings = keybag.settings
+        let traits = StoreTraits(
+            nameMax: Int(settings.nameMaximum),
+            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
+        let vault = Vault(
+            store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: configuration.readOnly)
+        do {
+            let mount = try ProtectedMount(
+                vault: vault, at: configuration.mountPoint, options: configuration.options,
+                descriptorLimit: Int(clamping: descriptorLimit ?? .max)
+            ) { $0.write(to: log) }
+            return VaultMount(mount, threads: configuration.threads, log: log)
+        } catch {
+            throw StartError(because: error)
+        }
+    }
+}
+
+extension OpenKeybag {
+    func unlock(_ kind: SecretKind, _ secret: borrowing Secret) throws(KeybagError) -> ClassKeys {
+        switch kind {
+        case .passcode: try unlock(passcode: secret)
+        case .recoveryKey: try unlock(recoveryKey: RecoveryKeyText.decode(secret))
+        }
+    }
+}
+
+extension StartError {
+    fileprivate init(because error: ProtectedMountError) {
+        switch error {
+        case .vault(.damaged(let reason)): self.init(.damaged, reason)
+        case .vault(.locked): self.init(.failed, "its root cannot be read without a passcode")
+        case .vault(.system(let errno)): self.init(.failed, "read the vault's root: \(errno)")
+        case .mount(let error): self.init(.mountPoint, error.message)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Control
+import Crypto
+import Format
+import Glibc
+import Keybag
+import Logging
+import Mount
+import Posix
+import Store
+import Synchronization
+import Vault
+
+/// A mounted vault with all that belongs to it in its daemon: the flock(2) on the vault, the lock, the signals and the
+/// control socket.
+final class RunningMount: Sendable {
+    /// Nil once the mount has ended.
+    private let vaultLock: Mutex<VaultLock?>
+    private let mount: VaultMount
+    private let server: ControlServer
+    private let log: Logger
+
+    private init(vaultLock: VaultLock, mount: VaultMount, server: ControlServer, log: Logger) {
+        self.vaultLock = Mutex(vaultLock)
+        self.mount = mount
+        self.server = server
+        self.log = log
+    }
+
+    /// Opens the vault, proves the passcode if there is one, mounts, and answers signals and the control socket.
+    ///
+    /// When it throws, the mount is gone again.
+    ///
+    /// - Parameter exit: ends the process, after a second signal.
+    static func start(
+        _ configuration: Configuration, signals: SignalDescriptor, log: Logger, exit: @escaping @Sendable () -> Void
+    ) throws(StartError) -> RunningMount {
+        let opened = try OpenVault(configuration)
+        var keys: ClassKeys?
+        if let unlock = configuration.unlock { keys = try opened.prove(unlock) }
+        let mount = try opened.mount(configuration, log: log)
+        do throws(StartError) {
+            let facts = MountFacts(configuration, volume: opened.volume, device: mount.device)
+            let lock = try StartError.when("start a thread") { () throws(Errno) in
+                try MountLock(mount: mount, facts: facts, log: log)
+            }
+            let keyholder = KeybagHolder(opened.keybag, mount: mount)
+            if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
+
+            let socket = configuration.socketDirectory.socket(volume: opened.volume)
+            let thread = SignalThread(signals: signals, lock: lock, mount: mount, log: log) {
+                unsafe unlink(socket)
+                exit()
+            }
+            try StartError.when("start a thread") { () throws(Errno) in try thread.start() }
+            let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log)
+            let server = try serve(service, volume: opened.volume, configuration)
+            return RunningMount(vaultLock: opened.lock, mount: mount, server: server, log: log)
+        } catch {
+            // Else it would hang for whoever looks at it: nobody serves it.
+            try? mount.unmount(lazily: true)
+            throw error
+        }
+    }
+
+    private static func serve(
+        _ service: MountService, volume: String, _ configuration: Configuration
+    ) throws(StartError) -> ControlServer {
+        do {
+            let server = try ControlServer(
+                service: service, volume: volume, in: configuration.socketDirectory, version: configuration.version)
+            try server.start()
+            return server
+        } catch {
+            throw StartError(because: error)
+        }
+    }
+
+    /// Serves until the file system is unmounted and its last user has gone.
+    func run() {
+        mount.run()
+        mount.synchronize()
+        log.notice("unmounted")
+        // In this order: a client takes the end of its connection for the end of the daemon, and may mount again.
+        vaultLock.withLock { $0 = nil }
+        server.stop()
+    }
+}
+
+extension MountFacts {
+    fileprivate init(_ configuration: Configuration, volume: String, device: UInt64) {
+        self.init(
+            mountPoint: configuration.mountPoint, vault: configuration.vault, volume: volume, device: device,
+            grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
+            formatVersion: Int(KeybagFile.version))
+    }
+}
+
+extension KeybagHolder {
+    fileprivate func unlock(_ lock: MountLock, with keys: consuming ClassKeys) throws(StartError) {
+        do { _ = try lock.unlock(with: released(keys)) } catch { throw StartError(because: error) }
+    }
+}

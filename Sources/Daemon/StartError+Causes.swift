@@ -1,0 +1,49 @@
+import Control
+import Crypto
+import Keybag
+import Posix
+
+extension StartError {
+    init(because error: KeybagError) {
+        self =
+            switch error {
+            case .wrongPasscode: StartError(.wrongPasscode)
+            case .wrongRecoveryKey, .malformedRecoveryKey: StartError(.wrongRecoveryKey)
+            case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
+            case .notAVault: StartError(.notAVault)
+            case .foreignVersion(let version): StartError(.foreignVersion, "\(version)")
+            case .foreignFeature: StartError(.foreignVersion, "it uses a feature that this version does not know")
+            case .damaged(let reason): StartError(.damaged, reason)
+            case .tampered(let reason): StartError(.tampered, reason)
+            case .deviceKeyMissing(let path): StartError(.deviceKeyMissing, path)
+            case .deviceKeyMismatch: StartError(.deviceKeyMismatch)
+            case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
+            case .crypto(let error): StartError(.failed, "\(error)")
+            case .alreadyAVault, .cost: StartError(.failed, "\(error)")
+            }
+    }
+
+    init(because error: ControlError) {
+        self =
+            switch error {
+            case .wrongPasscode: StartError(.wrongPasscode)
+            case .wrongRecoveryKey: StartError(.wrongRecoveryKey)
+            case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
+            case .damaged(let reason): StartError(.damaged, reason)
+            case .tampered(let reason): StartError(.tampered, reason)
+            case .failed(let reason): StartError(.failed, reason)
+            case .alreadyServed(let socket): StartError(.volumeServed, socket)
+            case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
+            case .unsafeDirectory(let path):
+                StartError(.failed, "\(path) belongs to someone else or is open to others")
+            default: StartError(.failed, "\(error)")
+            }
+    }
+
+    /// Runs `body` with its errors turned into a start error.
+    static func when<Result: ~Copyable>(
+        _ doing: @autoclosure () -> String, _ body: () throws(Errno) -> Result
+    ) throws(StartError) -> Result {
+        do { return try body() } catch { throw StartError(.failed, "\(doing()): \(error)") }
+    }
+}

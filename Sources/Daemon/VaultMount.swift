@@ -1,0 +1,87 @@
+import Control
+import Format
+import Keybag
+import Logging
+import Mount
+import Posix
+import Vault
+
+/// A vault's mount, as the daemon drives it.
+final class VaultMount: MountedFileSystem {
+    private let mount: ProtectedMount
+    private let threads: Int
+    private let log: Logger
+
+    init(_ mount: ProtectedMount, threads: Int, log: Logger) {
+        self.mount = mount
+        self.threads = threads
+        self.log = log
+    }
+
+    /// `st_dev` of the files in the mount.
+    var device: UInt64 { mount.deviceNumber }
+
+    /// Takes class keys in and opens all classes.
+    func admit(_ keys: consuming ClassKeys) {
+        mount.admit(keys)
+    }
+
+    func run() {
+        do {
+            try mount.run(threads: threads)
+        } catch {
+            log.error("the mount has ended: \(error)")
+        }
+    }
+
+    func evict() -> Eviction {
+        let report = mount.evict()
+        return Eviction(duration: report.duration, inodes: report.inodes, passes: report.passes)
+    }
+
+    var classKeys: [ProtectionClass] { mount.classKeys }
+    var openFiles: [ProtectionClass: Int] { mount.openFiles }
+    var fileKeysInMemory: Int { mount.fileKeysInMemory }
+
+    func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
+        do throws(VaultError) {
+            return Explanation(try mount.explain(file), in: state)
+        } catch {
+            switch error {
+            case .system(.ENOENT): throw .notInMount
+            case .system(let errno): throw .failed(reason: "\(errno)")
+            case .locked: throw .failed(reason: "its class is locked")
+            case .damaged(let reason): throw .damaged(reason: reason)
+            }
+        }
+    }
+
+    func synchronize() {
+        do {
+            try mount.synchronize()
+        } catch {
+            log.error("cannot make the vault durable: \(error)")
+        }
+    }
+
+    func unmount(lazily: Bool) throws(ControlError) {
+        do throws(Errno) {
+            try mount.unmount(lazily: lazily)
+        } catch .EBUSY {
+            throw .busy
+        } catch {
+            throw .failed(reason: "\(error)")
+        }
+    }
+}
+
+extension MountEvent {
+    func write(to log: Logger) {
+        switch self {
+        case .damage(let path, let reason): log.error("refused", metadata: ["path": "\(path)", "reason": "\(reason)"])
+        case .lost(let path, let reason):
+            log.error("not durable", metadata: ["path": "\(path)", "reason": "\(reason)"])
+        case .trouble(let text): log.warning("\(text)")
+        }
+    }
+}
