@@ -49,7 +49,7 @@ struct Eviction {
         fileSystem.vault.evict(Self.classes)
         wipeFileKeys()
         // A page that was read between its invalidation and the closing of the gate.
-        inodes = max(inodes, dropPages())
+        inodes = max(inodes, dropPages(forgetting: true))
         return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
     }
 
@@ -67,8 +67,9 @@ struct Eviction {
         }
     }
 
-    /// Drops the kernel's pages of all files that are to be locked; returns how many files had any.
-    private func dropPages() -> Int {
+    /// Drops the kernel's pages of all files that are to be locked; returns how many files had any. With `forgetting`,
+    /// those that nobody has open are known to have none until they are opened again.
+    private func dropPages(forgetting: Bool = false) -> Int {
         var count = 0
         for node in strictNodes() where node.state.withLock({ $0.mayHavePages }) {
             do {
@@ -77,6 +78,11 @@ struct Eviction {
                 fileSystem.log(.trouble("cannot drop cached pages of inode \(node.backing.inode): \(error)"))
             }
             count += 1
+            if forgetting {
+                node.state.withLock { state in
+                    if state.file?.handles ?? 0 == 0 { state.mayHavePages = false }
+                }
+            }
         }
         return count
     }

@@ -32,6 +32,8 @@ final class Node: Sendable {
         /// The header's generation when the last handle was closed: another one means that somebody else wrote the
         /// backing file.
         var generation: UInt64?
+        /// Of a file that is closed, what `File.freshSince` said.
+        var freshSince: ContinuousClock.Instant?
     }
 
     /// A file that is in use.

@@ -42,7 +42,7 @@ extension VaultFileSystem {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
         return try node.state.withLock { state throws(VaultError) in
             if state.file == nil {
-                let file = try open(state.names, identifier, node.backing)
+                let file = try open(state.names, identifier, state.freshSince)
                 state.file = Node.OpenFile(file: file, users: 0, handles: 0)
             }
             state.file!.users += 1
@@ -53,12 +53,13 @@ extension VaultFileSystem {
     /// Opens a file under one of its names: another may have been removed or given to something else in the vault
     /// itself.
     private func open(
-        _ names: [Location], _ identifier: FileIdentifier, _ backing: BackingInode
+        _ names: [Location], _ identifier: FileIdentifier, _ freshSince: ContinuousClock.Instant?
     ) throws(VaultError) -> File {
         var failure = VaultError.system(.ENOENT)
         for location in names {
             do throws(VaultError) {
-                let file = try vault.openFile(location.name, in: try directory(of: location.parent))
+                let directory = try directory(of: location.parent)
+                let file = try vault.openFile(location.name, in: directory, freshSince: freshSince)
                 if file.identifier == identifier { return file }
                 failure = .system(.ESTALE)
             } catch { failure = error }
@@ -75,6 +76,7 @@ extension VaultFileSystem {
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.generation = file.header.generation
+            state.freshSince = file.freshSince
             state.file = nil
             return true
         }

@@ -11,14 +11,12 @@ extension File {
     private static var overhead: Int { Int(BlockGeometry.overhead) }
     private static var nonceSize: Int { BlockGeometry.nonceSize }
 
-    /// Encrypts `plain` as block `block` into `stored`, which is 32 bytes longer, under a fresh nonce.
+    /// Encrypts `plain` as block `block` into `stored`, which is 32 bytes longer and begins with a fresh nonce.
     func seal(
         _ plain: UnsafeRawBufferPointer, as block: UInt64, into stored: UnsafeMutableRawBufferPointer,
         _ scratch: Scratch
     ) throws(VaultError) {
         do {
-            var nonce = unsafe MutableRawSpan(_unsafeBytes: stored[..<Self.nonceSize].rebased)
-            Random.fill(&nonce)
             var sealed = unsafe MutableRawSpan(_unsafeBytes: stored[Self.nonceSize...].rebased)
             try withAssociatedData(block) { (data) throws(CryptoError) in
                 try scratch.cipher.seal(

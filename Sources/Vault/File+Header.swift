@@ -36,6 +36,12 @@ extension Vault {
 }
 
 extension File {
+    /// After this time the kernel may have brought a file to the disk that nobody synced: ext4 commits every 5 s.
+    private static let freshTime = Duration.seconds(4)
+
+    /// When the file was made, unless it was synced since: then, or when it was opened from disk, nil.
+    public var freshSince: ContinuousClock.Instant? { lock.withShared { state.freshSince } }
+
     /// Writes the header as `state` has it. Needs `lock` exclusively.
     func writeHeader() throws(VaultError) {
         state.header.generation += 1
@@ -73,8 +79,8 @@ extension File {
     /// before the header that allows it. Needs `lock` exclusively.
     private func changeHeaderFirst(_ change: (inout FileHeader) -> Void) throws(VaultError) {
         try changeHeader(change)
-        // A file that nobody was promised may be lost with its name as well.
-        guard state.isDurable else { return }
+        // What was made a moment ago and never synced is on no disk yet: a cut may take it with its name.
+        if let since = state.freshSince, ContinuousClock.now - since < Self.freshTime { return }
         try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
     }
 
@@ -93,7 +99,7 @@ extension File {
         let covered = lock.withShared { state.length }
         try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: dataOnly) }
         let changed = try lock.withExclusive { () throws(VaultError) in
-            state.isDurable = true
+            state.freshSince = nil
             // It may have been cut meanwhile; then the header has the smaller length already.
             let length = min(covered, state.length)
             guard length > state.header.length else { return false }

@@ -122,6 +122,7 @@ extension File {
     private func cut(tail: Int, block: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         if tail > 0 {
             try prepare(scratch, key, .seal)
+            scratch.drawNonces(1)
             let stored = unsafe scratch.stored(0, count: tail + Int(BlockGeometry.overhead))
             try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: tail)), as: block, into: stored, scratch)
             try backing { () throws(Errno) in

@@ -77,6 +77,7 @@ extension File {
         }
 
         try prepare(scratch, key, .seal)
+        scratch.drawNonces(Int(last - first) + 1)
         var storedCount = 0
         for block in first...last {
             let start = block * blockSize

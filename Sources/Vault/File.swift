@@ -30,15 +30,18 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         var length: UInt64
         /// The backing file may be longer than the length needs: what a crash left.
         var hasResidue: Bool
-        /// Something of this file may have been promised to survive a power cut.
-        var isDurable: Bool
+        /// When the file was made, until its first sync.
+        var freshSince: ContinuousClock.Instant?
     }
 
-    init(vault: Vault, descriptor: Descriptor, header: FileHeader, key: FileKey?, hasResidue: Bool, isDurable: Bool) {
+    init(
+        vault: Vault, descriptor: Descriptor, header: FileHeader, key: FileKey?, hasResidue: Bool,
+        freshSince: ContinuousClock.Instant?
+    ) {
         self.vault = vault
         self.descriptor = descriptor
         identifier = header.file
-        state = State(header: header, length: header.length, hasResidue: hasResidue, isDurable: isDurable)
+        state = State(header: header, length: header.length, hasResidue: hasResidue, freshSince: freshSince)
         self.key = Mutex(key)
     }
 

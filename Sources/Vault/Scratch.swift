@@ -19,6 +19,8 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
     let plain: UnsafeMutableRawBufferPointer
     /// The first stored block as it was, to put back when a write fails half-way.
     let saved: UnsafeMutableRawBufferPointer
+    /// Nonces for the blocks of a pass, drawn with one call.
+    private let nonces: UnsafeMutableRawBufferPointer
     var cipher: BlockCipher
 
     init() throws(CryptoError) {
@@ -27,6 +29,7 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
         unsafe stored = .allocate(byteCount: Self.blocks * Self.storedSize, alignment: page)
         unsafe plain = .allocate(byteCount: 2 * Self.plainSize, alignment: page)
         unsafe saved = .allocate(byteCount: Self.storedSize, alignment: page)
+        unsafe nonces = .allocate(byteCount: Self.blocks * BlockGeometry.nonceSize, alignment: page)
         // Best effort: the process makes no core files at all, this is for those that a debugger makes.
         unsafe madvise(plain.baseAddress, plain.count, MADV_DONTDUMP)
     }
@@ -35,6 +38,7 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
         unsafe stored.deallocate()
         unsafe plain.deallocate()
         unsafe saved.deallocate()
+        unsafe nonces.deallocate()
     }
 
     /// The stored bytes of the `index`-th block of the pass, as many as `count`.
@@ -47,6 +51,17 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
     func plain(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(
             rebasing: plain[index * Self.plainSize..<index * Self.plainSize + count])
+    }
+
+    /// Puts a fresh nonce before each of the first `count` stored blocks.
+    func drawNonces(_ count: Int) {
+        let size = BlockGeometry.nonceSize
+        var fresh = unsafe MutableRawSpan(_unsafeBytes: nonces[..<(count * size)].rebased)
+        Random.fill(&fresh)
+        for index in 0..<count {
+            let source = unsafe UnsafeRawBufferPointer(nonces[index * size..<(index + 1) * size].rebased)
+            unsafe stored(index, count: size).copyMemory(from: source)
+        }
     }
 
     func wipePlain() {

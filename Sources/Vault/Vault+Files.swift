@@ -7,7 +7,11 @@ import Store
 
 extension Vault {
     /// Opens the file `name`. Its key is not loaded: metadata can be changed without one.
-    public func openFile(_ name: Name, in parent: Directory) throws(VaultError) -> File {
+    ///
+    /// - Parameter freshSince: what `File.freshSince` said when the file was last closed.
+    public func openFile(
+        _ name: Name, in parent: Directory, freshSince: ContinuousClock.Instant? = nil
+    ) throws(VaultError) -> File {
         let stored = try storedName(name, in: parent)
         let descriptor = try openBacking(stored.name, in: parent, writing: true)
         let header = try readHeader(of: descriptor)
@@ -19,7 +23,7 @@ extension Vault {
         let size = try backing { () throws(Errno) in try store.status(of: descriptor).size }
         let file = File(
             vault: self, descriptor: descriptor, header: header, key: nil,
-            hasResidue: UInt64(size) > BlockGeometry.backingSize(forLength: header.length), isDurable: true)
+            hasResidue: UInt64(size) > BlockGeometry.backingSize(forLength: header.length), freshSince: freshSince)
         // A cut in the middle of a rename: this is where it has come to stand.
         if header.flags.contains(.moving) && !isReadOnly { try file.finishMove(at: place) }
         return file
@@ -50,7 +54,8 @@ extension Vault {
         }
         do {
             let file = File(
-                vault: self, descriptor: descriptor, header: header, key: key, hasResidue: false, isDurable: false)
+                vault: self, descriptor: descriptor, header: header, key: key, hasResidue: false,
+                freshSince: .now)
             try file.lock.withExclusive { () throws(VaultError) in try file.writeHeader() }
             try backing { () throws(Errno) in try give(descriptor, ownership) }
             try prepareSidecar(of: stored, in: parent)
