@@ -61,7 +61,7 @@ let package = Package(
         tests("VaultTests", ["Vault"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
-        tests("DaemonTests", ["Daemon", "Control", "Crypto", "Posix", logging]),
+        tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"]),
         tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
     ]
