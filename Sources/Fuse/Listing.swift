@@ -67,9 +67,9 @@ public struct EntryListing: ~Copyable {
     @unsafe var memory: UnsafeRawBufferPointer { unsafe buffer.memory }
 }
 
-/// The bytes of a listing.
+/// The bytes of a listing. Not private: optimised across modules, what frees a listing elsewhere needs this type.
 @safe
-private struct EntryBuffer: ~Copyable {
+struct EntryBuffer: ~Copyable {
     private let storage: UnsafeMutableRawBufferPointer
     private var count = 0
 
