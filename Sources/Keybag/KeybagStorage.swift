@@ -97,18 +97,19 @@ struct KeybagStorage: Sendable {
         try prove(keybag)
     }
 
-    /// Puts a keybag in the place of the current one. If it throws, the current one is as it was, or will be again
-    /// when the vault is opened.
+    /// Puts a keybag in the place of the current one. If it throws, the current one has stayed or is back; on a disk
+    /// that fails even that, the next opening finds one of the two whole.
     func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(KeybagError) {
         let doing = "replacing \(Self.current)"
         try write(keybag.bytes, as: Self.coming)
         try keepPrevious(current)
-        try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
         do throws(KeybagError) {
+            try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
             try io(doing, try store.synchronize(store.root, dataOnly: false))
             try prove(keybag)
         } catch {
-            // The caller will say that nothing has changed: make it so.
+            // The caller will say that nothing has changed: make it so. Where nothing has, both names are one file,
+            // and rename(2) leaves them alone.
             try putBack()
             throw error
         }

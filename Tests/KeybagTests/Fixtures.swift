@@ -1,0 +1,155 @@
+import Crypto
+import Format
+import Foundation
+import Store
+import Testing
+
+@testable import Keybag
+
+/// A folder of its own, gone with the test.
+final class Folder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/latchkey-keybag-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path + "/vault", withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    var deviceKeyPath: String { path + "/state/latchkey/device.key" }
+
+    func store() throws -> DirectoryStore { try DirectoryStore(path: path + "/vault") }
+
+    /// All files of the vault: what "nothing has changed" is about.
+    var files: [String: [UInt8]] {
+        get throws {
+            var files: [String: [UInt8]] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: path + "/vault") {
+                files[name] = try self[name]
+            }
+            return files
+        }
+    }
+
+    subscript(_ name: String) -> [UInt8] {
+        get throws { Array(try Data(contentsOf: URL(filePath: "\(path)/vault/\(name)"))) }
+    }
+
+    func write(_ bytes: [UInt8], to name: String) throws {
+        try Data(bytes).write(to: URL(filePath: "\(path)/vault/\(name)"))
+    }
+
+    func remove(_ name: String) throws {
+        try FileManager.default.removeItem(atPath: "\(path)/vault/\(name)")
+    }
+
+    var deviceKey: [UInt8] {
+        get throws { Array(try Data(contentsOf: URL(filePath: deviceKeyPath))) }
+    }
+}
+
+/// A folder with a vault's keybag in it; the passcode is "passcode".
+final class Vault: Sendable {
+    let folder: Folder
+    let volume: VolumeIdentifier
+    let recoveryKey: Secret
+    let publicKey: [UInt8]
+
+    init() throws {
+        folder = try Folder()
+        volume = VolumeIdentifier(Random.bytes(16))
+        let key = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume)
+        let created = try OpenKeybag.create(
+            in: folder.store(), deviceKey: key, passcode: secret("passcode"), cost: .minimum,
+            settings: KeybagSettings(created: 1_750_000_000))
+        publicKey = created.keybag.file.publicKey
+        recoveryKey = created.takeRecoveryKey()
+    }
+
+    func open(_ store: (any Store)? = nil, readOnly: Bool = false) throws -> OpenKeybag {
+        try OpenKeybag.open(
+            in: store ?? folder.store(), deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath), readOnly: readOnly)
+    }
+
+    var keybag: [UInt8] {
+        get throws { try folder["lk.keybag"] }
+    }
+
+    func writeKeybag(_ bytes: [UInt8]) throws { try folder.write(bytes, to: "lk.keybag") }
+
+    /// Writes the keybag anew with a device MAC that fits, as whoever has the device key but no passcode can.
+    func forge(_ change: (inout [UInt8]) -> Void) throws {
+        var bytes = try keybag
+        change(&bytes)
+        bytes.removeLast(32)
+        let device = try DeviceKeyFile.load(path: folder.deviceKeyPath)
+        bytes += try device.keybagAuthenticator().tag(of: bytes)
+        try writeKeybag(bytes)
+    }
+}
+
+func secret(_ text: String) throws(CryptoError) -> Secret { try secret(Array(text.utf8)) }
+func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
+
+extension Secret {
+    /// What no program but a test does.
+    var exposed: [UInt8] { withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } } }
+}
+
+extension ClassKeys {
+    var exposed: [[UInt8]] {
+        [
+            complete.exposed, completeUnlessOpenPrivate.exposed, completeUntilFirstUserAuthentication.exposed,
+            none.exposed,
+        ]
+    }
+}
+
+func flipping(_ index: Int, in bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    bytes[index] ^= 0x10
+    return bytes
+}
+
+/// The `KeybagError` that `body` throws; nil if it throws none.
+func failure(_ body: () throws -> Void) -> KeybagError? {
+    do {
+        try body()
+        return nil
+    } catch let error as KeybagError {
+        return error
+    } catch {
+        Issue.record("not a KeybagError: \(error)")
+        return nil
+    }
+}
+
+extension KeybagError {
+    var isTampered: Bool { if case .tampered = self { true } else { false } }
+    var isDamaged: Bool { if case .damaged = self { true } else { false } }
+}
+
+/// One of the files in Tests/Vectors, which tools/make-vectors.py made without this program.
+struct Vectors {
+    private let object: [String: Any]
+
+    init(_ name: String) throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors/\(name).json")
+        object = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+    }
+
+    private init(_ object: [String: Any]) { self.object = object }
+
+    func text(_ key: String) throws -> String { try #require(object[key] as? String) }
+    func number(_ key: String) throws -> Int { try #require(object[key] as? Int) }
+    func one(_ key: String) throws -> Vectors { Vectors(try #require(object[key] as? [String: Any])) }
+    func all(_ key: String) throws -> [Vectors] { try #require(object[key] as? [[String: Any]]).map(Vectors.init) }
+
+    func bytes(_ key: String) throws -> [UInt8] {
+        let digits = Array(try text(key).utf8)
+        return stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)!
+        }
+    }
+}

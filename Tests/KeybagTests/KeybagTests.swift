@@ -1,0 +1,153 @@
+import Crypto
+import Format
+import Foundation
+import Posix
+import Testing
+
+@testable import Keybag
+
+@Suite struct KeybagTests {
+    @Test func createdKeybagOpensAndUnlocks() throws {
+        let vault = try Vault()
+        let keybag = try vault.open()
+        #expect(keybag.volume == vault.volume)
+        #expect(keybag.file.generation == 1)
+        #expect(keybag.ring.available == [.none])
+        #expect(keybag.ring.canCreate(.completeUnlessOpen) && !keybag.ring.canCreate(.complete))
+        let byPasscode = try keybag.unlock(passcode: secret("passcode"))
+        let byRecovery = try keybag.unlock(recoveryKey: vault.recoveryKey).exposed
+        #expect(byPasscode.exposed == byRecovery)
+        #expect(keybag.ring.available == [.none], "unlocking installs nothing by itself")
+        keybag.ring.install(byPasscode)
+        #expect(keybag.ring.available == ProtectionClass.allCases)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+        #expect(try mode(of: vault.folder.path + "/vault/lk.keybag") == 0o600)
+        #expect(try OpenKeybag.inspect(vault.folder.store()).volume == vault.volume)
+    }
+
+    @Test func aVaultIsNotMadeTwice() throws {
+        let vault = try Vault()
+        let before = try vault.folder.files
+        let error = failure {
+            _ = try OpenKeybag.create(
+                in: vault.folder.store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: secret("other"),
+                cost: .minimum, settings: KeybagSettings(created: 1))
+        }
+        #expect(error == .alreadyAVault)
+        #expect(try vault.folder.files == before)
+        #expect(failure { _ = try OpenKeybag.inspect(Folder().store()) } == .notAVault)
+    }
+
+    @Test func aWrongPasscodeChangesNothing() throws {
+        let vault = try Vault()
+        let before = try vault.folder.files
+        let keybag = try vault.open()
+        for wrong in ["Passcode", "passcode ", "passcod", "p"] {
+            #expect(failure { _ = try keybag.unlock(passcode: secret(wrong)) } == .wrongPasscode)
+            #expect(failure { try keybag.changePasscode(from: secret(wrong), to: secret("new")) } == .wrongPasscode)
+        }
+        #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrongRecoveryKey)
+        #expect(try vault.folder.files == before)
+        #expect(keybag.ring.available == [.none])
+    }
+
+    @Test(arguments: [0, 1025, 10_000]) func passcodesHaveBounds(count: Int) throws {
+        let vault = try Vault()
+        let before = try vault.folder.files
+        let passcode = try Secret(count: count)
+        let keybag = try vault.open()
+        #expect(failure { _ = try keybag.unlock(passcode: passcode) } == .passcodeLength(count))
+        #expect(failure { try keybag.changePasscode(from: secret("passcode"), to: passcode) } == .passcodeLength(count))
+        let created = failure {
+            _ = try OpenKeybag.create(
+                in: Folder().store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: passcode,
+                cost: .minimum, settings: KeybagSettings(created: 1))
+        }
+        #expect(created == .passcodeLength(count))
+        #expect(try vault.folder.files == before)
+    }
+
+    @Test(arguments: [1, 1024]) func passcodesOfAnyBytes(count: Int) throws {
+        let vault = try Vault()
+        let passcode = try Secret(random: count)
+        let keybag = try vault.open()
+        let before = try keybag.unlock(passcode: secret("passcode")).exposed
+        try keybag.changePasscode(from: secret("passcode"), to: passcode)
+        let again = try vault.open()
+        #expect(try again.unlock(passcode: passcode).exposed == before)
+    }
+
+    @Test func changingThePasscodeKeepsTheKeys() throws {
+        let vault = try Vault()
+        let keybag = try vault.open()
+        let before = try keybag.unlock(passcode: secret("passcode")).exposed
+        let bytes = try vault.keybag
+        let cost = Argon2Cost(memoryKiB: 20_480, passes: 3, lanes: 2)
+        try keybag.changePasscode(from: secret("passcode"), to: secret("new"), cost: cost)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+        #expect(try vault.keybag != bytes)
+
+        for keybag in [keybag, try vault.open()] {
+            #expect(keybag.file.generation == 2)
+            #expect(try keybag.unlock(passcode: secret("new")).exposed == before)
+            #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrongPasscode)
+            #expect(try keybag.unlock(recoveryKey: vault.recoveryKey).exposed == before)
+            guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
+            #expect(slot.cost == cost)
+        }
+        #expect(
+            failure {
+                try keybag.changePasscode(
+                    from: secret("new"), to: secret("x"), cost: Argon2Cost(memoryKiB: 8, passes: 1, lanes: 1))
+            } == .cost(Argon2Cost(memoryKiB: 8, passes: 1, lanes: 1)))
+    }
+
+    @Test func recoveryNeedsNoDeviceKey() throws {
+        let vault = try Vault()
+        let before = try vault.open().unlock(passcode: secret("passcode")).exposed
+        let files = try vault.folder.files
+        #expect(
+            failure {
+                _ = try OpenKeybag.recover(
+                    in: vault.folder.store(), recoveryKey: Secret(random: 32),
+                    newDeviceKey: DeviceKey(generatedFor: vault.volume), newPasscode: secret("new"), cost: .minimum)
+            } == .wrongRecoveryKey)
+        #expect(
+            failure {
+                _ = try OpenKeybag.recover(
+                    in: vault.folder.store(), recoveryKey: vault.recoveryKey,
+                    newDeviceKey: DeviceKey(generatedFor: .zero), newPasscode: secret("new"), cost: .minimum)
+            } == .deviceKeyMismatch)
+        #expect(try vault.folder.files == files)
+
+        let path = vault.folder.path + "/new/device.key"
+        let recovered = try OpenKeybag.recover(
+            in: vault.folder.store(), recoveryKey: vault.recoveryKey,
+            newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume), newPasscode: secret("new"),
+            cost: .minimum)
+        #expect(try recovered.unlock(passcode: secret("new")).exposed == before)
+        #expect(failure { _ = try recovered.unlock(passcode: secret("passcode")) } == .wrongPasscode)
+        #expect(failure { _ = try vault.open() } == .deviceKeyMismatch, "the old machine's key is out")
+
+        let again = try OpenKeybag.open(in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: path))
+        #expect(try again.unlock(passcode: secret("new")).exposed == before)
+        #expect(try again.unlock(recoveryKey: vault.recoveryKey).exposed == before)
+        #expect(again.file.generation == 2)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+    }
+
+    @Test func aReadOnlyMountWritesNothing() throws {
+        let vault = try Vault()
+        try vault.folder.write(vault.keybag, to: "lk.keybag.old")
+        try vault.folder.write([1, 2], to: "lk.keybag.new")
+        let before = try vault.folder.files
+        _ = try vault.open(readOnly: true)
+        #expect(try vault.folder.files == before)
+        _ = try vault.open()
+        #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+    }
+}
+
+func mode(of path: String) throws -> Int {
+    try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+}

@@ -1,0 +1,144 @@
+import Crypto
+import Format
+import Foundation
+import Testing
+
+@testable import Keybag
+
+/// What a program that knows only docs/FORMAT.md has written.
+@Suite struct VectorTests {
+    /// The vault of keybag.json in a folder.
+    private func folder(_ vectors: Vectors, keybag: [UInt8]) throws -> Folder {
+        let folder = try Folder()
+        try folder.write(keybag, to: "lk.keybag")
+        try FileManager.default.createDirectory(
+            atPath: folder.path + "/state/latchkey", withIntermediateDirectories: true)
+        try Data(vectors.bytes("deviceKeyFile")).write(to: URL(filePath: folder.deviceKeyPath))
+        return folder
+    }
+
+    private func open(_ folder: Folder) throws -> OpenKeybag {
+        try OpenKeybag.open(in: folder.store(), deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath))
+    }
+
+    @Test func opensAndUnlocks() throws {
+        let vectors = try Vectors("keybag")
+        let keybag = try open(folder(vectors, keybag: vectors.bytes("keybag")))
+        #expect(keybag.volume.bytes == (try vectors.bytes("volumeID")))
+        #expect(keybag.file.generation == UInt64(try vectors.number("generation")))
+        #expect(keybag.settings.created == UInt64(try vectors.number("created")))
+        #expect(keybag.ring.available == [.none])
+        let wanted = [
+            try vectors.bytes("classKeyA"), try vectors.bytes("privateKeyB"), try vectors.bytes("classKeyC"),
+            try vectors.bytes("classKeyD"),
+        ]
+        let byPasscode = try keybag.unlock(passcode: secret(vectors.bytes("passcode"))).exposed
+        #expect(byPasscode == wanted)
+        let byRecovery = try keybag.unlock(recoveryKey: secret(vectors.bytes("recoveryKey"))).exposed
+        #expect(byRecovery == wanted)
+        guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
+        #expect(slot.label.text == (try vectors.text("passcodeLabel")))
+        #expect(failure { _ = try keybag.unlock(passcode: secret("another")) } == .wrongPasscode)
+        #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrongRecoveryKey)
+    }
+
+    @Test func encodesToTheSameBytes() throws {
+        let bytes = try Vectors("keybag").bytes("keybag")
+        let file = try unsafe KeybagFile(decoding: bytes.span.bytes)
+        #expect(try file.encodeWithoutTags() == bytes.dropLast(64))
+    }
+
+    @Test func refusedAtParse() throws {
+        for vector in try Vectors("keybag").all("refusedAtParse") {
+            let why = try vector.text("why")
+            let bytes = try vector.bytes("keybag")
+            #expect(throws: FormatError.self, "\(why)") {
+                _ = try unsafe KeybagFile(decoding: bytes.span.bytes)
+            }
+        }
+    }
+
+    @Test func refusedAtMount() throws {
+        let vectors = try Vectors("keybag")
+        for vector in try vectors.all("refusedAtMount") {
+            let why = try vector.text("why")
+            let folder = try folder(vectors, keybag: vector.bytes("keybag"))
+            let error = failure { _ = try open(folder) }
+            #expect(error?.isTampered == true, "\(why)")
+        }
+    }
+
+    @Test func refusedAtUnlock() throws {
+        let vectors = try Vectors("keybag")
+        for vector in try vectors.all("refusedAtUnlock") {
+            let why = try vector.text("why")
+            let keybag = try open(folder(vectors, keybag: vector.bytes("keybag")))
+            let byPasscode = failure { _ = try keybag.unlock(passcode: secret(vectors.bytes("passcode"))) }
+            #expect(byPasscode?.isTampered == true, "\(why)")
+        }
+    }
+
+    @Test func subkeys() throws {
+        let vectors = try Vectors("names")
+        let volume = try Vectors("subkeys")
+        let keys = try VolumeKeys(
+            volumeKey: secret(volume.bytes("volumeKey")), volume: VolumeIdentifier(volume.bytes("volumeID")))
+        let directory = try vectors.bytes("directoryID")
+        for vector in try vectors.all("cases") {
+            let name = try vector.bytes("name")
+            #expect(try keys.names.seal(name, associatedData: directory) == vector.bytes("sealed"))
+            #expect(try keys.names.open(vector.bytes("sealed"), associatedData: directory) == name)
+            #expect(Array(keys.places.tag(of: directory, name).prefix(16)) == (try vector.bytes("place")))
+        }
+    }
+
+    @Test func fileKeys() throws {
+        let vectors = try Vectors("wraps")
+        let keybag = try Vectors("keybag")
+        let ring = KeyRing(
+            volume: VolumeIdentifier(try vectors.bytes("volumeID")), publicKey: try keybag.bytes("publicKeyB"))
+        ring.install(
+            ClassKeys(
+                complete: try secret(keybag.bytes("classKeyA")),
+                completeUnlessOpenPrivate: try secret(keybag.bytes("privateKeyB")),
+                completeUntilFirstUserAuthentication: try secret(keybag.bytes("classKeyC")),
+                none: try secret(keybag.bytes("classKeyD"))))
+        for vector in try vectors.all("cases") + [vectors.one("caseB")] {
+            let file = FileIdentifier(try vector.bytes("fileID"))
+            let protectionClass = try #require(ProtectionClass(rawValue: UInt8(try vector.number("class"))))
+            let wrap = FileKeyWrap(
+                algorithm: UInt8(try vector.number("algorithm")), bytes: try vector.bytes("wrap"))
+            let key = try ring.unwrap(wrap, file: file, class: protectionClass).exposed
+            #expect(key == (try vector.bytes("fileKey")))
+            guard protectionClass != .completeUnlessOpen else { continue }
+            let again = try ring.wrap(secret(key), file: file, class: protectionClass)
+            #expect(again == wrap)
+        }
+        for vector in try vectors.all("refused") {
+            let why = try vector.text("why")
+            let protectionClass = try #require(ProtectionClass(rawValue: UInt8(try vector.number("class"))))
+            let bytes = try vector.bytes("wrap")
+            let wrap = FileKeyWrap(algorithm: protectionClass == .completeUnlessOpen ? 2 : 1, bytes: bytes)
+            #expect(throws: KeyRingError.notAuthentic, "\(why)") {
+                _ = try ring.unwrap(wrap, file: FileIdentifier(vector.bytes("fileID")), class: protectionClass)
+            }
+        }
+    }
+
+    @Test func recoveryTexts() throws {
+        let vectors = try Vectors("recovery")
+        for vector in try vectors.all("cases") {
+            let text = try RecoveryKeyText.encode(secret(vector.bytes("key"))).exposed
+            #expect(String(decoding: text, as: UTF8.self) == (try vector.text("text")))
+        }
+        for vector in try vectors.all("cases") + vectors.all("accepted") {
+            let key = try RecoveryKeyText.decode(secret(vector.text("text"))).exposed
+            #expect(key == (try vector.bytes("key")))
+        }
+        for vector in try vectors.all("refused") {
+            let why = try vector.text("why")
+            let error = failure { _ = try RecoveryKeyText.decode(secret(vector.text("text"))) }
+            #expect(error == .malformedRecoveryKey, "\(why)")
+        }
+    }
+}
