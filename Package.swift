@@ -44,7 +44,10 @@ let package = Package(
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault", logging]),
         .executableTarget(
-            name: "latchkey", dependencies: ["Daemon", "Control", "Crypto", "Format", "Posix", arguments],
+            name: "latchkey",
+            dependencies: [
+                "Daemon", "Control", "Vault", "Keybag", "Store", "Crypto", "Format", "Posix", "CLinux", arguments,
+            ],
             swiftSettings: strict),
 
         // A program that holds files open, maps and touches them while the tests lock and unlock around it.

@@ -19,7 +19,7 @@ struct Latchkey: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "A vault",
-                subcommands: [Unmount.self]),
+                subcommands: [Init.self, Mount.self, Unmount.self, Passwd.self]),
             CommandGroup(
                 name: "A mount",
                 subcommands: [Unlock.self, Lock.self, StatusCommand.self]),

@@ -12,6 +12,7 @@ struct Ciphertext: Encodable {
         let value: String
     }
 
+    private let path: String
     private let size: Int64
     private let fields: [Field]
     private let header: [UInt8]
@@ -21,6 +22,7 @@ struct Ciphertext: Encodable {
     private static let shownByteCount = FileHeader.byteCount + Int(BlockGeometry.storedBlockSize)
 
     init(of path: String) throws(CommandError) {
+        self.path = path
         do {
             let (folder, name) = try Descriptor.parent(of: path)
             let file = try folder.open(name, O_PATH | O_NOFOLLOW)
@@ -52,7 +54,7 @@ struct Ciphertext: Encodable {
         var table = Table()
         table.add("bytes on disk", "\(size)")
         for field in fields { table.add(field.name, field.value) }
-        var parts = ["on disk\n" + table.lines(indent: 2)]
+        var parts = ["\(path)\n" + table.lines(indent: 2)]
         if !header.isEmpty { parts.append(HexDump.lines(header)) }
         if !block.isEmpty {
             parts.append("block 0: nonce, ciphertext, tag\n" + HexDump.lines(block, from: FileHeader.byteCount))

@@ -8,6 +8,12 @@ struct MountPoint {
     /// Checks all that can be wrong with it before anything is asked or started.
     init(_ typed: String, for vault: AbsolutePath) throws(CommandError) {
         let mounts = try MountTable()
+        let perhapsMissing = try AbsolutePath(ofPerhapsMissing: typed)
+        guard !perhapsMissing.isInside(vault), !vault.isInside(perhapsMissing) else {
+            throw CommandError(
+                .failed,
+                "the mount point \(typed) and the vault \(vault.text) lie in each other: choose another folder")
+        }
         do {
             path = try AbsolutePath(resolving: typed)
         } catch {
@@ -28,11 +34,6 @@ struct MountPoint {
             throw CommandError(
                 .failed, "\(typed) is a mount already, of type \(entry.type)",
                 try: entry.isLatchkey ? "latchkey status \(typed.quoted)" : "findmnt \(typed.quoted)")
-        }
-        guard !path.isInside(vault), !vault.isInside(path) else {
-            throw CommandError(
-                .failed, "the mount point \(typed) and the vault \(vault.text) lie in each other: choose another folder"
-            )
         }
         let isEmpty: Bool
         do {

@@ -40,6 +40,13 @@ struct MountOptions {
         options += others
     }
 
+    /// With what the table of mounts is to show: a type of its own, by which `MountTable` knows a Latchkey mount, and
+    /// the vault where no other name was asked for.
+    func options(for vault: AbsolutePath) -> [String] {
+        let hasName = options.contains { $0.hasPrefix("fsname=") }
+        return options + (hasName ? [] : ["fsname=" + vault.text]) + ["subtype=latchkey"]
+    }
+
     private static func unknown(_ option: String) -> ValidationError {
         ValidationError(
             "-o \(option): no such option. Known are \((switches + ["fsname=NAME"]).joined(separator: ", ")).")

@@ -1,0 +1,132 @@
+import ArgumentParser
+import Crypto
+import Daemon
+import Glibc
+import Posix
+
+/// `latchkey mount`: shows a vault's files in a folder.
+struct Mount: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Mount a vault: its files appear in DIR.",
+        discussion: """
+            Returns when it is mounted, before the first unlock: only files of class D can be read. The daemon writes \
+            to the system's log; in the foreground to standard error. SIGUSR1 locks, SIGTERM unmounts.
+            """)
+
+    @Flag(help: "Ask for the passcode, and unlock at once. With a wrong one nothing is mounted; the exit code is 3.")
+    var unlock = false
+
+    @OptionGroup var passcode: PasscodeOptions
+
+    @Flag(
+        help: """
+            For a vault whose device key is gone: takes the recovery key and a new passcode, makes a new device key, \
+            and unlocks.
+            """)
+    var recovery = false
+
+    @OptionGroup var recoveryKey: RecoveryKeyOptions
+
+    @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
+    var deviceKey: String?
+
+    @Option(help: ArgumentHelp("Time between a lock and the end of the keys, 0 to 3600.", valueName: "seconds"))
+    var grace = 10
+
+    @Option(
+        name: .customShort("o"),
+        help: ArgumentHelp(
+            "Mount options, with commas between: ro, noexec, allow_other, default_permissions, dev, suid, fsname=NAME, …",
+            valueName: "options"))
+    var options: [String] = []
+
+    @Flag(help: "Stay in the foreground, until it is unmounted.")
+    var foreground = false
+
+    @Option(name: .customLong("ready-fd"), help: .hidden)
+    var readyDescriptor: Int32?
+
+    @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
+    var vault: String
+
+    @Argument(help: ArgumentHelp("An empty folder to mount it on.", valueName: "dir"))
+    var mountPoint: String
+
+    func validate() throws {
+        try recoveryKey.validate(with: recovery, passcode)
+        _ = try MountOptions(parsing: options)
+        guard 0...3600 ~= grace else { throw ValidationError("--grace takes 0 to 3600 seconds.") }
+        if passcode.isGiven, !unlock, !recovery {
+            throw ValidationError("A passcode is of use only with --unlock or --recovery.")
+        }
+    }
+
+    func run() throws {
+        let vault = try AbsolutePath(ofVault: self.vault)
+        let point = try MountPoint(mountPoint, for: vault).path
+        let secret = try secret(for: vault)
+        if foreground {
+            try serve(vault, at: point, secret)
+        } else {
+            try detach(vault, at: point, secret)
+        }
+    }
+
+    /// What to unlock with, ready to be handed over; nil to mount locked.
+    private func secret(for vault: AbsolutePath) throws(CommandError) -> Descriptor? {
+        if recovery {
+            return try VaultRecovery(of: vault, deviceKeyPath: deviceKey).run(
+                recoveryKey: recoveryKey.source, newPasscode: passcode.source
+            ).pipe()
+        }
+        return unlock ? try passcode.source.read(.passcode).pipe() : nil
+    }
+
+    private func configuration(
+        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?
+    ) throws -> Configuration {
+        let mountOptions = try MountOptions(parsing: options)
+        var configuration = Configuration(vault: vault.text, mountPoint: point.text, version: Latchkey.version)
+        configuration.options = mountOptions.options(for: vault)
+        configuration.readOnly = mountOptions.isReadOnly
+        configuration.grace = .seconds(grace)
+        configuration.deviceKeyPath = deviceKey
+        configuration.unlock = secret.map { Configuration.Unlock(.passcode, secret: $0) }
+        return configuration
+    }
+
+    /// Is the daemon, until the end of the mount.
+    private func serve(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?) throws {
+        var configuration = try configuration(vault, at: point, secret)
+        if let readyDescriptor {
+            configuration.isDetached = true
+            configuration.log = .system
+            configuration.readiness = Descriptor(owning: dup(readyDescriptor))
+        }
+        do {
+            try DaemonProcess.run(configuration)
+        } catch {
+            let failure = CommandError(error, mounting: self.vault, on: mountPoint)
+            // The command that started this daemon has heard of it, and says it.
+            throw readyDescriptor == nil ? failure as any Error : Ended(code: failure.code)
+        }
+    }
+
+    /// Starts a daemon of its own for it, and returns when that has mounted it.
+    private func detach(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?) throws {
+        var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace)"]
+        arguments += options.flatMap { ["-o", $0] }
+        if let deviceKey { arguments += ["--device-key", AbsolutePath(lexically: deviceKey).text] }
+        if secret != nil { arguments += ["--unlock", "--passcode-fd", "\(STDIN_FILENO)"] }
+        arguments += ["--", vault.text, point.text]
+        let daemon = try DetachedDaemon(arguments, passcode: secret)
+        do {
+            try daemon.waitUntilReady()
+        } catch {
+            throw CommandError(error, mounting: self.vault, on: mountPoint)
+        }
+        if secret == nil {
+            Standard.output("\(point.text) is mounted, locked.\n  try: latchkey unlock \(mountPoint.quoted)")
+        }
+    }
+}

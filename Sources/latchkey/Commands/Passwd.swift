@@ -1,0 +1,57 @@
+import ArgumentParser
+import Control
+import Crypto
+import Keybag
+
+/// `latchkey passwd`: another passcode for a vault.
+struct Passwd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Change the passcode of a vault, mounted or not.",
+        discussion: """
+            Asks for the old one, then twice for the new one; from standard input that is no terminal they are two \
+            lines. No file is touched: only the keybag is written anew. A forgotten passcode is replaced with the \
+            recovery key, by latchkey mount --recovery.
+            """)
+
+    @OptionGroup var passcode: PasscodeOptions
+    @OptionGroup var newPasscode: NewPasscodeOptions
+
+    @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
+    var deviceKey: String?
+
+    @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
+    var place: String
+
+    func run() throws {
+        switch try Place.of(place) {
+        case .mount(let mount):
+            let old = try passcode.source.read(.oldPasscode)
+            let new = try newPasscode.source.readNew(.newPasscode)
+            do {
+                try mount.client.changePasscode(from: old.pipe(), to: new.pipe())
+            } catch let error as ControlError {
+                throw CommandError(error, at: mount.status.mountPoint)
+            }
+        case .vault(let vault):
+            try change(vault)
+        case .orphan(let entry):
+            throw CommandError(
+                .notFound, "no daemon answers for \(entry.mountPoint)",
+                try: "latchkey unmount \(entry.mountPoint.quoted)")
+        }
+        Standard.output("The passcode is changed. The recovery key stays as it is.")
+    }
+
+    private func change(_ vault: AbsolutePath) throws(CommandError) {
+        let folder = try VaultFolder(vault)
+        defer { withExtendedLifetime(folder) {} }
+        let keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
+            let volume = try OpenKeybag.inspect(folder.store).volume
+            let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
+            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyFile.load(path: path))
+        }
+        let old = try passcode.source.read(.oldPasscode)
+        let new = try newPasscode.source.readNew(.newPasscode)
+        try withKeybag(of: vault.text) { () throws(KeybagError) in try keybag.changePasscode(from: old, to: new) }
+    }
+}

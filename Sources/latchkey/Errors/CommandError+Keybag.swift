@@ -1,0 +1,61 @@
+import Keybag
+
+extension CommandError {
+    /// Why the keybag, device key or recovery key of `vault` cannot be used.
+    init(_ error: KeybagError, of vault: String) {
+        let typed = vault.quoted
+        switch error {
+        case .notAVault:
+            self.init(.notFound, "\(vault) is not a vault", try: "latchkey init \(typed)")
+        case .alreadyAVault:
+            self.init(.failed, "\(vault) is a vault already", try: "latchkey mount \(typed) DIR")
+        case .foreignVersion(let version):
+            self.init(
+                .failed, "\(vault) has format version \(version), which this latchkey does not know",
+                try: "latchkey --version")
+        case .foreignFeature:
+            self.init(
+                .failed, "\(vault) uses a feature that this latchkey does not know", try: "latchkey --version")
+        case .damaged(let what):
+            self.init(.damaged, "the vault \(vault) is damaged: \(what)")
+        case .tampered(let what):
+            self.init(.damaged, "someone without the keys has changed the vault \(vault): \(what)")
+        case .wrongPasscode:
+            self.init(
+                .wrongPasscode, "the passcode is wrong; nothing was changed",
+                try: "latchkey mount --recovery \(typed) DIR   (for a forgotten one, with the recovery key)")
+        case .wrongRecoveryKey:
+            self.init(.wrongPasscode, "the recovery key is not this vault's; nothing was changed")
+        case .malformedRecoveryKey:
+            self.init(
+                .wrongPasscode,
+                "this is no recovery key: it has 52 letters and digits, and one of them is missing or mistyped")
+        case .deviceKeyMissing(let path):
+            self.init(
+                .failed, "the device key of \(vault) is not at \(path)", try: "the same with --device-key PATH",
+                "latchkey mount --recovery \(typed) DIR   (with the recovery key; makes a new device key)")
+        case .deviceKeyMismatch:
+            self.init(
+                .failed, "the device key belongs to another vault than \(vault)", try: "the same with --device-key PATH"
+            )
+        case .passcodeLength(let count):
+            self.init(.failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(count)")
+        case .cost(let cost):
+            self.init(
+                .failed,
+                "a passcode may cost 19 to 4096 MiB and 2 to 64 passes, not \(cost.memoryKiB / 1024) MiB and "
+                    + "\(cost.passes)")
+        case .io(let errno, let doing):
+            self.init(.failed, "\(doing): \(errno)")
+        case .crypto(let error):
+            self.init(.failed, "\(error)")
+        }
+    }
+}
+
+/// Runs `body`; its errors become words about `vault`.
+func withKeybag<R: ~Copyable>(
+    of vault: String, _ body: () throws(KeybagError) -> R
+) throws(CommandError) -> R {
+    do { return try body() } catch { throw CommandError(error, of: vault) }
+}

@@ -1,0 +1,50 @@
+import Control
+import Daemon
+
+extension CommandError {
+    /// Why `vault` was not mounted on `mountPoint`.
+    init(_ error: StartError, mounting vault: String, on mountPoint: String) {
+        let (typedVault, typedPoint) = (vault.quoted, mountPoint.quoted)
+        switch error.kind {
+        case .wrongPasscode:
+            self.init(
+                .wrongPasscode, "the passcode is wrong; nothing was mounted",
+                try: "latchkey mount --unlock \(typedVault) \(typedPoint)")
+        case .wrongRecoveryKey:
+            self.init(.wrongPasscode, "the recovery key is wrong; nothing was mounted")
+        case .passcodeLength:
+            self.init(
+                .failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(error.detail)")
+        case .notAVault:
+            self.init(.notFound, "\(vault) is not a vault", try: "latchkey init \(typedVault)")
+        case .foreignVersion:
+            self.init(
+                .failed, "\(vault) needs another version of latchkey than this one: \(error.detail)",
+                try: "latchkey --version")
+        case .damaged:
+            self.init(.damaged, "the vault \(vault) is damaged: \(error.detail)")
+        case .tampered:
+            self.init(.damaged, "someone without the keys has changed the vault \(vault): \(error.detail)")
+        case .deviceKeyMissing:
+            self.init(
+                .failed, "the device key of \(vault) is not at \(error.detail)",
+                try: "latchkey mount --device-key PATH \(typedVault) \(typedPoint)",
+                "latchkey mount --recovery \(typedVault) \(typedPoint)   (with the recovery key; makes a new device key)"
+            )
+        case .deviceKeyMismatch:
+            self.init(
+                .failed, "the device key belongs to another vault than \(vault)",
+                try: "latchkey mount --device-key PATH \(typedVault) \(typedPoint)")
+        case .vaultInUse:
+            self.init(.failed, "the vault \(vault) is mounted already", try: "latchkey status \(typedVault)")
+        case .volumeServed:
+            self.init(
+                .failed, "a vault with the same volume ID, such as a copy of \(vault), is mounted already",
+                try: "latchkey status")
+        case .mountPoint:
+            self.init(.failed, "cannot mount on \(mountPoint): \(error.detail)")
+        case .failed:
+            self.init(.failed, "cannot mount \(vault): \(error.detail)")
+        }
+    }
+}
