@@ -100,7 +100,10 @@ extension StartError {
         case .vault(.damaged(let reason)): self.init(.damaged, reason)
         case .vault(.locked): self.init(.failed, "its root cannot be read without a passcode")
         case .vault(.system(let errno)): self.init(.failed, "read the vault's root: \(errno)")
-        case .mount(let error): self.init(.mountPoint, error.message)
+        case .mount(let error):
+            // fusermount3 says what is wrong on standard error, and libfuse nothing.
+            let reason = error.errno.map { "\($0)" } ?? "fusermount3 has refused it"
+            self.init(.mountPoint, error.message.isEmpty ? reason : error.message)
         }
     }
 }
