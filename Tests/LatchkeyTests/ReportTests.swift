@@ -25,7 +25,8 @@ import Testing
                   open files  A: 2
                   file keys   3 in memory
                   grace       10 s
-                  device key  software, a file: no secret from a thief of the whole disk, who then reads names, sizes and class D
+                  device key  software: a file, no secret from a thief of the whole disk,
+                              who then reads names, sizes, extended attributes and class D
                   volume      00ff
                   daemon      process 77, latchkey 0.1.0, format 1
                 """)

@@ -65,7 +65,7 @@ struct FileReport: Encodable {
             do {
                 let found = try mount.client.explain(file)
                 explanation = found
-                backingPath = mount.status.vault.asFolder + found.backingPath
+                backingPath = (mount.status.vault.asFolder + found.backingPath).trimmingTrailingSlashes
             } catch {
                 throw CommandError(error, at: entry.mountPoint)
             }
@@ -114,16 +114,15 @@ struct FileReport: Encodable {
         if let name = found.class {
             table.add("class", "\(named(name)), \(found.isExplicit ? "set on it" : "inherited when it was made")")
         } else {
-            table.add("class", "none: only files and folders have one; its name and target are always encrypted")
+            table.add("class", "-, only files and folders have one; its name is encrypted all the same")
         }
         if let key = found.wrappedBy { table.add("wrapped by", key) }
         if found.kind == .file { table.add("file key", found.hasKeyInMemory ? "in memory" : "not in memory") }
         table.add("lock state", found.state.rawValue)
-        let possible = found.actions.filter(\.allowed).map(\.name)
-        if !possible.isEmpty { table.add("possible now", possible.joined(separator: ", ")) }
-        for action in found.actions where !action.allowed {
-            table.add("not now", action.name + (action.reason.map { ": \($0)" } ?? ""))
-        }
+        table.add("possible now", found.actions.filter(\.allowed).map(\.name))
+        table.add(
+            "not now",
+            found.actions.filter { !$0.allowed }.map { $0.name + ($0.reason.map { ": \($0)" } ?? "") })
         table.add("backing file", backingPath)
         if let own = found.class, let folder = found.directoryClass, own != folder, found.kind == .file {
             table.add("note", "new files in its folder get \(named(folder)); this one keeps its own class")

@@ -43,9 +43,12 @@ struct Lock: ParsableCommand {
         case .locked:
             Standard.output("\(point) is locked: the keys are gone.")
         case .locking:
+            guard let left = status.graceRemaining, left > 0 else {
+                Standard.output("\(point) is locking: the keys are being taken out.")
+                return
+            }
             let clock = status.deadline.flatMap { Clock.time($0) }.map { ", at \($0)" } ?? ""
-            let left = Clock.seconds(status.graceRemaining)
-            Standard.output("\(point) is locking: the keys will be gone in \(left)\(clock).")
+            Standard.output("\(point) is locking: the keys will be gone in \(Clock.seconds(left))\(clock).")
         case .beforeFirstUnlock:
             Standard.output("\(point) has not been unlocked yet: there are no keys to take out.")
         case .unlocked:

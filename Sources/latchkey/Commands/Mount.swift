@@ -126,7 +126,8 @@ struct Mount: ParsableCommand {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
         if secret == nil {
-            Standard.output("\(point.text) is mounted, locked.\n  try: latchkey unlock \(mountPoint.quoted)")
+            Standard.output("\(point.text) is mounted; only files of class D can be read before the first unlock.")
+            Standard.output("  try: latchkey unlock \(mountPoint.quoted)")
         }
     }
 }

@@ -62,7 +62,11 @@ struct StatusReport {
         case .beforeFirstUnlock: "before the first unlock: only class D can be read"
         case .unlocked: "unlocked"
         case .locking:
-            "locking: the keys will be gone in \(Clock.seconds(status.graceRemaining))"
+            if let left = status.graceRemaining, left > 0 {
+                "locking: the keys will be gone in \(Clock.seconds(left))"
+            } else {
+                "locking: the keys are being taken out"
+            }
         case .locked: "locked: A and closed files of B are ciphertext"
         }
     }
@@ -74,10 +78,12 @@ struct StatusReport {
         return counts.isEmpty ? "none" : counts.joined(separator: ", ")
     }
 
-    private var deviceKey: String {
-        status.deviceKey == "software"
-            ? "software, a file: no secret from a thief of the whole disk, who then reads names, sizes and class D"
-            : status.deviceKey
+    private var deviceKey: [String] {
+        guard status.deviceKey == "software" else { return [status.deviceKey] }
+        return [
+            "software: a file, no secret from a thief of the whole disk,",
+            "who then reads names, sizes, extended attributes and class D",
+        ]
     }
 
     private func letters(_ names: [String]) -> String {

@@ -4,7 +4,8 @@ struct Failures {
     private var code: CommandError.Code?
 
     mutating func add(_ error: CommandError) {
-        Standard.error(error.description)
+        // What to type next, once: a folder may have thousands of locked files.
+        Standard.error(count == 0 ? error.description : "latchkey: " + error.message)
         count += 1
         // Locked says more than failed: the rest goes again after an unlock.
         if code == nil || error.code == .locked { code = error.code }

@@ -18,11 +18,7 @@ struct MountPoint {
             path = try AbsolutePath(resolving: typed)
         } catch {
             let entry = mounts.mount(at: AbsolutePath(lexically: typed).text)
-            if let entry, entry.isLatchkey {
-                throw CommandError(
-                    .failed, "\(typed) is the mount of a daemon that has ended", try: "latchkey unmount \(typed.quoted)"
-                )
-            }
+            if let entry, entry.isLatchkey { throw Self.isOrphan(typed) }
             var status = stat()
             if unsafe lstat(typed, &status) != 0, Errno.current == .ENOENT {
                 throw CommandError(
@@ -30,11 +26,7 @@ struct MountPoint {
             }
             throw error
         }
-        if let entry = mounts.mount(at: path.text) {
-            throw CommandError(
-                .failed, "\(typed) is a mount already, of type \(entry.type)",
-                try: entry.isLatchkey ? "latchkey status \(typed.quoted)" : "findmnt \(typed.quoted)")
-        }
+        if let entry = mounts.mount(at: path.text) { throw Self.isMounted(typed, entry) }
         let isEmpty: Bool
         do {
             isEmpty = try Descriptor.open(path: path.text, O_RDONLY | O_DIRECTORY).entries().isEmpty
@@ -48,5 +40,20 @@ struct MountPoint {
                 .failed, "the mount point \(typed) is not empty: a mount would hide what is in it",
                 try: "mkdir a new folder, and latchkey mount \(vault.text.quoted) there")
         }
+    }
+
+    private static func isMounted(_ typed: String, _ entry: MountTable.Entry) -> CommandError {
+        guard entry.isLatchkey else {
+            return CommandError(
+                .failed, "\(typed) is a mount already, of type \(entry.type)", try: "findmnt \(typed.quoted)")
+        }
+        if case .orphan? = try? Place.of(typed) { return isOrphan(typed) }
+        return CommandError(
+            .failed, "a vault is mounted on \(typed) already", try: "latchkey status \(typed.quoted)")
+    }
+
+    private static func isOrphan(_ typed: String) -> CommandError {
+        CommandError(
+            .failed, "\(typed) is the mount of a daemon that has ended", try: "latchkey unmount \(typed.quoted)")
     }
 }

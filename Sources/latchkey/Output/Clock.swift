@@ -6,7 +6,7 @@ enum Clock {
     static func time(_ seconds: Double) -> String? { format(seconds, "%H:%M:%S") }
 
     /// Seconds rounded up, with the unit; never "0.4 s" nor "0 s" while there is some left.
-    static func seconds(_ value: Double?) -> String { "\(Int((value ?? 0).rounded(.up))) s" }
+    static func seconds(_ value: Double) -> String { "\(Int(value.rounded(.up))) s" }
 
     private static func format(_ seconds: Double, _ format: String) -> String? {
         guard var moment = time_t(exactly: seconds.rounded()) else { return nil }

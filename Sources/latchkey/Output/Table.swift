@@ -6,6 +6,11 @@ struct Table {
 
     mutating func add(_ cells: String...) { rows.append(cells) }
 
+    /// A row for each of `values`, the label before the first only.
+    mutating func add(_ label: String, _ values: [String]) {
+        for (index, value) in values.enumerated() { add(index == 0 ? label : "", value) }
+    }
+
     /// The lines, two spaces between columns, each behind `indent` spaces.
     func lines(indent: Int = 0) -> String {
         let columns = rows.map(\.count).max() ?? 0
