@@ -16,79 +16,72 @@ public final class DeterministicCipher: Sendable {
         try require(key.count == 64, "a key of AES-256-SIV has 64 bytes")
         self.key = key
         // Fails here, where there is someone to tell, rather than at the first name.
-        giveBack(try SIVContext())
+        giveBack(try SIVContext(key: self.key))
     }
 
     // MARK: - One, two or three components of associated data
 
-    /// - Parameter plain: at least 1 byte.
     public func seal(_ plain: RawSpan, associatedData a: RawSpan) throws(CryptoError) -> [UInt8] {
-        try withContext { (context) throws(CryptoError) in
-            try context.start(key, .seal)
-            try context.add(a)
-            return try context.seal(plain)
-        }
+        try unsafe seal(plain, [lk_bytes(a)])
     }
 
     public func seal(_ plain: RawSpan, associatedData a: RawSpan, _ b: RawSpan) throws(CryptoError) -> [UInt8] {
-        try withContext { (context) throws(CryptoError) in
-            try context.start(key, .seal)
-            try context.add(a)
-            try context.add(b)
-            return try context.seal(plain)
-        }
+        try unsafe seal(plain, [lk_bytes(a), lk_bytes(b)])
     }
 
     public func seal(
         _ plain: RawSpan, associatedData a: RawSpan, _ b: RawSpan, _ c: RawSpan
     ) throws(CryptoError) -> [UInt8] {
-        try withContext { (context) throws(CryptoError) in
-            try context.start(key, .seal)
-            try context.add(a)
-            try context.add(b)
-            try context.add(c)
-            return try context.seal(plain)
-        }
+        try unsafe seal(plain, [lk_bytes(a), lk_bytes(b), lk_bytes(c)])
     }
 
     /// - Throws: `notAuthentic` if any byte of key, associated data or ciphertext is not what was sealed.
     public func open(_ sealed: RawSpan, associatedData a: RawSpan) throws(CryptoError) -> [UInt8] {
-        try withContext { (context) throws(CryptoError) in
-            try context.start(key, .open)
-            try context.add(a)
-            return try context.open(sealed)
-        }
+        try unsafe open(sealed, [lk_bytes(a)])
     }
 
     public func open(_ sealed: RawSpan, associatedData a: RawSpan, _ b: RawSpan) throws(CryptoError) -> [UInt8] {
-        try withContext { (context) throws(CryptoError) in
-            try context.start(key, .open)
-            try context.add(a)
-            try context.add(b)
-            return try context.open(sealed)
-        }
+        try unsafe open(sealed, [lk_bytes(a), lk_bytes(b)])
     }
 
     public func open(
         _ sealed: RawSpan, associatedData a: RawSpan, _ b: RawSpan, _ c: RawSpan
     ) throws(CryptoError) -> [UInt8] {
-        try withContext { (context) throws(CryptoError) in
-            try context.start(key, .open)
-            try context.add(a)
-            try context.add(b)
-            try context.add(c)
-            return try context.open(sealed)
+        try unsafe open(sealed, [lk_bytes(a), lk_bytes(b), lk_bytes(c)])
+    }
+
+    // The spans that `data` was made from outlive these calls.
+
+    private func seal(_ plain: RawSpan, _ data: [lk_bytes]) throws(CryptoError) -> [UInt8] {
+        try require(plain.byteCount <= Int32.max, "AES-256-SIV of more than 2 GiB")
+        var output = [UInt8](repeating: 0, count: Self.tagSize + plain.byteCount)
+        let result = try unsafe withContext { context in
+            unsafe lk_siv_seal(context, data, data.count, plain.start, plain.byteCount, &output)
         }
+        try check(result, "AES-256-SIV")
+        return output
+    }
+
+    private func open(_ sealed: RawSpan, _ data: [lk_bytes]) throws(CryptoError) -> [UInt8] {
+        let count = sealed.byteCount - Self.tagSize
+        guard count >= 0 else { throw .notAuthentic }
+        try require(count <= Int32.max, "AES-256-SIV of more than 2 GiB")
+        var output = [UInt8](repeating: 0, count: count)
+        let result = try unsafe withContext { context in
+            unsafe lk_siv_open(context, data, data.count, sealed.start, count, &output)
+        }
+        guard result != -1 else { throw .notAuthentic }
+        try check(result, "AES-256-SIV")
+        return output
     }
 
     // MARK: - Contexts
 
-    private func withContext(
-        _ body: (SIVContext) throws(CryptoError) -> [UInt8]
-    ) throws(CryptoError) -> [UInt8] {
-        let context = if let context = idle.withLock({ $0.popLast() }) { context } else { try SIVContext() }
+    /// Lends a context that nobody else uses meanwhile. There are as many as threads were ever here at once.
+    private func withContext(_ body: (OpaquePointer) -> Int32) throws(CryptoError) -> Int32 {
+        let context = if let context = idle.withLock({ $0.popLast() }) { context } else { try SIVContext(key: key) }
         defer { giveBack(context) }
-        return try body(context)
+        return unsafe body(context.pointer)
     }
 
     private func giveBack(_ context: SIVContext) {
@@ -96,87 +89,21 @@ public final class DeterministicCipher: Sendable {
     }
 }
 
-/// One OpenSSL context; whoever took it from the pool uses it alone.
-///
-/// A context of OpenSSL 3.0's AES-SIV that is used again without its key being set again answers 0 to Update and then
-/// 1 to Final, with the tag of the message before. So the key is set each time and every return is looked at.
 @safe
-private final class SIVContext: @unchecked Sendable {
-    private let context: OpaquePointer
-    private let cipher: OpaquePointer
+private final class SIVContext: @unchecked Sendable {  // whoever took it from the pool uses it alone
+    let pointer: OpaquePointer
 
-    init() throws(CryptoError) {
-        unsafe cipher = try Library.loaded().siv
-        guard let context = unsafe EVP_CIPHER_CTX_new() else { throw .heapFull }
-        unsafe self.context = context
+    init(key: borrowing Secret) throws(CryptoError) {
+        let library = try Library.loaded()
+        guard let pointer = unsafe lk_siv_new(library.cbc, library.ctr, key.start) else { throw .heapFull }
+        unsafe self.pointer = pointer
     }
 
-    deinit { unsafe EVP_CIPHER_CTX_free(context) }
+    deinit { unsafe lk_siv_free(pointer) }
+}
 
-    func start(_ key: borrowing Secret, _ direction: Direction) throws(CryptoError) {
-        let sealing: Int32 = direction == .seal ? 1 : 0
-        try check(unsafe EVP_CipherInit_ex2(context, cipher, key.start, nil, sealing, nil), "AES-256-SIV key")
-    }
-
-    /// One component of associated data.
-    func add(_ component: RawSpan) throws(CryptoError) {
-        // OpenSSL 3.0 ignores an empty component, which RFC 5297 does not.
-        try require(component.byteCount > 0, "an empty component of associated data")
-        try unsafe update(component.start, component.byteCount, into: nil)
-    }
-
-    func seal(_ plain: RawSpan) throws(CryptoError) -> [UInt8] {
-        try require(plain.byteCount > 0, "AES-256-SIV of nothing")
-        var output = [UInt8](repeating: 0, count: DeterministicCipher.tagSize + plain.byteCount)
-        var span = output.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        let out = unsafe bytes.start
-        try unsafe update(plain.start, plain.byteCount, into: out + DeterministicCipher.tagSize)
-        try finish()
-        try check(
-            unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(DeterministicCipher.tagSize), out),
-            "AES-256-SIV tag")
-        return output
-    }
-
-    func open(_ sealed: RawSpan) throws(CryptoError) -> [UInt8] {
-        let count = sealed.byteCount - DeterministicCipher.tagSize
-        guard count > 0 else { throw .notAuthentic }
-        let input = unsafe sealed.start
-        // OpenSSL takes the expected tag through a pointer that it does not write to.
-        let tag = unsafe UnsafeMutablePointer(mutating: input)
-        try check(
-            unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(DeterministicCipher.tagSize), tag),
-            "AES-256-SIV tag")
-        var output = [UInt8](repeating: 0, count: count)
-        var span = output.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        let out = unsafe bytes.start
-        do throws(CryptoError) {
-            // SIV decrypts first and verifies what came out: a false tag shows in Update already.
-            try unsafe update(input + DeterministicCipher.tagSize, count, into: out)
-            try finish()
-        } catch {
-            unsafe OPENSSL_cleanse(out, count)
-            throw .notAuthentic
-        }
-        return output
-    }
-
-    private func update(
-        _ input: UnsafePointer<UInt8>, _ count: Int, into output: UnsafeMutablePointer<UInt8>?
-    ) throws(CryptoError) {
-        guard let size = Int32(exactly: count) else { throw .invalidInput("AES-256-SIV of more than 2 GiB") }
-        var done: Int32 = 0
-        try check(unsafe EVP_CipherUpdate(context, output, &done, input, size), "AES-256-SIV")
-    }
-
-    private func finish() throws(CryptoError) {
-        var none: Int32 = 0
-        var nowhere: (UInt64, UInt64) = (0, 0)
-        let result = unsafe withUnsafeMutableBytes(of: &nowhere) { nowhere in
-            unsafe EVP_CipherFinal_ex(context, nowhere.baseAddress?.assumingMemoryBound(to: UInt8.self), &none)
-        }
-        try check(result, "AES-256-SIV")
+extension lk_bytes {
+    fileprivate init(_ span: RawSpan) {
+        unsafe self.init(start: span.start, count: span.byteCount)
     }
 }

@@ -13,10 +13,10 @@ public enum KeyWrap {
     ) throws(CryptoError) -> [UInt8] {
         try require(key.count >= 16 && key.count % 8 == 0, "a key to wrap has a multiple of 8 bytes, at least 16")
         var wrapped = [UInt8](repeating: 0, count: key.count + overhead)
-        var span = wrapped.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        let done = try unsafe run(wrappingKey, .seal, key.start, key.count, into: bytes.start)
-        try require(done == bytes.byteCount, "AES key wrap of another length")
+        let done = try unsafe wrapped.withUnsafeMutableBufferPointer { wrapped throws(CryptoError) in
+            try unsafe run(wrappingKey, .seal, key.start, key.count, into: wrapped.baseAddress!)
+        }
+        try require(done == wrapped.count, "AES key wrap of another length")
         return wrapped
     }
 

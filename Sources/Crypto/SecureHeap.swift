@@ -22,7 +22,8 @@ public enum SecureHeap {
 @safe
 struct Library: @unchecked Sendable {  // the pointers are to reference-counted, immutable method tables
     let gcm: OpaquePointer
-    let siv: OpaquePointer
+    let cbc: OpaquePointer
+    let ctr: OpaquePointer
     let wrap: OpaquePointer
 
     private static let state = Mutex<Result<Library, CryptoError>?>(nil)
@@ -50,7 +51,8 @@ struct Library: @unchecked Sendable {  // the pointers are to reference-counted,
             throw .secureMemory("cannot set up \(heapSize >> 10) KiB of memory for keys")
         }
         unsafe gcm = try Self.fetch("AES-256-GCM")
-        unsafe siv = try Self.fetch("AES-256-SIV")
+        unsafe cbc = try Self.fetch("AES-256-CBC")
+        unsafe ctr = try Self.fetch("AES-256-CTR")
         unsafe wrap = try Self.fetch("AES-256-WRAP")
     }
 

@@ -49,6 +49,30 @@ void lk_hmac_tag(const lk_hmac *hmac, const void *a, size_t a_count, const void 
 void lk_hkdf_sha256(const void *key, size_t key_count, const void *salt, size_t salt_count, const void *info,
                     size_t info_count, void *out, size_t out_count);
 
+// MARK: - AES-SIV
+
+/// AES-256-SIV under one key; one thread at a time.
+typedef struct lk_siv lk_siv;
+
+typedef struct {
+    const uint8_t *start;
+    size_t count;
+} lk_bytes;
+
+/// NULL when the arena is full.
+lk_siv *lk_siv_new(const EVP_CIPHER *cbc, const EVP_CIPHER *ctr, const uint8_t key[64]);
+
+/// Wipes and frees.
+void lk_siv_free(lk_siv *siv);
+
+/// Tag and ciphertext, 16 + `count` bytes. 1, or 0 when OpenSSL refuses. Input and output must not overlap.
+int lk_siv_seal(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint8_t *plain, size_t count,
+                uint8_t *out);
+
+/// Opens 16 + `count` bytes into `count`. 1; or 0 when OpenSSL refuses, -1 for a wrong tag, and then `out` is wiped.
+int lk_siv_open(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint8_t *sealed, size_t count,
+                uint8_t *out);
+
 // MARK: - Argon2id
 
 /// RFC 9106, version 0x13. Its working memory is kept out of core files and wiped.
