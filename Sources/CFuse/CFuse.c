@@ -36,10 +36,12 @@ static ssize_t intercepted_writev(int fd, struct iovec *parts, int count, void *
     return writev(fd, parts, count);
 }
 
-int lk_fuse_session_intercept(struct fuse_session *session) {
+int lk_fuse_session_intercept(struct fuse_session *session, int device) {
     static const struct fuse_custom_io io = {.writev = intercepted_writev, .read = intercepted_read};
-    return fuse_session_custom_io(session, &io, fuse_session_fd(session));
+    return fuse_session_custom_io(session, &io, device);
 }
+
+int lk_fuse_duplicate(int device) { return fcntl(device, F_DUPFD_CLOEXEC, 0); }
 
 static void (*_Atomic log_sink)(int level, const char *message);
 

@@ -6,7 +6,7 @@ import Posix
 public struct MountError: Error, CustomStringConvertible {
     /// Of mount(2), as far as it was that call that failed.
     public let errno: Errno?
-    /// What libfuse had to say, in English. What fusermount3 has to say, it writes to standard error.
+    /// What libfuse or fusermount3 had to say, in English.
     public let message: String
 
     public var description: String { message }
@@ -45,30 +45,59 @@ extension Session {
     /// Source: fuse_session_new, fuse_session_mount; mount.fuse3(8).
     public func mount(at path: String, options: [String] = []) throws(MountError) {
         precondition(isNew, "a session is mounted once")
-        Log.capture()
+        let path = try Self.absolute(path)
+        let raw = try unsafe makeSession(options)
+        do throws(MountError) {
+            if geteuid() == 0 || options.contains("auto_unmount") {
+                try unsafe mountDirectly(raw, at: path)
+            } else {
+                try unsafe mountAsUser(raw, at: path, options)
+            }
+            try unsafe adopt(raw, at: path)
+        } catch {
+            unsafe fuse_session_unmount(raw)
+            unsafe fuse_session_destroy(raw)
+            throw error
+        }
+    }
+
+    private static func absolute(_ path: String) throws(MountError) -> String {
         guard let resolved = unsafe realpath(path, nil) else {
             let errno = Errno.current
             throw MountError(errno: errno, message: "\(path): \(errno)")
         }
         defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
 
-        var arguments = ["fuse"]
-        if !options.isEmpty { arguments += ["-o", options.map(Self.escaped).joined(separator: ",")] }
-        let (made, newMessages) = unsafe Log.collect { unsafe makeSession(arguments) }
-        guard let raw = unsafe made else { throw MountError(errno: .EINVAL, message: newMessages) }
-
+    /// By mount(2), or where root lacks the right to that, by fusermount3 as libfuse runs it.
+    private func mountDirectly(_ raw: OpaquePointer, at path: String) throws(MountError) {
         let (failure, messages) = Log.collect { () -> Errno? in
             Glibc.errno = 0
-            return unsafe fuse_session_mount(raw, resolved) == 0 ? nil : .current
+            return unsafe fuse_session_mount(raw, path) == 0 ? nil : .current
         }
-        if let failure {
-            unsafe fuse_session_destroy(raw)
-            throw MountError(errno: failure.rawValue == 0 ? nil : failure, message: messages)
-        }
+        if let failure { throw MountError(errno: failure.rawValue == 0 ? nil : failure, message: messages) }
+        try unsafe intercept(raw, fuse_session_fd(raw))
+    }
+
+    /// Not by libfuse, which loses what fusermount3 has to say.
+    private func mountAsUser(_ raw: OpaquePointer, at path: String, _ options: [String]) throws(MountError) {
+        // allow_root is libfuse's own: to everyone for the kernel, and a check of each request.
+        let kernel = options.map { $0 == "allow_root" ? "allow_other" : $0 }
+        let list = (["nosuid", "nodev"] + kernel).map(Self.escaped).joined(separator: ",")
+        let device = try Fusermount.mount(at: path, options: list)
+        defer { withExtendedLifetime(device) {} }
+        try unsafe intercept(raw, lk_fuse_duplicate(device.number))
+    }
+
+    private func intercept(_ raw: OpaquePointer, _ device: Int32) throws(MountError) {
+        let result = unsafe lk_fuse_session_intercept(raw, device)
+        if result != 0 { throw MountError(errno: Errno(rawValue: -result), message: "the FUSE device was lost") }
+    }
+
+    private func adopt(_ raw: OpaquePointer, at path: String) throws(MountError) {
         do throws(Errno) {
-            let result = unsafe lk_fuse_session_intercept(raw)
-            guard result == 0 else { throw Errno(rawValue: -result) }
-            let place = try unsafe MountPlace(String(cString: resolved))
+            let place = try MountPlace(path)
             unsafe notifier.attach(raw)
             let address = UInt(bitPattern: raw)
             withState { state in
@@ -76,8 +105,6 @@ extension Session {
                 state.phase = .mounted(address)
             }
         } catch {
-            unsafe fuse_session_unmount(raw)
-            unsafe fuse_session_destroy(raw)
             throw MountError(errno: error, message: "\(path): \(error)")
         }
     }
@@ -88,7 +115,16 @@ extension Session {
         }
     }
 
-    private func makeSession(_ arguments: [String]) -> OpaquePointer? {
+    private func makeSession(_ options: [String]) throws(MountError) -> OpaquePointer {
+        Log.capture()
+        var arguments = ["fuse"]
+        if !options.isEmpty { arguments += ["-o", options.map(Self.escaped).joined(separator: ",")] }
+        let (made, messages) = unsafe Log.collect { unsafe makeSession(arguments: arguments) }
+        guard let raw = unsafe made else { throw MountError(errno: .EINVAL, message: messages) }
+        return unsafe raw
+    }
+
+    private func makeSession(arguments: [String]) -> OpaquePointer? {
         var pointers = unsafe CStrings.make(arguments)
         defer { unsafe CStrings.free(pointers) }
         var operations = Self.operations

@@ -36,9 +36,10 @@ public final class Session: Sendable {
     }
 
     deinit {
-        // Mounted and never run. libfuse detaches the mount; who waits for an answer gets ENOTCONN.
+        // Mounted and never run: who waits for an answer gets ENOTCONN.
         guard case .mounted(let address) = state.withLock({ $0.phase }) else { return }
         let raw = unsafe OpaquePointer(bitPattern: address)!
+        if let place = state.withLock({ $0.place }), place.isInPlace { try? detach(place, lazily: true) }
         use.close()
         unsafe fuse_session_unmount(raw)
         unsafe fuse_session_destroy(raw)

@@ -17,8 +17,12 @@ struct lk_fuse_worker {
 struct lk_fuse_worker *lk_fuse_current_worker(void);
 void lk_fuse_set_current_worker(struct lk_fuse_worker *worker);
 
-/// Sends a mounted session's traffic through functions of our own, so that lk_fuse_add_init_flags can work. 0 or -errno.
-int lk_fuse_session_intercept(struct fuse_session *session);
+/// Sends a session's traffic over `device`, which it takes over, through functions of our own, so that
+/// lk_fuse_add_init_flags can work. 0 or -errno.
+int lk_fuse_session_intercept(struct fuse_session *session, int device);
+
+/// Close-on-exec. -1 on failure.
+int lk_fuse_duplicate(int device);
 
 /// Adds FUSE_INIT flags that this libfuse has no capability for, or forgets to send, to the next INIT reply that this
 /// thread writes. Called from the init operation.

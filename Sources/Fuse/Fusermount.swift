@@ -1,0 +1,91 @@
+import Glibc
+import Posix
+
+/// The set-user-ID program by which ordinary users mount and unmount.
+///
+/// Source: fusermount3(1).
+enum Fusermount {
+    /// Mounts, and returns the device over which the kernel talks. `options` are separated by commas.
+    static func mount(at path: String, options: String) throws(MountError) -> Descriptor {
+        let complaint: String
+        do throws(Errno) {
+            let (ours, its) = try UnixSocket.pair()
+            let (succeeded, text) = try Run(["-o", options, "--", path], passing: its).end()
+            if succeeded { return try received(ours) }
+            complaint = text
+        } catch {
+            throw MountError(errno: error, message: "fusermount3: \(error)")
+        }
+        throw MountError(errno: nil, message: complaint)
+    }
+
+    private static func received(_ socket: Descriptor) throws(Errno) -> Descriptor {
+        var byte: [UInt8] = [0]
+        var elements = byte.mutableSpan
+        var buffer = unsafe elements.mutableBytes
+        guard let device = try socket.receive(into: &buffer).descriptors.first else { throw .EPROTO }
+        return device
+    }
+
+    /// Unmounts; EBUSY if the mount is in use, EPERM for every other refusal, which is logged.
+    static func unmount(_ path: String, lazily: Bool) throws(Errno) {
+        let (succeeded, complaint) = try Run((lazily ? ["-u", "-z"] : ["-u"]) + ["--", path]).end()
+        guard !succeeded else { return }
+        // The exit status is 1 for everything; the reason stands at the end of the one line that it writes.
+        if complaint.hasSuffix(Errno.EBUSY.description) { throw .EBUSY }
+        Log.emit(.error, complaint + "\n")
+        throw .EPERM
+    }
+
+    /// The program as it runs.
+    private struct Run {
+        private let process: pid_t
+        private let errors: Descriptor
+
+        /// Starts it in the C locale, and hands it `socket` to send the device over.
+        init(_ arguments: [String], passing socket: Descriptor? = nil) throws(Errno) {
+            let pipe = try Pipe()
+            defer { withExtendedLifetime(pipe) {} }
+            var actions = unsafe posix_spawn_file_actions_t()
+            unsafe posix_spawn_file_actions_init(&actions)
+            defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd.number, 2)
+            var variables = ["LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin"]
+            if let socket {
+                unsafe posix_spawn_file_actions_adddup2(&actions, socket.number, 3)
+                variables.append("_FUSE_COMMFD=3")
+            }
+            var argv = unsafe CStrings.make(["fusermount3"] + arguments)
+            var environment = unsafe CStrings.make(variables)
+            defer {
+                unsafe CStrings.free(argv)
+                unsafe CStrings.free(environment)
+            }
+            var process = pid_t()
+            let result = unsafe posix_spawnp(&process, "fusermount3", &actions, nil, &argv, &environment)
+            guard result == 0 else { throw Errno(rawValue: result) }
+            self.process = process
+            errors = pipe.readEnd
+        }
+
+        /// Waits for its end: whether it was content, and what it wrote to standard error.
+        func end() throws(Errno) -> (succeeded: Bool, complaint: String) {
+            var text: [UInt8] = []
+            var chunk = [UInt8](repeating: 0, count: 1024)
+            while true {
+                var elements = chunk.mutableSpan
+                var buffer = unsafe elements.mutableBytes
+                let count = try errors.read(into: &buffer)
+                if count == 0 { break }
+                text += chunk[..<count]
+            }
+            var status: Int32 = 0
+            while unsafe waitpid(process, &status, 0) == -1 {
+                let error = Errno.current
+                guard error == .EINTR else { throw error }
+            }
+            if text.last == UInt8(ascii: "\n") { text.removeLast() }
+            return (status == 0, String(decoding: text, as: UTF8.self))
+        }
+    }
+}
