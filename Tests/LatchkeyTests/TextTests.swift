@@ -81,10 +81,10 @@ import Testing
 
 @Suite struct MountOptionsTests {
     @Test(arguments: [
-        ([], ["nodev", "nosuid"], false),
-        (["ro,noexec"], ["nodev", "noexec", "ro", "nosuid"], true),
-        (["ro", "rw"], ["nodev", "nosuid"], false),
-        (["dev,suid"], ["dev", "suid"], false),
+        ([], ["default_permissions", "nodev", "nosuid"], false),
+        (["ro,noexec"], ["default_permissions", "nodev", "noexec", "ro", "nosuid"], true),
+        (["ro", "rw"], ["default_permissions", "nodev", "nosuid"], false),
+        (["dev,suid"], ["default_permissions", "dev", "suid"], false),
         (
             ["allow_other,default_permissions,fsname=mine"],
             ["allow_other", "default_permissions", "nodev", "nosuid", "fsname=mine"], false

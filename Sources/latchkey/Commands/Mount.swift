@@ -64,6 +64,7 @@ struct Mount: ParsableCommand {
     func run() throws {
         let vault = try AbsolutePath(ofVault: self.vault)
         let point = try MountPoint(mountPoint, for: vault).path
+        try MountOptions(parsing: options).checkAllowOther()
         let secret = try secret(for: vault)
         if foreground {
             try serve(vault, at: point, secret)

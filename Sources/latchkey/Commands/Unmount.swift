@@ -29,7 +29,7 @@ struct Unmount: ParsableCommand {
             try mount.client.unmount(lazily: lazy)
             // A lazy one may go on for as long as its users like.
             guard !lazy else { return }
-            guard try mount.client.waitForEnd(seconds: 30) else {
+            guard try mount.client.waitForEnd(seconds: 30), Process.waitUntilEnded(pid_t(mount.status.pid)) else {
                 throw CommandError(
                     .failed, "\(point) is unmounted, but its daemon, process \(mount.status.pid), still runs",
                     try: "latchkey status")

@@ -38,4 +38,27 @@ enum Process {
         }
         return status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
     }
+
+    /// Waits until a process that has closed its descriptors has ended; false if it has not after a second.
+    ///
+    /// The kernel does the one just before the other. A zombie has ended: when it is reaped is its parent's business.
+    static func waitUntilEnded(_ process: pid_t) -> Bool {
+        for _ in 0..<500 {
+            guard let state = state(of: process), state != "Z" else { return true }
+            usleep(2_000)
+        }
+        return false
+    }
+
+    /// Nil for a process that is not there.
+    ///
+    /// Source: proc_pid_stat(5); the name before it may hold anything but ends with the last parenthesis.
+    private static func state(of process: pid_t) -> Substring? {
+        guard let bytes = try? Descriptor.open(path: "/proc/\(process)/stat", O_RDONLY).bytes(atMost: 4096) else {
+            return nil
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard let end = text.lastIndex(of: ")") else { return nil }
+        return text[text.index(after: end)...].split(separator: " ").first
+    }
 }

@@ -4,7 +4,8 @@ import ArgumentParser
 struct MountOptions {
     /// No writes, from anyone.
     private(set) var isReadOnly = false
-    /// As the kernel and fusermount3 take them, `ro` among them; nosuid and nodev unless asked otherwise.
+    /// As the kernel and fusermount3 take them, `ro` among them; nosuid and nodev unless asked otherwise, and always
+    /// default_permissions.
     private(set) var options: [String] = []
 
     private static let switches = [
@@ -14,7 +15,8 @@ struct MountOptions {
 
     /// Takes the values of all `-o`, each a list separated by commas; of two that contradict, the later one holds.
     init(parsing lists: [String]) throws {
-        var set: [String: Bool] = ["suid": false, "dev": false]
+        // The kernel checks modes and owners, as in any file system: the daemon answers whoever the kernel lets through.
+        var set: [String: Bool] = ["suid": false, "dev": false, "default_permissions": true]
         var others: [String] = []
         for option in lists.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: true) }).map(String.init) {
             if option.hasPrefix("fsname="), option.count > "fsname=".count {
