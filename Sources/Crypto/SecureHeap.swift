@@ -8,7 +8,8 @@ public enum SecureHeap {
     ///
     /// It has to come before any other use of OpenSSL in the process, so call it early in `main`. What needs it in
     /// this module calls it by itself.
-    /// - Parameter size: bytes, a power of two. An idle OpenSSL takes about half a MiB of it, a cipher 1 KiB, a key 32 bytes.
+    /// - Parameter size: bytes, a power of two. An idle OpenSSL takes a quarter of a MiB of it, a cipher 1 KiB, a key
+    ///   32 bytes.
     /// - Throws: `secureMemory` with advice when the memory cannot be locked. Nothing works then.
     public static func initialize(size: Int = 4 << 20) throws(CryptoError) {
         _ = try Library.loaded(heapSize: size)
@@ -45,8 +46,8 @@ struct Library: @unchecked Sendable {  // the pointers are to reference-counted,
             throw .secureMemory("OpenSSL was used before its memory could be locked: set the heap up first")
         case Int32(LK_HEAP_UNPROTECTED):
             throw .secureMemory(
-                "cannot lock \(heapSize >> 10) KiB of memory for keys: allow more with 'ulimit -l \(2 * heapSize >> 10)', "
-                    + "or LimitMEMLOCK= in a systemd unit, and start again")
+                "cannot lock \(heapSize >> 10) KiB of memory for keys: allow more with "
+                    + "'ulimit -l \(2 * heapSize >> 10)', or LimitMEMLOCK= in a systemd unit, and start again")
         default:
             throw .secureMemory("cannot set up \(heapSize >> 10) KiB of memory for keys")
         }
