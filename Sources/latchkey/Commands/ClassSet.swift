@@ -24,12 +24,14 @@ extension Class {
 
         @Argument(
             help: ArgumentHelp(
-                "complete, complete-unless-open, complete-until-first-user-authentication or none; or A to D.",
+                "A long name, or a letter from A to D.",
                 valueName: "class"))
-        var protectionClass: ProtectionClass
+        var argument: ClassArgument
 
         @Argument(help: ArgumentHelp("Files or folders in a mount.", valueName: "path"))
         var paths: [String]
+
+        private var protectionClass: ProtectionClass { argument.protectionClass }
 
         func run() throws {
             let mounts = try MountTable()

@@ -33,11 +33,11 @@ struct Init: ParsableCommand {
     var deviceKey: String?
 
     @Option(help: ArgumentHelp("The class of new files, where no folder says otherwise.", valueName: "class"))
-    var defaultClass = ProtectionClass.completeUntilFirstUserAuthentication
+    var defaultClass = ClassArgument(.completeUntilFirstUserAuthentication)
 
     @Option(
         help: ArgumentHelp(
-            "Memory that a try of a passcode costs, 19 to 4096. (default: what takes about half a second)",
+            "MiB of memory that a try of a passcode costs, 19 to 4096. (default: what takes about half a second)",
             valueName: "mib"))
     var kdfMemory: UInt32?
 
@@ -63,7 +63,8 @@ extension Init {
         do {
             try folder.make()
             let made = try VaultCreation(
-                folder: folder, defaultClass: defaultClass, cost: cost(), deviceKeyPath: deviceKey, typed: vault
+                folder: folder, defaultClass: defaultClass.protectionClass, cost: cost(), deviceKeyPath: deviceKey,
+                typed: vault
             ).run(passcode: passcode)
             let text = try RecoveryKeyText.encode(made.recoveryKey)
             if let file {
@@ -109,7 +110,7 @@ extension Init {
         if !made.hasAttributes {
             Standard.output("The folder takes no extended attributes: in the mount there will be none but the class.")
         }
-        Standard.output("New files are of class \(ProtectionClassName(defaultClass).text).")
+        Standard.output("New files are of class \(ProtectionClassName(defaultClass.protectionClass).text).")
         Standard.output("  try: latchkey mount --unlock \(vault.quoted) DIR")
     }
 }

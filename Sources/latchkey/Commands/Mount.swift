@@ -20,8 +20,8 @@ struct Mount: ParsableCommand {
 
     @Flag(
         help: """
-            For a vault whose device key is gone: takes the recovery key and a new passcode, makes a new device key, \
-            and unlocks.
+            For a vault whose device key is gone, or its passcode: takes the recovery key and a new passcode, makes a \
+            device key where there is none, and unlocks.
             """)
     var recovery = false
 
@@ -36,7 +36,7 @@ struct Mount: ParsableCommand {
     @Option(
         name: .customShort("o"),
         help: ArgumentHelp(
-            "Mount options, with commas between: ro, noexec, allow_other, default_permissions, dev, suid, fsname=NAME, …",
+            "Mount options, with commas between: ro, noexec, allow_other, dev, suid, fsname=NAME …",
             valueName: "options"))
     var options: [String] = []
 

@@ -20,8 +20,7 @@ struct Rekeying {
 
     /// Copies, and renames the copy over the file; nothing is left behind when that fails.
     ///
-    /// The file has its class already. The rename hands an explicit class on, so the copy must be of that one; its
-    /// mark goes where the file has none.
+    /// The file's class has been set already, so that the rename, which hands an explicit class on, changes nothing.
     func run() throws(Failure) {
         guard file.status.linkCount == 1 else { throw .severalLinks }
         do {
@@ -57,10 +56,8 @@ struct Rekeying {
 
     /// While the copy is empty: a class set then comes with a new key, which no weaker class has wrapped.
     private func setClass(of copy: Descriptor) throws(Errno) {
-        let name = ProtectionClass.attributeName
         let value = try file.protectionClass().name
-        try copy.setAttribute(name, to: Array(value.utf8))
-        if try !file.isExplicit() { try copy.removeAttribute(name) }
+        try copy.setAttribute(ProtectionClass.attributeName, to: Array(value.utf8))
     }
 
     private func copyContents(from source: Descriptor, status: FileStatus, to copy: Descriptor) throws(Errno) {

@@ -1,11 +1,21 @@
 import ArgumentParser
 import Format
 
-extension ProtectionClass: ExpressibleByArgument {
-    /// A long name, a letter from A to D, or one of Apple's constants.
-    public init?(argument: String) { self.init(attributeValue: argument) }
+/// A protection class as people type it: a long name, a letter from A to D, or one of Apple's constants.
+///
+/// A type of its own, for the argument parser would show an enumeration by its raw values.
+struct ClassArgument: ExpressibleByArgument {
+    let protectionClass: ProtectionClass
 
-    public var defaultValueDescription: String { name }
+    init(_ protectionClass: ProtectionClass) { self.protectionClass = protectionClass }
 
-    public static var allValueStrings: [String] { allCases.map(\.name) }
+    init?(argument: String) {
+        guard let found = ProtectionClass(attributeValue: argument) else { return nil }
+        protectionClass = found
+    }
+
+    var defaultValueDescription: String { protectionClass.name }
+
+    /// For completion, and for the error about another one.
+    static var allValueStrings: [String] { ProtectionClass.allCases.map(\.name) }
 }
