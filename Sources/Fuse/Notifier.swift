@@ -58,9 +58,11 @@ public final class Notifier: Sendable {
         defer { use.leave() }
         guard let raw = unsafe OpaquePointer(bitPattern: session.withLock { $0 }) else { return }
         let result = unsafe send(raw)
-        // ENOENT: the kernel does not have it. ENODEV, ENOTCONN: the mount has ended. Nothing is cached then.
-        let ignored: [Errno] = [.ENOENT, .ENODEV, .ENOTCONN]
-        let error = Errno(rawValue: -result)
-        if result != 0, !ignored.contains(error) { throw error }
+        switch Errno(rawValue: -result) {
+        case Errno(rawValue: 0): return
+        // Unknown to the kernel, or the mount has ended: nothing is cached.
+        case .ENOENT, .ENODEV, .ENOTCONN: return
+        case let error: throw error
+        }
     }
 }

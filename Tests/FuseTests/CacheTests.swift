@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Synchronization
 import Testing
 
 extension FuseTests {
@@ -52,5 +53,47 @@ extension FuseTests {
     @Test func invalidatingWhatTheKernelDoesNotKnowIsNoError() throws {
         let mounted = try Mounted()
         #expect(try mounted.ask("invalidate-entry nothing") == "done")
+    }
+
+    /// What a lock does, while programs write by write(2) and through mappings.
+    @Test func invalidatesUnderLoad() throws {
+        let mounted = try Mounted()
+        let root = mounted.root
+        let names = (0..<4).map { Name(bytes: "file-\($0)".utf8)! }
+        for name in names { try root.create(name, [UInt8](repeating: 0, count: 1 << 20)) }
+        let isOver = Atomic<Bool>(false)
+        let failures = Mutex<[String]>([])
+        let expected = Mutex<[Int: [UInt8]]>([:])
+        let threads = Threads(4) { worker in
+            do {
+                let file = try root.open(names[worker], O_RDWR)
+                let mapping = try Mapping(file, size: 1 << 20)
+                var bytes = [UInt8](repeating: 0, count: 1 << 20)
+                var random = SystemRandomNumberGenerator()
+                while !isOver.load(ordering: .relaxed) {
+                    let offset = Int.random(in: 0..<(1 << 20) - 100, using: &random)
+                    let value = UInt8.random(in: 1...255, using: &random)
+                    if Bool.random(using: &random) {
+                        mapping[offset] = value
+                        bytes[offset] = value
+                    } else {
+                        try file.write([UInt8](repeating: value, count: 100), at: Int64(offset))
+                        bytes.replaceSubrange(offset..<offset + 100, with: repeatElement(value, count: 100))
+                    }
+                    if mapping[offset] != value { throw TestError("lost a byte at \(offset)") }
+                }
+                try file.synchronize(dataOnly: false)
+                expected.withLock { $0[worker] = bytes }
+            } catch {
+                failures.withLock { $0.append("\(error)") }
+            }
+        }
+        for _ in 0..<60 { #expect(try mounted.ask("invalidate") == "done") }
+        isOver.store(true, ordering: .relaxed)
+        threads.join()
+        #expect(failures.withLock { $0 } == [])
+        for (worker, bytes) in expected.withLock({ $0 }) {
+            #expect(try mounted.source.contents(of: names[worker]) == bytes)
+        }
     }
 }

@@ -48,7 +48,7 @@ extension FuseTests {
         let mounted = try Mounted()
         let failures = Mutex<[String]>([])
         let root = mounted.root
-        inParallel(8) { worker in
+        let threads = Threads(8) { worker in
             do {
                 for round in 0..<100 {
                     let name = try #require(Name(bytes: "file-\(worker)-\(round)".utf8))
@@ -62,36 +62,11 @@ extension FuseTests {
                 failures.withLock { $0.append("\(error)") }
             }
         }
+        threads.join()
         #expect(failures.withLock { $0 } == [])
         #expect(try root.entries().count == 8 * 66)
         #expect(try mounted.source.entries().count == 8 * 66)
     }
-}
-
-/// Runs `body` on threads of its own, with their numbers, and waits for all.
-func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    final class Job: Sendable {
-        let number: Int
-        let body: @Sendable (Int) -> Void
-        init(_ number: Int, _ body: @escaping @Sendable (Int) -> Void) {
-            self.number = number
-            self.body = body
-        }
-    }
-    let threads = (0..<count).map { number in
-        var thread = pthread_t()
-        let job = unsafe Unmanaged.passRetained(Job(number, body))
-        let result = unsafe pthread_create(
-            &thread, nil,
-            { job in
-                let job = unsafe Unmanaged<Job>.fromOpaque(job!).takeRetainedValue()
-                job.body(job.number)
-                return nil
-            }, job.toOpaque())
-        precondition(result == 0, "no thread")
-        return thread
-    }
-    for thread in threads { pthread_join(thread, nil) }
 }
 
 /// An open directory, as readdir(3) sees it.

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Posix
 import Testing
@@ -96,5 +97,33 @@ extension FuseTests {
         let unknown = try Program(Built.passthrough, ["-o", "nonsense", folder.path, folder.path])
         #expect(try unknown.line(within: 10).contains("unknown option(s): `-o nonsense'"))
         #expect(try unknown.end(within: 10) == 1)
+    }
+
+    /// In a mount namespace where everybody may open the device.
+    @Test(.enabled(if: geteuid() == 0, "needs root, to become somebody else"))
+    func anOrdinaryUserMountsThroughFusermount() throws {
+        let folder = try TemporaryFolder()
+        for name in ["device", "source", "mount"] { try folder.makeFolder(name) }
+        let script = """
+            set -e
+            cd '\(folder.path)'
+            mount --make-rprivate /
+            mount -t tmpfs none device
+            mknod -m 666 device/fuse c 10 229
+            mount --bind device/fuse /dev/fuse
+            cp '\(Built.passthrough)' device/passthrough
+            chown 65534:65534 source mount
+            exec setpriv --reuid=65534 --regid=65534 --clear-groups device/passthrough -o noexec source mount
+            """
+        let program = try Program("unshare", ["-m", "sh", "-c", script])
+        let greeting = try program.line(within: 20)
+        #expect(greeting.hasPrefix("mounted"), "\(greeting)")
+        let table = try String(contentsOfFile: "/proc/\(program.pid)/mountinfo", encoding: .utf8)
+        let line = table.split(separator: "\n").first { $0.contains("fuse.passthrough") }
+        let flags = try #require(line).split(separator: " ")[5].split(separator: ",")
+        #expect(Set(flags).isSuperset(of: ["nosuid", "nodev", "noexec"]))
+        try program.send("unmount")
+        #expect(try program.line(within: 10) == "done")
+        #expect(try program.line(within: 10) == Self.clean)
     }
 }

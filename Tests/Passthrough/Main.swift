@@ -44,6 +44,8 @@ struct Main {
         Background.run { while let line = readLine() { turn.withLock { _ in say(commands.run(line)) } } }
         try session.session.run()
         turn.withLock { _ in }
+        // A thread whose answer nobody wanted any more may still be about to close what it opened.
+        for _ in 0..<500 where openDescriptors() > before { usleep(2_000) }
         let files = session.fileSystem.files.count + session.fileSystem.directories.count
         let destructions = session.fileSystem.destructions.load(ordering: .relaxed)
         say("ended handles=\(files) descriptors=\(openDescriptors() - before) destroyed=\(destructions)")
