@@ -13,8 +13,11 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [
     .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
-    .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []
+) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: strict)
 }
 
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -65,7 +68,7 @@ let package = Package(
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
-        tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"]),
+        tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
         tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
     ]
 )

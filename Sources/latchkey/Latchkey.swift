@@ -18,13 +18,13 @@ struct Latchkey: ParsableCommand {
         version: version,
         groupedSubcommands: [
             CommandGroup(
-                name: "A vault",
+                name: "Vault",
                 subcommands: [Init.self, Mount.self, Unmount.self, Passwd.self]),
             CommandGroup(
-                name: "A mount",
+                name: "Mount",
                 subcommands: [Unlock.self, Lock.self, StatusCommand.self]),
             CommandGroup(
-                name: "A file",
+                name: "File",
                 subcommands: [Class.self, Explain.self]),
         ])
 

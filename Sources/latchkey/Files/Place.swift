@@ -24,7 +24,7 @@ enum Place {
             if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
                 return .orphan(entry)
             }
-            throw error
+            throw CommandError(.notFound, error.message, try: "latchkey status")
         }
         let served = try Self.served()
         if let entry = mounts.mount(holding: resolved.text), entry.isLatchkey {

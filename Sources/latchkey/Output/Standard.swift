@@ -17,7 +17,7 @@ enum Standard {
             if count < 0 {
                 if errno == EINTR { continue }
                 // A full disk or a closed reader must not look like success.
-                exit(descriptor == STDOUT_FILENO ? CommandError.Code.failed.rawValue : 1)
+                exit(CommandError.Code.failed.rawValue)
             }
             bytes = bytes.dropFirst(count)
         }

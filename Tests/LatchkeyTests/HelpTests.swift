@@ -1,0 +1,27 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import latchkey
+
+/// What `--help` says, as it stands in Tests/LatchkeyTests/Help: a change of it is seen, read and meant.
+///
+/// To accept a change: UPDATE_HELP=1 swift test --filter HelpTests
+@Suite struct HelpTests {
+    private static let commands: [(name: String, type: any ParsableCommand.Type)] = [
+        ("latchkey", Latchkey.self), ("init", Init.self), ("mount", Mount.self), ("unmount", Unmount.self),
+        ("passwd", Passwd.self), ("unlock", Unlock.self), ("lock", Lock.self), ("status", StatusCommand.self),
+        ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
+    ]
+
+    @Test(arguments: commands.indices) func isAsItStands(_ index: Int) throws {
+        let (name, type) = Self.commands[index]
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Help/\(name).txt")
+        let help = Latchkey.helpMessage(for: type, columns: 80) + "\n"
+        if ProcessInfo.processInfo.environment["UPDATE_HELP"] != nil {
+            try Data(help.utf8).write(to: path)
+        }
+        #expect(try String(contentsOf: path, encoding: .utf8) == help)
+        #expect(help.split(separator: "\n").allSatisfy { $0.hasPrefix("USAGE:") || $0.count <= 80 })
+    }
+}
