@@ -683,7 +683,8 @@ def check_refusals(failures: list[str]) -> None:
         expect(refusal(fmt.open_device_slot, fmt.parse_keybag(case["keybag"]), DEVICE_KEY), "keybag", case)
     given = fmt.Credentials(device_key=DEVICE_KEY, passcode=PASSCODE)
     for case in bags["refusedAtUnlock"]:
-        expect(refusal(fmt.unlock, fmt.parse_keybag(case["keybag"]), given), "keybag", case)
+        bag = fmt.parse_keybag(case["keybag"])
+        expect(refusal(fmt.unlock, bag, given, fmt.open_device_slot(bag, DEVICE_KEY)), "keybag", case)
 
 
 def check_vault(failures: list[str]) -> None:
@@ -722,6 +723,16 @@ def check_vault(failures: list[str]) -> None:
         expect(read("verify", keys=("recovery",)).returncode == 0, "verify with the recovery key")
         expect(read("cat", "/public", keys=("device",)).returncode == 0, "class D with the device key alone")
         expect(read("cat", "/hello.txt", keys=("device",)).returncode == 4, "class C with the device key alone")
+        bag, previous = folder / "vault" / "lk.keybag", folder / "vault" / "lk.keybag.old"
+        bag.rename(previous)
+        expect(read("ls").returncode == 0, "the previous keybag, where there is no other")
+        bag.write_bytes(given["make"][0]["content"][:-1])
+        expect(read("ls").returncode == 0, "the previous keybag, where the other is cut short")
+        previous.unlink()
+        expect(read("ls").returncode == 6, "a keybag cut short")
+        bag.unlink()
+        expect(read("ls").returncode == 5, "no keybag")
+        bag.write_bytes(given["make"][0]["content"])
         (folder / "passcode").write_bytes(b"wrong\n")
         expect(read("ls").returncode == 3, "a wrong passcode")
 

@@ -39,6 +39,10 @@ class Refused(Exception):
     """Something that a reader MUST refuse: damaged, tampered with, or of a version that it does not know."""
 
 
+class TooNew(Refused):
+    """Of a version or with a feature that this reader does not know: sound, perhaps, but not for it to say."""
+
+
 class Locked(Exception):
     """The object is sound as far as anyone can see, but the key of its class is not at hand."""
 
@@ -444,11 +448,11 @@ def parse_keybag(raw: bytes) -> Keybag:
     if magic != b"LKKEYBAG":
         refuse("keybag: not one")
     if version != 1:
-        refuse(f"keybag: version {version}")
+        raise TooNew(f"keybag: version {version}")
     if zero or size != len(raw):
         refuse("keybag: not whole")
     if incompatible:
-        refuse(f"keybag: unknown incompatible features {incompatible:#x}")
+        raise TooNew(f"keybag: unknown incompatible features {incompatible:#x}")
 
     records = keybag_records(raw[52:-64])
     if [kind for kind, _ in records[:3]] != [SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT]:
@@ -517,9 +521,9 @@ class Credentials:
     recovery_key: Optional[bytes] = None
 
 
-def unlock(keybag: Keybag, given: Credentials) -> tuple[bytes, ClassKeys]:
+def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[bytes, bytes]]) \
+        -> tuple[bytes, ClassKeys]:
     """Volume key and the class keys that `given` yields: all of them, or D alone with only a device key."""
-    from_device_slot = open_device_slot(keybag, given.device_key) if given.device_key is not None else None
     if given.recovery_key is not None:
         candidates = ((recovery_slot_key(given.recovery_key, slot, keybag.volume), slot.wrapped)
                       for slot in keybag.recovery_slots)
@@ -611,23 +615,29 @@ class Vault:
         self.keys = VolumeKeys.derive(volume_key, self.keybag.volume)
 
     def _open_keybag(self, given: Credentials, key_volume: Optional[bytes]) -> tuple[Keybag, bytes, ClassKeys]:
-        """lk.keybag, or lk.keybag.old where the former is missing or does not check."""
-        first: Optional[Exception] = None
+        """From lk.keybag, or from lk.keybag.old where the former is missing or does not check."""
+        failure: Exception = NotAVault("no lk.keybag here")
         for name in (b"lk.keybag", b"lk.keybag.old"):
+            from_device_slot = None
             try:
                 keybag = parse_keybag(read_file(os.path.join(self.path, name), 65_536))
                 if key_volume not in (None, keybag.volume):
                     refuse(f"the device key is of volume {key_volume.hex()}, the vault is {keybag.volume.hex()}")
-                return (keybag, *unlock(keybag, given))
+                if given.device_key is not None:
+                    from_device_slot = open_device_slot(keybag, given.device_key)
+            except TooNew:
+                raise
+            except Refused as refused:
+                # What is wrong with the previous keybag must not hide what is wrong with the keybag.
+                failure = failure if isinstance(failure, Refused) else refused
             except FileNotFoundError:
-                first = first or NotAVault("no lk.keybag here")
+                continue
             except NotADirectoryError:
                 raise NotAVault("not a folder") from None
-            except (Refused, WrongPasscode) as error:
-                # A fall-back that fails as well must not hide why the keybag itself was refused.
-                first = error if first is None or isinstance(first, NotAVault) else first
-        assert first is not None
-        raise first
+            else:
+                # A wrong passcode ends here: the previous keybag may well open with the previous passcode.
+                return (keybag, *unlock(keybag, given, from_device_slot))
+        raise failure
 
     def directory(self, backing: bytes, place: bytes) -> Directory:
         failure = Refused("no directory record")
