@@ -62,23 +62,30 @@ extension Init {
         let file = try recoveryKeyFile.map { path throws(CommandError) in try RecoveryKeyFile(path) }
         do {
             try folder.make()
-            let made = try VaultCreation(
-                folder: folder, defaultClass: defaultClass.protectionClass, cost: cost(), deviceKeyPath: deviceKey,
-                typed: vault
-            ).run(passcode: passcode)
-            let text = try RecoveryKeyText.encode(made.recoveryKey)
-            if let file {
-                try file.write(text)
-                Standard.output("The recovery key is in \(recoveryKeyFile ?? ""). Keep it away from this machine.")
-            } else {
-                Standard.output("The recovery key, shown this once. Write it down, and keep it away from this machine:")
-                try show(text)
+            let creation = VaultCreation(
+                folder: folder, defaultClass: defaultClass.protectionClass, cost: try cost(), deviceKeyPath: deviceKey,
+                typed: vault)
+            let made = try creation.run(passcode: passcode)
+            do {
+                try handOut(RecoveryKeyText.encode(made.recoveryKey), to: file)
+            } catch {
+                creation.takeAway(made)
+                throw error
             }
             tell(made)
         } catch {
             file?.remove()
             folder.remove()
             throw error
+        }
+    }
+
+    private func handOut(_ text: borrowing Secret, to file: RecoveryKeyFile?) throws {
+        if let file {
+            try file.write(text)
+            Standard.output("The recovery key is in \(recoveryKeyFile ?? ""). Keep it away from this machine.")
+        } else {
+            try show(text)
         }
     }
 
@@ -90,12 +97,21 @@ extension Init {
         return cost
     }
 
-    /// Straight from locked memory to standard output.
-    private func show(_ text: borrowing Secret) throws {
-        let output = Descriptor(owning: dup(STDOUT_FILENO))
-        try unsafe output.write(Array("\n    ".utf8).span.bytes)
-        try text.withBytes { bytes throws(Errno) in try output.write(bytes) }
-        try unsafe output.write(Array("\n\n".utf8).span.bytes)
+    /// Straight from locked memory to standard output, whose failure is heard of.
+    private func show(_ text: borrowing Secret) throws(CommandError) {
+        do throws(Errno) {
+            let number = dup(STDOUT_FILENO)
+            guard number >= 0 else { throw Errno.current }
+            let output = Descriptor(owning: number)
+            let heading = "The recovery key, shown this once. Write it down, and keep it away from this machine:"
+            try unsafe output.write(Array("\(heading)\n\n    ".utf8).span.bytes)
+            try text.withBytes { bytes throws(Errno) in try output.write(bytes) }
+            try unsafe output.write(Array("\n\n".utf8).span.bytes)
+        } catch {
+            throw CommandError(
+                .failed, "cannot show the recovery key: \(error); no vault was made",
+                try: "latchkey init --recovery-key-file FILE \(vault.quoted)")
+        }
     }
 
     private func tell(_ made: borrowing VaultCreation.Made) {

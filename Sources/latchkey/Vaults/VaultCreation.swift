@@ -25,37 +25,71 @@ struct VaultCreation {
 
     /// - Throws: after everything that this had made is gone again.
     func run(passcode: borrowing Secret) throws(CommandError) -> Made {
-        let store: DirectoryStore
+        let store = try VaultFolder(folder.path)
+        defer { withExtendedLifetime(store) {} }
+        let volume = VolumeIdentifier(Random.bytes(16))
+        let deviceKeyPath = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
+        // Looked at again with the lock in hand: another init may have been quicker.
+        guard try names(in: store.store) == ["lk.lock"] else {
+            throw CommandError(cannot: "make a vault in", typed, .ENOTEMPTY)
+        }
+        do throws(CommandError) {
+            let traits = try probe(store.store)
+            let deviceKey = try makeDeviceKey(at: deviceKeyPath, volume)
+            do throws(CommandError) {
+                return try make(in: store.store, traits, deviceKey, at: deviceKeyPath, passcode)
+            } catch {
+                _ = unsafe unlink(deviceKeyPath)
+                throw error
+            }
+        } catch {
+            takeAwayFiles()
+            throw error
+        }
+    }
+
+    /// Takes away a vault just made, whose recovery key could not be handed out.
+    func takeAway(_ made: borrowing Made) {
+        takeAwayFiles()
+        _ = unsafe unlink(made.deviceKeyPath)
+    }
+
+    private func takeAwayFiles() {
+        for name in ["lk.keybag", "lk.keybag.new", "lk.keybag.old", "lk.dir", "lk.lock"] {
+            // What is left is seen: the next attempt says that the folder is not empty.
+            _ = unsafe unlink(folder.path.text.asFolder + name)
+        }
+    }
+
+    private func makeDeviceKey(at path: String, _ volume: VolumeIdentifier) throws(CommandError) -> DeviceKey {
+        do {
+            return try DeviceKeyFile.create(path: path, volume: volume)
+        } catch .io(.EEXIST, _) {
+            throw CommandError(
+                .failed, "\(path) exists already, and may be the device key of another vault",
+                try: "latchkey init --device-key PATH \(typed.quoted)")
+        } catch {
+            throw CommandError(error, of: typed)
+        }
+    }
+
+    private func names(in store: DirectoryStore) throws(CommandError) -> [Name] {
+        do {
+            return try store.entries(of: store.root).map(\.name)
+        } catch {
+            throw CommandError(cannot: "look into", typed, error)
+        }
+    }
+
+    private func probe(_ store: DirectoryStore) throws(CommandError) -> StoreTraits {
         let traits: StoreTraits
         do {
-            store = try DirectoryStore(path: folder.path.text)
             traits = try StoreTraits.probe(store)
         } catch {
             throw CommandError(cannot: "make a vault in", typed, error)
         }
         try check(traits)
-        let volume = VolumeIdentifier(Random.bytes(16))
-        let deviceKeyPath = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
-        let deviceKey: DeviceKey
-        do {
-            deviceKey = try DeviceKeyFile.create(path: deviceKeyPath, volume: volume)
-        } catch .io(.EEXIST, _) {
-            throw CommandError(
-                .failed, "\(deviceKeyPath) exists already, and may be the device key of another vault",
-                try: "latchkey init --device-key PATH \(typed.quoted)")
-        } catch {
-            throw CommandError(error, of: typed)
-        }
-        do {
-            return try make(in: store, traits, deviceKey, at: deviceKeyPath, passcode)
-        } catch {
-            for name: Name in ["lk.keybag", "lk.keybag.new", "lk.keybag.old", "lk.dir", "lk.lock"] {
-                // What is left is seen: the next attempt says that the folder is not empty.
-                try? store.unlink(name, in: store.root)
-            }
-            _ = unsafe unlink(deviceKeyPath)
-            throw error
-        }
+        return traits
     }
 
     private func check(_ traits: StoreTraits) throws(CommandError) {
