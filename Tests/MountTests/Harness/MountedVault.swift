@@ -8,6 +8,7 @@ final class MountedVault {
     let path: String
     let daemon: Child
     private let log: StreamFile
+    private var hasEnded = false
 
     /// Returns when the mount answers. The passcode is given where it is to be unlocked at once.
     init(_ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], at name: String = "mount")
@@ -31,10 +32,10 @@ final class MountedVault {
     }
 
     deinit {
-        if !mountLines(of: path).isEmpty {
-            unsafe umount2(path, Int32(MNT_DETACH))
+        // One that has ended leaves the path to its successor.
+        if !hasEnded {
+            detach()
         }
-        LiveMounts.remove(path)
     }
 
     /// What the daemon wrote to its standard streams.
@@ -134,6 +135,7 @@ final class MountedVault {
             #expect(!Disk.exists(socket), "the socket is left", sourceLocation: sourceLocation)
         }
         #expect(mountLines(of: path).isEmpty, "the mount is left", sourceLocation: sourceLocation)
+        hasEnded = mountLines(of: path).isEmpty
         LiveMounts.remove(path)
     }
 
@@ -144,6 +146,7 @@ final class MountedVault {
     }
 
     func detach() {
+        hasEnded = true
         unsafe umount2(path, Int32(MNT_DETACH))
         LiveMounts.remove(path)
     }

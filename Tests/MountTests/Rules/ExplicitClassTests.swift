@@ -97,6 +97,7 @@ extension MountTests {
         /// Having write permission is not enough.
         @Test func onlyTheOwnerSetsIt() throws {
             try withScene(options: ["-o", "allow_other,default_permissions"]) { scene in
+                try scene.probe.ask("chmod", scene.mount.path, "0755").required()
                 try scene.makeFile("mine")
                 try scene.makeFile("yours")
                 try scene.probe.ask("chmod", scene.path("mine"), "0666").required()

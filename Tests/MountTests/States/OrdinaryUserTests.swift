@@ -30,7 +30,7 @@ extension MountTests {
                 "$LATCHKEY" init vault --kdf-memory 19 --kdf-passes 2 --passcode-file passcode --recovery-key-file recovery
                 """
             guard geteuid() == 0 else {
-                return try shell(preparation + "\n" + script, in: folder.path, environment: environment)
+                return try shell("set -x\n" + preparation + "\n" + script, in: folder.path, environment: environment)
             }
             unsafe chown(folder.path, 65_534, 65_534)
             let device = folder.path("fuse")
@@ -40,7 +40,7 @@ extension MountTests {
                     "-m", "--propagation", "private", "sh", "-euc",
                     """
                     mknod -m 0666 '\(device)' c 10 229; mount --bind '\(device)' /dev/fuse
-                    exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -euc "$1"
+                    exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -euxc "$1"
                     """, "sh", preparation + "\n" + script,
                 ], environment: environment, directory: folder.path)
         }
@@ -68,7 +68,7 @@ extension MountTests {
                 refused cat /proc/$daemon/environ; refused head -c 1 /proc/$daemon/mem
                 test "$(stat -c %a runtime/latchkey)" = 700
                 "$LATCHKEY" unmount mount
-                refused grep -q " $(pwd)/mount " /proc/self/mounts; refused kill -0 $daemon
+                refused grep -q " $(pwd)/mount " /proc/self/mounts; ! grep -s "State:.*[^Z] (" /proc/$daemon/status
                 """, in: folder
             ).succeeded()
         }
