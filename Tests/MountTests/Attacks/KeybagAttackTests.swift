@@ -7,10 +7,11 @@ extension MountTests {
         @Test func everyFieldIsCoveredByTheDeviceMAC() throws {
             let vault = try Vault()
             let whole = try Disk.read(vault.keybag)
+            let mountPoint = try vault.folder.makeFolder("m")
             // Header, settings, public key, device slot, passcode slot (its KDF cost and salt), recovery slot, MACs.
             for offset in stride(from: 0, to: whole.count, by: 23) {
                 try Disk.edit(vault.keybag) { $0[offset] ^= 4 }
-                let outcome = try vault.latchkey(["mount", vault.path, vault.folder.path])
+                let outcome = try vault.latchkey(["mount", vault.path, mountPoint])
                 #expect(outcome.status == 5 || outcome.status == 6, "byte \(offset): \(outcome)")
                 #expect(outcome.status == 6 || offset < 16, "byte \(offset): \(outcome)")
                 #expect(!outcome.errors.isEmpty)

@@ -110,8 +110,8 @@ extension MountTests {
         private func throughAMapping(_ offset: Int, _ patch: [UInt8], _ model: inout Model, _ probe: Probe) throws
             -> String
         {
+            guard offset < model.bytes.count else { return "-" }
             let patch = Array(patch.prefix(model.bytes.count - offset))
-            guard !patch.isEmpty, offset < model.bytes.count else { return "-" }
             try probe.map(0, 0, model.bytes.count).required("mmap")
             guard try probe.touch(0, 0, model.bytes.count).bytes() == model.bytes else {
                 throw HarnessError("a mapping shows other bytes than were written")
