@@ -12,9 +12,16 @@ extension MountTests {
             for offset in stride(from: 0, to: whole.count, by: 23) {
                 try Disk.edit(vault.keybag) { $0[offset] ^= 4 }
                 let outcome = try vault.latchkey(["mount", vault.path, mountPoint])
-                #expect(outcome.status == 5 || outcome.status == 6, "byte \(offset): \(outcome)")
-                #expect(outcome.status == 6 || offset < 16, "byte \(offset): \(outcome)")
+                switch offset {
+                case 0..<8: #expect(outcome.status == 5 || outcome.status == 6, "byte \(offset): \(outcome)")
+                // Another version, or features of one; and a device slot that does not open looks as another machine's
+                // device key does.
+                case 8..<28, 124..<196:
+                    #expect(outcome.status == 1 || outcome.status == 6, "byte \(offset): \(outcome)")
+                default: #expect(outcome.status == 6, "byte \(offset): \(outcome)")
+                }
                 #expect(!outcome.errors.isEmpty)
+                #expect(mountLines(of: mountPoint).isEmpty, "byte \(offset)")
                 try Disk.write(whole, to: vault.keybag)
             }
             try withMount(vault) { _ in }

@@ -20,7 +20,7 @@ extension MountTests {
             mount.kill()
             #expect(try probe.pread(1, 500_000, 10) == .refused("ENOTCONN"), "what is in no cache")
             #expect(try probe.open(2, mount.file("synced")) == .refused("ENOTCONN"))
-            #expect(try probe.ask("stat", mount.path) == .refused("ENOTCONN"))
+            #expect(try probe.ask("list", mount.path) == .refused("ENOTCONN"))
             probe.process.send(9)
             probe.process.wait()
             mount.detach()
