@@ -41,6 +41,16 @@ final class MountedVault {
     /// What the daemon wrote to its standard streams.
     var messages: String { String(decoding: log.contents, as: UTF8.self) }
 
+    /// Whether the log grows past so many characters; the daemon writes it from a thread of its own.
+    func logs(past count: Int) -> Bool {
+        let end = ContinuousClock.now + .seconds(3)
+        while messages.count <= count {
+            guard ContinuousClock.now < end else { return false }
+            usleep(5_000)
+        }
+        return true
+    }
+
     func file(_ name: String) -> String {
         path + "/" + name
     }
