@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,19 @@ static void do_writeloop(char **argument) {
     answer_text("%llu never", (unsigned long long)counter);
 }
 
+// copyrange FROM TO COUNT: from the start of the one to the start of the other, within the kernel.
+static void do_copyrange(char **argument) {
+    off_t from = 0, to = 0;
+    answer_count(copy_file_range(handles[slot(argument[0])], &from, handles[slot(argument[1])], &to,
+                                 (size_t)number(argument[2]), 0));
+}
+
+// sendfile FROM TO COUNT: through the page cache and a pipe of the kernel's own.
+static void do_sendfile(char **argument) {
+    off_t from = 0;
+    answer_count(sendfile(handles[slot(argument[1])], handles[slot(argument[0])], &from, (size_t)number(argument[2])));
+}
+
 static void do_lseek(char **argument) {
     static const struct flag table[] = {
         {"set", SEEK_SET}, {"cur", SEEK_CUR}, {"end", SEEK_END}, {"data", SEEK_DATA}, {"hole", SEEK_HOLE}, {NULL, 0},
@@ -147,5 +161,6 @@ const struct command handle_commands[] = {
     {"fill", 4, do_fill},           {"writeloop", 1, do_writeloop}, {"lseek", 3, do_lseek},
     {"ftruncate", 2, do_ftruncate}, {"fallocate", 4, do_fallocate}, {"fsync", 1, do_fsync},
     {"fdatasync", 1, do_fdatasync}, {"syncfs", 1, do_syncfs},       {"fsize", 1, do_fsize},
+    {"copyrange", 3, do_copyrange}, {"sendfile", 3, do_sendfile},
     {NULL, 0, NULL},
 };

@@ -67,6 +67,69 @@ extension MountTests {
             }
         }
 
+        /// A refused write must not leave its page in the cache, where a mapping would see it.
+        @Test func aRefusedWriteLeavesNoPage() throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                let contents = [UInt8](seed: 1, count: 64 * 4096)
+                try scene.makeFile("file", contents)
+                try scene.probe.open(0, scene.path("file"), "rw").required()
+                try scene.probe.map(0, 0, contents.count).required()
+                try scene.mount.lockNow()
+                for page in 0..<64 {
+                    #expect(try scene.probe.ask("fill", "0", "\(page * 4096)", "4096", "7") == .noKey, "page \(page)")
+                    #expect(try scene.probe.touch(0, page * 4096, 1) == .bus, "page \(page)")
+                    #expect(try scene.probe.pread(0, page * 4096, 1) == .noKey, "page \(page)")
+                }
+                try scene.mount.unlock()
+                #expect(try scene.contents("file") == contents)
+            }
+        }
+
+        /// A mapping that is populated or mlocked while locked makes the kernel ask again and again: neither the daemon
+        /// nor anybody else may suffer.
+        @Test(arguments: ["populate", "mlock"])
+        func populatingALockedMappingBurnsNoProcessor(_ way: String) throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                try scene.makeFile("file", [UInt8](seed: 1, count: 1 << 20))
+                try scene.makeFile("other", class: ProtectionClass.none, [4, 5, 6])
+                let mapper = try Probe()
+                try mapper.open(0, scene.path("file"), "rw").required()
+                try mapper.map(1, 0, 1 << 20).required()
+                try scene.mount.lockNow()
+                let before = try processorTime(of: scene.mount.daemon.pid)
+                try mapper.send(
+                    way == "mlock" ? ["mlock", "1"] : ["mmap", "0", "0", "\(1 << 20)", "shared,populate", "rw"])
+                Thread.sleep(forTimeInterval: 1)
+                let used = try processorTime(of: scene.mount.daemon.pid) - before
+                #expect(used < 0.3, "\(used) s of processor time in one second")
+                #expect(try scene.contents("other") == [4, 5, 6])
+                mapper.process.send(SIGKILL)
+                #expect(mapper.process.wait(seconds: 10) != nil, "the program can be killed")
+            }
+        }
+
+        private func processorTime(of pid: pid_t) throws -> Double {
+            let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+            let fields = text.split(separator: ")").last!.split(separator: " ")
+            return (Double(fields[11])! + Double(fields[12])!) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        }
+
+        /// sync(1) of everything, while dirty files are locked, comes back.
+        @Test func syncComesBackWhileLocked() throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                try scene.makeFile("file", [UInt8](seed: 1, count: 100_000))
+                try scene.probe.open(0, scene.path("file"), "rw").required()
+                try scene.probe.map(0, 0, 100_000).required()
+                try scene.probe.store(0, 0, [UInt8](seed: 2, count: 100_000)).required()
+                try scene.mount.lockNow()
+                let start = ContinuousClock.now
+                try run("sync", ["-f", scene.mount.path], within: 20).succeeded()
+                #expect(ContinuousClock.now - start < .seconds(5))
+                try scene.mount.unlock()
+                #expect(try scene.contents("file") == [UInt8](seed: 2, count: 100_000))
+            }
+        }
+
         /// 2,000 files of the strict class, looked up, read and closed: all of them lock.
         @Test func manyClosedFilesLock() throws {
             try withScene(["--default-class", "complete"]) { scene in

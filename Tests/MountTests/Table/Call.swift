@@ -10,6 +10,9 @@ enum Call: String, CaseIterable {
     case seekToEnd = "SEEK_END through an earlier handle"
     case truncateHandle = "ftruncate through an earlier handle"
     case allocateHandle = "fallocate through an earlier handle"
+    case copyRange = "copy_file_range from an earlier handle"
+    case sendFile = "sendfile from an earlier handle"
+    case readDirect = "read with O_DIRECT through an earlier handle"
     case synchronize = "fsync of an earlier handle"
     case close = "close of an earlier handle"
 
@@ -42,7 +45,9 @@ enum Call: String, CaseIterable {
     /// Needs a handle that was opened while that was allowed.
     var needsHandle: Bool {
         switch self {
-        case .openWhileHeld, .read, .write, .seekToEnd, .truncateHandle, .allocateHandle, .synchronize, .close: true
+        case .openWhileHeld, .read, .readDirect, .write, .seekToEnd, .truncateHandle, .allocateHandle, .copyRange,
+            .sendFile, .synchronize, .close:
+            true
         default: needsMapping
         }
     }

@@ -3,6 +3,8 @@ import Testing
 /// One cell of the table: a file of the class, brought to the state, and the call that is made there.
 struct Cell {
     static let size = 10_000
+    /// The handle of a file that takes what is copied.
+    static let scratch = 61
     static let patch = [UInt8](repeating: 0x5a, count: 200)
 
     let call: Call
@@ -27,7 +29,7 @@ struct Cell {
     /// The handle that the call goes through, opened while that is allowed; it makes the file where there is none.
     func openHandle() throws {
         let isNew = try !probe.exists(path)
-        try probe.open(number, path, "rw,creat").required("opening \(path)")
+        try probe.open(number, path, call == .readDirect ? "rw,creat,direct" : "rw,creat").required("opening \(path)")
         if isNew {
             try probe.pwrite(number, 0, original).required("writing \(path)")
         }
@@ -58,6 +60,9 @@ struct Cell {
         case .seekToEnd: try probe.ask("lseek", "\(number)", "0", "end").expecting("\(Cell.size)", self)
         case .truncateHandle: try probe.ask("ftruncate", "\(number)", "5000")
         case .allocateHandle: try probe.ask("fallocate", "\(number)", "0", "0", "20000")
+        case .copyRange: try probe.ask("copyrange", "\(number)", "\(Cell.scratch)", "20000").expecting("10000", self)
+        case .sendFile: try probe.ask("sendfile", "\(number)", "\(Cell.scratch)", "20000").expecting("10000", self)
+        case .readDirect: try probe.pread(number, 0, 20_000).expecting(original, self)
         case .synchronize: try probe.fsync(number)
         case .close: try probe.close(number)
         case .touchShared, .touchPrivate, .touchClosed:

@@ -13,6 +13,8 @@ extension MountTests {
             let directory = mount.file("classed")
             try probe.ask("mkdir", directory, "0755").required("mkdir")
             try probe.setClass(protection.rawValue, of: directory).required("the directory's class")
+            try probe.ask("mkdir", mount.file("scratch"), "0755").required("mkdir")
+            try probe.setClass("none", of: mount.file("scratch")).required("the class of the scratch folder")
             for (number, expectation) in Expectation.table.enumerated() {
                 let cell = Cell(call: expectation.call, number: number, probe: probe, directory: directory)
                 guard case .absent = expectation.cell(protection, state) else {
@@ -27,6 +29,7 @@ extension MountTests {
                 try mount.unmount()
                 mount = try MountedVault(vault, unlocked: false)
             }
+            try probe.open(Cell.scratch, mount.file("scratch/file"), "rw,creat").required("opening the scratch file")
             for cell in cells where cell.call.needsHandle {
                 try cell.openHandle()
             }

@@ -76,6 +76,9 @@ struct Expectation {
         .init(.seekToEnd, .noKey, .yes, .absent, .yes, .yes, .yes),
         .init(.truncateHandle, .noKey, .yes, .absent, .yes, .yes, .yes),
         .init(.allocateHandle, .noKey, .yes, .absent, .yes, .yes, .yes),
+        .init(.copyRange, .noKey, .yes, .absent, .yes, .yes, .yes),
+        .init(.sendFile, .noKey, .yes, .absent, .yes, .yes, .yes),
+        .init(.readDirect, .noKey, .yes, .absent, .yes, .yes, .yes),
         .init(.synchronize, .yes, .yes, .absent, .yes, .yes, .yes),
         .init(.close, .yes, .yes, .absent, .yes, .yes, .yes),
 
