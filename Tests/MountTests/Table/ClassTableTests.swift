@@ -3,6 +3,11 @@ import Testing
 extension MountTests {
     /// Section 2's table, cell by cell: four classes, four lock states, every call, through a real mount.
     @Suite struct ClassTable {
+        @Test func hasARowForEveryCall() {
+            #expect(Expectation.table.count == Call.allCases.count)
+            #expect(Set(Expectation.table.map(\.call)) == Set(Call.allCases))
+        }
+
         @Test(arguments: ProtectionClass.allCases, LockState.allCases)
         func cells(_ protection: ProtectionClass, _ state: LockState) throws {
             let vault = try Vault()

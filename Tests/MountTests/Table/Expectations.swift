@@ -1,12 +1,14 @@
+import Foundation
+
 /// What a cell of the table says.
-enum Expected {
+enum Expected: String {
     case yes
     /// ENOKEY, and nothing has changed.
-    case noKey
+    case noKey = "ENOKEY"
     /// SIGBUS, and nothing has changed.
-    case bus
+    case bus = "SIGBUS"
     /// There is no such cell: no handle of such a file can have been opened, or the class is the same.
-    case absent
+    case absent = "n/a"
 
     func fits(_ answer: Answer) -> Bool {
         switch self {
@@ -28,17 +30,11 @@ struct Expectation {
     /// C and D while locked.
     let cLocked, dLocked: Expected
 
-    init(
-        _ call: Call, _ a: Expected, _ b: Expected, _ cBefore: Expected, _ cLocked: Expected, _ dBefore: Expected,
-        _ dLocked: Expected
-    ) {
-        self.call = call
-        self.a = a
-        self.b = b
-        self.cBefore = cBefore
-        self.cLocked = cLocked
-        self.dBefore = dBefore
-        self.dLocked = dLocked
+    private init(row: String) {
+        let columns = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+        call = Call(rawValue: columns[0])!
+        let cells = columns.dropFirst().map { Expected(rawValue: $0)! }
+        (a, b, cBefore, cLocked, dBefore, dLocked) = (cells[0], cells[1], cells[2], cells[3], cells[4], cells[5])
     }
 
     func cell(_ protection: ProtectionClass, _ state: LockState) -> Expected {
@@ -63,49 +59,49 @@ struct Expectation {
         }
     }
 
-    // swift-format-ignore: the columns are the table's.
-    static let table: [Expectation] = [
-        //                            A away  B away  C before  C locked  D before  D locked
-        .init(.create, .noKey, .yes, .noKey, .yes, .yes, .yes),
-        .init(.open, .noKey, .noKey, .noKey, .yes, .yes, .yes),
-        .init(.openWhileHeld, .noKey, .noKey, .absent, .yes, .yes, .yes),
-        .init(.openToTruncate, .noKey, .noKey, .noKey, .yes, .yes, .yes),
+    /// "Away" is before the first unlock and while locked; "before" is before the first unlock alone.
+    static let table: [Expectation] = """
+                                                        | A away   | B away   | C before | C locked | D before | D locked
+        create                                          | ENOKEY   | yes      | ENOKEY   | yes      | yes      | yes
+        open                                            | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
+        open, while another handle has it open          | ENOKEY   | ENOKEY   | n/a      | yes      | yes      | yes
+        open with O_TRUNC                               | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
 
-        .init(.read, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.write, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.seekToEnd, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.truncateHandle, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.allocateHandle, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.copyRange, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.sendFile, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.readDirect, .noKey, .yes, .absent, .yes, .yes, .yes),
-        .init(.synchronize, .yes, .yes, .absent, .yes, .yes, .yes),
-        .init(.close, .yes, .yes, .absent, .yes, .yes, .yes),
+        read through an earlier handle                  | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        write through an earlier handle                 | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        SEEK_END through an earlier handle              | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        ftruncate through an earlier handle             | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        fallocate through an earlier handle             | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        copy_file_range from an earlier handle          | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        sendfile from an earlier handle                 | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        read with O_DIRECT through an earlier handle    | ENOKEY   | yes      | n/a      | yes      | yes      | yes
+        fsync of an earlier handle                      | yes      | yes      | n/a      | yes      | yes      | yes
+        close of an earlier handle                      | yes      | yes      | n/a      | yes      | yes      | yes
 
-        .init(.touchShared, .bus, .yes, .absent, .yes, .yes, .yes),
-        .init(.touchPrivate, .bus, .yes, .absent, .yes, .yes, .yes),
-        .init(.touchClosed, .bus, .yes, .absent, .yes, .yes, .yes),
-        .init(.store, .bus, .yes, .absent, .yes, .yes, .yes),
+        touch an earlier shared mapping                 | SIGBUS   | yes      | n/a      | yes      | yes      | yes
+        touch an earlier private mapping                | SIGBUS   | yes      | n/a      | yes      | yes      | yes
+        touch an earlier mapping whose handle is closed | SIGBUS   | yes      | n/a      | yes      | yes      | yes
+        store into an earlier shared mapping            | SIGBUS   | yes      | n/a      | yes      | yes      | yes
 
-        .init(.shrink, .noKey, .noKey, .noKey, .yes, .yes, .yes),
-        .init(.grow, .noKey, .noKey, .noKey, .yes, .yes, .yes),
+        truncate by name, to less                       | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
+        truncate by name, to more                       | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
 
-        .init(.setComplete, .absent, .noKey, .noKey, .noKey, .noKey, .noKey),
-        .init(.setCompleteUnlessOpen, .noKey, .absent, .noKey, .yes, .yes, .yes),
-        .init(.setCompleteUntilFirst, .noKey, .noKey, .absent, .yes, .noKey, .yes),
-        .init(.setNone, .noKey, .noKey, .noKey, .yes, .yes, .yes),
+        set the class to A                              | n/a      | ENOKEY   | ENOKEY   | ENOKEY   | ENOKEY   | ENOKEY
+        set the class to B                              | ENOKEY   | n/a      | ENOKEY   | yes      | yes      | yes
+        set the class to C                              | ENOKEY   | ENOKEY   | n/a      | yes      | ENOKEY   | yes
+        set the class to D                              | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
 
-        .init(.status, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.list, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.rename, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.link, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.unlink, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.changeMode, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.changeOwner, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.changeTimes, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.getClass, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.getAttribute, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.setAttribute, .yes, .yes, .yes, .yes, .yes, .yes),
-        .init(.listAttributes, .yes, .yes, .yes, .yes, .yes, .yes),
-    ]
+        stat                                            | yes      | yes      | yes      | yes      | yes      | yes
+        readdir                                         | yes      | yes      | yes      | yes      | yes      | yes
+        rename                                          | yes      | yes      | yes      | yes      | yes      | yes
+        link                                            | yes      | yes      | yes      | yes      | yes      | yes
+        unlink                                          | yes      | yes      | yes      | yes      | yes      | yes
+        chmod                                           | yes      | yes      | yes      | yes      | yes      | yes
+        chown                                           | yes      | yes      | yes      | yes      | yes      | yes
+        utimens                                         | yes      | yes      | yes      | yes      | yes      | yes
+        getxattr of the class                           | yes      | yes      | yes      | yes      | yes      | yes
+        getxattr of a user attribute                    | yes      | yes      | yes      | yes      | yes      | yes
+        setxattr of a user attribute                    | yes      | yes      | yes      | yes      | yes      | yes
+        listxattr                                       | yes      | yes      | yes      | yes      | yes      | yes
+        """.split(separator: "\n").dropFirst().map { Expectation(row: String($0)) }
 }
