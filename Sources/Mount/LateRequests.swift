@@ -3,10 +3,14 @@ import Glibc
 import Posix
 import Synchronization
 
-/// What is left to do about requests that came after the lock: on a thread of its own, because it tells the kernel to
+/// What is left to do about requests that came after the lock: on threads of its own, because it tells the kernel to
 /// drop pages of inodes that requests are under way for.
+///
+/// Two threads: dropping all pages of a file waits for the page that a write holds locked until its answer comes, so
+/// it must never stand before an answer that is owed.
 final class LateRequests: Sendable {
-    private let queue = WorkQueue()
+    private let answers = WorkQueue()
+    private let drops = WorkQueue()
     private let notifier: @Sendable () -> Notifier?
     private let refusals = Atomic<UInt64>(0)
     private let pages = Atomic<UInt64>(0)
@@ -15,8 +19,15 @@ final class LateRequests: Sendable {
         self.notifier = notifier
     }
 
-    func start() { queue.start() }
-    func stop() { queue.stop() }
+    func start() {
+        answers.start()
+        drops.start()
+    }
+
+    func stop() {
+        answers.stop()
+        drops.stop()
+    }
 
     /// A dirty page came while the keys were being taken out.
     func countPage() { pages.add(1, ordering: .relaxed) }
@@ -26,7 +37,7 @@ final class LateRequests: Sendable {
 
     /// Drops the kernel's pages of a node.
     func dropPages(of node: NodeID) {
-        queue.add { [notifier] in
+        drops.add { [notifier] in
             // The one error that is left is a kernel without memory; the pages of a refused write are the writer's
             // own.
             try? notifier()?.invalidate(node)
@@ -43,11 +54,10 @@ final class LateRequests: Sendable {
         let page: Int64 = 4096
         let start = (offset + page - 1) / page * page
         let end = (offset + Int64(count)) / page * page
-        queue.add { [notifier] in
-            let notifier = notifier()
-            if start < end { try? notifier?.invalidate(node, offset: start, length: end - start) }
+        answers.add { [self] in
+            if start < end { try? notifier()?.invalidate(node, offset: start, length: end - start) }
             owed.fail(.ENOKEY)
-            try? notifier?.invalidate(node)
+            dropPages(of: node)
         }
     }
 

@@ -85,6 +85,22 @@ extension MountTests {
             }
         }
 
+        /// The kernel holds the last page of a short write locked until the answer comes: what drops the pages of one
+        /// refused write must not stand in the way of the next one's answer.
+        @Test func refusedWritesInARowAreAllAnswered() throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                try scene.makeFile("file", [UInt8](seed: 1, count: 100))
+                let writers = [try Probe(), try Probe()]
+                for writer in writers { try writer.open(0, scene.path("file"), "rw").required() }
+                try scene.mount.lockNow()
+                for turn in 0..<100 {
+                    let count = turn % 2 == 0 ? "100" : "5000"
+                    for writer in writers { try writer.send(["fill", "0", "0", count, "7"]) }
+                    for writer in writers { #expect(try writer.answer() == .noKey) }
+                }
+            }
+        }
+
         /// A mapping that is populated or mlocked while locked makes the kernel ask again and again: neither the daemon
         /// nor anybody else may suffer.
         @Test(arguments: ["populate", "mlock"])
