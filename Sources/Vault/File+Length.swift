@@ -51,8 +51,18 @@ extension File {
         }
     }
 
-    /// Grows the file to `length` with zeros. Needs `lock` exclusively.
+    /// Grows the file to `length` with zeros, or leaves it as long as it was. Needs `lock` exclusively.
     func extend(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let before = state.length
+        do throws(VaultError) {
+            try grow(to: length, key, scratch)
+        } catch {
+            if state.length > before { try? shrink(to: before, key, scratch) }
+            throw error
+        }
+    }
+
+    private func grow(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         if length - state.length <= Self.largestFill {
             try fill(to: length, key, scratch)
             return

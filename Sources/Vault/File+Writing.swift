@@ -63,14 +63,19 @@ extension File {
         let hasTail = end % blockSize != 0 && end < state.length
         let newLength = max(state.length, end)
 
+        // What lies on disk of the block that grows, also when all of its bytes are replaced.
+        let growing = BlockGeometry.block(at: state.length)
+        let grows = end > state.length && growing <= last
+        let saved = grows ? growing : first
+        let savedCount =
+            try unsafe (grows || hasHead || (hasTail && first == last)) && liveCount(ofBlock: saved) > 0
+            ? readStored(scratch.saved, fromBlock: saved) : 0
+
         // The blocks that keep some of their bytes are read before anything is encrypted: the cipher has one key and
         // one direction at a time.
-        var savedCount = 0
         if hasHead || hasTail { try prepare(scratch, key, .open) }
         if hasHead || (hasTail && first == last) {
-            savedCount = try loadBlock(first, live: liveCount(ofBlock: first), slot: 0, scratch)
-            unsafe scratch.saved.copyMemory(
-                from: UnsafeRawBufferPointer(scratch.stored(0, count: savedCount)))
+            _ = try loadBlock(first, live: liveCount(ofBlock: first), slot: 0, scratch)
         }
         if hasTail && last != first {
             _ = try loadBlock(last, live: liveCount(ofBlock: last), slot: 1, scratch)
@@ -98,23 +103,26 @@ extension File {
             try unsafe seal(plain, as: block, into: target, scratch)
             storedCount = Int(block - first) * storedSize + plainCount + overhead
         }
-        try commit(storedCount, atBlock: first, savedCount: savedCount, scratch)
+        try commit(storedCount, atBlock: first, saved: saved, savedCount, scratch)
         state.length = newLength
         return Int(end - offset)
     }
 
-    /// Puts the pass's stored blocks on disk; when that fails half-way, puts the old bytes of the first block back.
+    /// Puts the pass's stored blocks on disk; when that fails half-way, puts the old bytes of block `saved` back.
     ///
     /// A full disk stops a write inside a block that grows, and a block of which a part is new does not verify:
     /// without this, saved bytes in the same block would be lost.
-    private func commit(_ count: Int, atBlock block: UInt64, savedCount: Int, _ scratch: Scratch) throws(VaultError) {
+    private func commit(
+        _ count: Int, atBlock block: UInt64, saved: UInt64, _ savedCount: Int, _ scratch: Scratch
+    ) throws(VaultError) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
         do {
             try unsafe vault.store.write(scratch.stored.bytes.extracting(0..<count), to: descriptor, at: offset)
         } catch {
             if savedCount > 0 {
                 try? unsafe vault.store.write(
-                    scratch.saved.bytes.extracting(0..<savedCount), to: descriptor, at: offset)
+                    scratch.saved.bytes.extracting(0..<savedCount), to: descriptor,
+                    at: Int64(BlockGeometry.backingOffset(ofBlock: saved)))
             }
             // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
             state.hasResidue = true

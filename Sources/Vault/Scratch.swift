@@ -17,7 +17,7 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
     let stored: UnsafeMutableRawBufferPointer
     /// Two blocks of plaintext, for those at either end that a request covers in part.
     let plain: UnsafeMutableRawBufferPointer
-    /// The first stored block as it was, to put back when a write fails half-way.
+    /// One stored block as it was, to put back when a write fails half-way.
     let saved: UnsafeMutableRawBufferPointer
     /// Nonces for the blocks of a pass, drawn with one call.
     private let nonces: UnsafeMutableRawBufferPointer

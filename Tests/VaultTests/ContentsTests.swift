@@ -105,6 +105,42 @@ struct Seeded: RandomNumberGenerator {
         #expect(try again.contents(30_000) == saved + [1])
     }
 
+    /// Also when all bytes of that block were to be replaced.
+    @Test(arguments: [0, 4096] as [UInt64]) func aFullDiskLeavesABlockThatWasToBeReplaced(offset: UInt64) throws {
+        var faults: FaultInjectingStore!
+        let test = try TestVault { base in
+            faults = FaultInjectingStore(base)
+            return faults
+        }
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 7, count: 5000), at: 0)
+        try file.synchronize(dataOnly: false)
+        faults.faults.fail(.write, nth: 1, with: .ENOSPC, effect: .half)
+        #expect(throws: VaultError.system(.ENOSPC)) {
+            try file.write([UInt8](repeating: 8, count: 40_000), at: offset)
+        }
+        faults.faults.clear()
+        let contents = try file.contents(50_000)
+        #expect(contents.count == 5000)
+        #expect(contents.suffix(904) == [UInt8](repeating: 7, count: 904)[...])
+    }
+
+    /// A write or a truncation too far for the backing store changes nothing.
+    @Test func anExtensionThatFailsLeavesTheLength() throws {
+        var faults: FaultInjectingStore!
+        let test = try TestVault { base in
+            faults = FaultInjectingStore(base)
+            return faults
+        }
+        let file = try test.create("file")
+        try file.write([1, 2, 3], at: 0)
+        faults.faults.fail(.truncate, nth: 1, with: .EFBIG)
+        #expect(throws: VaultError.system(.EFBIG)) { try file.write([4], at: 1 << 40) }
+        #expect(try file.contents(5000) == [1, 2, 3])
+        try file.persistLength()
+        #expect(try test.vault.openFile("file", in: test.root).contents(5000) == [1, 2, 3])
+    }
+
     @Test func residueBehindTheLengthIsNoPartOfTheFile() throws {
         let test = try TestVault()
         let file = try test.create("file")
