@@ -29,9 +29,9 @@ final class Node: Sendable {
         var protectionClass: ProtectionClass?
         /// The kernel may hold pages of it: it was opened since they were last dropped.
         var mayHavePages = false
-        /// The header's generation when the last handle was closed: another one means that somebody else wrote the
+        /// The header when the file was last closed: another generation on disk means that somebody else wrote the
         /// backing file.
-        var generation: UInt64?
+        var header: FileHeader?
         /// Of a file that is closed, what `File.freshSince` said.
         var freshSince: ContinuousClock.Instant?
     }

@@ -39,33 +39,31 @@ extension VaultFileSystem {
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>
     ) {
-        let made: (entry: Fuse.Entry, node: Node)
+        let made: (entry: Fuse.Entry, node: Node, opened: Opened?)
         do throws(VaultError) {
             let parent = try node(parent)
             do throws(VaultError) {
                 made = try tree.withShared { () throws(VaultError) in
                     let directory = try directory(of: parent)
                     return try makeFile(
-                        Location(parent: parent, name: name), in: directory, request.ownership(mode))
+                        Location(parent: parent, name: name), in: directory, request.ownership(mode), opening: true)
                 }
             } catch {
                 log(error, at: parent, name)
                 throw error
             }
         } catch { return reply.fail(error.errno) }
-        let file = made.node.state.withLock { $0.file!.file }
-        let opened = addHandle(to: made.node, file)
-        if !reply.succeed(Created(entry: made.entry, opened: opened)) {
+        if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
             removeHandle(of: made.node)
             nodes.forget(made.entry.node, count: 1)
         }
     }
 
-    /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key. Counts a
-    /// lookup, and a user of the file.
+    /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key, and the
+    /// handle that keeps the key of class B. Counts a lookup, and a user of the file.
     func makeFile(
-        _ location: Location, in directory: Directory, _ ownership: Ownership
-    ) throws(VaultError) -> (Fuse.Entry, Node) {
+        _ location: Location, in directory: Directory, _ ownership: Ownership, opening: Bool
+    ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         let protectionClass = vault.classOfNewFile(location.name, in: directory)
         guard gates.enter(protectionClass, for: .create) else { throw .locked }
         defer { gates.leave(protectionClass) }
@@ -80,14 +78,14 @@ extension VaultFileSystem {
         let entry = Fuse.Entry(
             node: node.id, status: status, attributeTimeout: timeout(for: protectionClass),
             entryTimeout: Self.timeout)
-        return (entry, node)
+        return (entry, node, opening ? addHandle(to: node, file) : nil)
     }
 
     /// A user of the file becomes a handle.
     private func addHandle(to node: Node, _ file: File) -> Opened {
         let generation = file.header.generation
         let keepCache = node.state.withLock { state in
-            let isKnown = state.file!.handles > 0 || state.generation == nil || state.generation == generation
+            let isKnown = state.file!.handles > 0 || state.header == nil || state.header?.generation == generation
             state.file!.handles += 1
             state.mayHavePages = true
             return isKnown
@@ -105,10 +103,11 @@ extension VaultFileSystem {
         disuseFile(of: node)
     }
 
-    /// Wipes the key and drops the pages of a file that nobody has open, if its class is locked.
+    /// Wipes the key and drops the pages of a file whose class is locked; of class B only if nobody has it open.
     func settle(_ node: Node, _ file: File) {
-        guard gates.state(of: file.protectionClass) != .open else { return }
-        guard node.state.withLock({ $0.file?.handles ?? 0 }) == 0 else { return }
+        let protectionClass = file.protectionClass
+        guard gates.state(of: protectionClass) != .open else { return }
+        guard protectionClass == .complete || node.state.withLock({ $0.file?.handles ?? 0 }) == 0 else { return }
         file.dropKey()
         late.dropPages(of: node.id)
     }

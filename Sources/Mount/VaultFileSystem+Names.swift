@@ -77,7 +77,8 @@ extension VaultFileSystem {
             let directory = try directory(of: parent)
             let location = Location(parent: parent, name: name)
             if FileKind(mode: mode) == .regular {
-                let (entry, node) = try makeFile(location, in: directory, request.ownership(mode))
+                let (entry, node, _) = try makeFile(
+                    location, in: directory, request.ownership(mode), opening: false)
                 disuseFile(of: node)
                 return entry
             }

@@ -75,7 +75,7 @@ extension VaultFileSystem {
             let file = state.file!.file
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
-            state.generation = file.header.generation
+            state.header = file.header
             state.freshSince = file.freshSince
             state.file = nil
             return true
@@ -123,13 +123,20 @@ extension VaultFileSystem {
         switch entry.details {
         case .file(let header):
             node = nodes.look(up: inode, .file(header.file))
-            let open = node.state.withLock { state in
-                state.protectionClass = header.protectionClass
-                return state.file?.file
+            let current = node.state.withLock { state in
+                // The header on disk is behind an open file; and what was read of it may be behind one that was open
+                // then and has been closed meanwhile.
+                var current = header
+                if let file = state.file?.file {
+                    current = file.header
+                } else if let last = state.header, last.generation > header.generation {
+                    current = last
+                }
+                state.protectionClass = current.protectionClass
+                return current
             }
-            // The header of an open file is behind its length.
-            if let open { status.size = Int64(open.length) }
-            timeout = self.timeout(for: header.protectionClass)
+            status.size = Int64(current.length)
+            timeout = self.timeout(for: current.protectionClass)
         case .directory(let directory):
             node = nodes.look(up: inode, .directory(directory.identifier))
             let isNew = node.state.withLock { state in

@@ -48,7 +48,9 @@ extension VaultFileSystem {
             defer { nodes.forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
                 try perform(.file(file))
+                // It may have taken over a class that is locked: B always, A while an eviction runs.
                 node.state.withLock { $0.protectionClass = file.protectionClass }
+                settle(node, file)
             }
         case .directory:
             let entry = try vault.lookup(old.name, in: directory)
