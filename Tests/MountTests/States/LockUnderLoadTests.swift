@@ -98,6 +98,10 @@ extension MountTests {
                     for writer in writers { try writer.send(["fill", "0", "0", count, "7"]) }
                     for writer in writers { #expect(try writer.answer() == .noKey) }
                 }
+                for writer in writers {
+                    writer.process.send(9)
+                    writer.process.wait()
+                }
             }
         }
 
