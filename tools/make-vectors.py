@@ -34,6 +34,7 @@ TOOLS = Path(__file__).resolve().parent
 VECTORS = TOOLS.parent / "Tests" / "Vectors"
 
 # Equations that are the same in both directions (HKDF, places, wrapping keys) have one home, the reader.
+sys.dont_write_bytecode = True
 specification = importlib.util.spec_from_file_location("read_vault", TOOLS / "read-vault.py")
 assert specification is not None and specification.loader is not None
 fmt = importlib.util.module_from_spec(specification)
