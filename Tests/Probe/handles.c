@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int handles[SLOTS];
@@ -101,6 +102,30 @@ static void do_writeloop(char **argument) {
     answer_text("%llu never", (unsigned long long)counter);
 }
 
+// refusedloop SLOT OFFSET COUNT MILLISECONDS: the same write again and again, for so long; answers how many of the
+// writes were refused, and what for.
+static void do_refusedloop(char **argument) {
+    int handle = handles[slot(argument[0])];
+    size_t count = (size_t)number(argument[2]);
+    void *from = buffer(count);
+    memset(from, 'w', count);
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += number(argument[3]) % 1000 * 1000000;
+    end.tv_sec += number(argument[3]) / 1000 + end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    long long refused = 0;
+    const char *why = "nothing";
+    do {
+        if (pwrite(handle, from, count, number(argument[1])) < 0) {
+            refused++;
+            why = strerrorname_np(errno);
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+    answer_text("%lld %s", refused, why);
+}
+
 // copyrange FROM TO COUNT: from the start of the one to the start of the other, within the kernel.
 static void do_copyrange(char **argument) {
     off_t from = 0, to = 0;
@@ -162,5 +187,6 @@ const struct command handle_commands[] = {
     {"ftruncate", 2, do_ftruncate}, {"fallocate", 4, do_fallocate}, {"fsync", 1, do_fsync},
     {"fdatasync", 1, do_fdatasync}, {"syncfs", 1, do_syncfs},       {"fsize", 1, do_fsize},
     {"copyrange", 3, do_copyrange}, {"sendfile", 3, do_sendfile},
+    {"refusedloop", 4, do_refusedloop},
     {NULL, 0, NULL},
 };

@@ -1,0 +1,100 @@
+import Glibc
+import Testing
+
+extension MountTests {
+    /// What lies in the daemon's memory in which lock state: the lock takes the keys out, not only the permission.
+    @Suite struct Memory {
+        private static let isRoot = geteuid() == 0
+
+        /// Something that is in no other program's memory.
+        private static func marked(_ seed: Int) -> [UInt8] {
+            [UInt8](seed: seed, count: 64)
+        }
+
+        private func write(_ scene: Scene, _ name: String, _ protection: ProtectionClass, _ seed: Int) throws {
+            try scene.makeFile(name, class: protection, [UInt8](repeating: 0x20, count: 3000))
+            try scene.probe.open(seed, scene.path(name), "rw").required()
+            // Both ways: what was written, and what was read.
+            for offset in stride(from: 0, to: 100_000, by: 1000) {
+                try scene.probe.pwrite(seed, offset, Self.marked(seed)).required()
+            }
+            try scene.probe.ask("fsync", "\(seed)").required()
+            try scene.probe.pread(seed, 0, 100_000).required()
+        }
+
+        @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
+        func theLockTakesTheKeysOut() throws {
+            try withScene { scene in
+                try write(scene, "strict", .complete, 1)
+                try write(scene, "mail", .completeUnlessOpen, 2)
+                try write(scene, "held", .completeUnlessOpen, 3)
+                try write(scene, "plain", .completeUntilFirstUserAuthentication, 4)
+                try scene.probe.close(2).required()
+                let files = ["strict", "mail", "held", "plain"]
+                let plaintexts = [Self.marked(1), Self.marked(2)]
+                func found() throws -> Set<String> {
+                    try MemoryScan.found(in: scene.mount, files: files, plaintexts: plaintexts)
+                }
+
+                let unlocked = try found()
+                for key in ["class key A", "class key B", "class key C", "class key D", "file key strict"] {
+                    #expect(unlocked.contains(key), "\(key): the search must find what is there")
+                }
+                #expect(!unlocked.contains("passcode"), "it is wiped once it has served")
+
+                try scene.mount.lockNow()
+                let locked = try found()
+                for key in ["class key C", "class key D", "file key held"] {
+                    #expect(locked.contains(key), "\(key): the search must find what is there")
+                }
+                for secret in [
+                    "class key A", "class key B", "file key strict", "file key mail", "plaintext 0", "plaintext 1",
+                    "passcode", "recovery key", "recovery key's text",
+                ] {
+                    #expect(!locked.contains(secret), "\(secret) is in memory while locked")
+                }
+
+                // B's last close drops its file key, too.
+                try scene.probe.close(3).required()
+                #expect(try scene.probe.open(3, scene.path("held")) == .noKey)
+                #expect(try !found().contains("file key held"), "after the last close")
+
+                try scene.mount.unlock()
+                #expect(try scene.probe.pread(1, 0, 64).bytes() == Self.marked(1))
+                #expect(try found().contains("class key A"))
+            }
+        }
+
+        @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
+        func beforeTheFirstUnlockThereIsOnlyD() throws {
+            try withScene(unlocked: false) { scene in
+                let found = try MemoryScan.found(in: scene.mount)
+                #expect(found.contains("class key D"))
+                for secret in ["class key A", "class key B", "class key C", "passcode", "recovery key"] {
+                    #expect(!found.contains(secret), "\(secret)")
+                }
+            }
+        }
+
+        /// A passcode, old or new, and a recovery key do not linger where they were used.
+        @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
+        func whatWasTypedDoesNotLinger() throws {
+            try withScene(unlocked: false) { scene in
+                let vault = scene.mount.vault
+                let wrong = try vault.folder.write(Vault.passcode, to: "same")
+                try scene.mount.unlock()
+                try scene.mount.lockNow()
+                try scene.mount.latchkey(
+                    "unlock", scene.mount.path, "--recovery", "--recovery-key-file", vault.recoveryKeyFile
+                ).succeeded()
+                try scene.mount.latchkey(
+                    "passwd", scene.mount.path, "--passcode-file", vault.passcodeFile, "--new-passcode-file", wrong
+                ).succeeded()
+                let found = try MemoryScan.found(in: scene.mount)
+                for secret in ["passcode", "recovery key", "recovery key's text"] {
+                    #expect(!found.contains(secret), "\(secret)")
+                }
+            }
+        }
+    }
+}
