@@ -6,6 +6,7 @@ struct MountStatus: Decodable {
     var graceRemaining: Double?
     var classKeys: [String]
     var openFiles: [String: Int]
+    var fileKeysInMemory: Int
     var mountPoint: String
     var vault: String
     var pid: Int

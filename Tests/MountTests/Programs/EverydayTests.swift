@@ -33,10 +33,11 @@ extension MountTests {
         }
 
         @Test func holesReadAsZeros() throws {
+            let sizes = [5000, 1 << 20, 3 << 20, 40 << 20, 5 << 30]
             let vault = try Vault()
             let probe = try Probe()
             try withMount(vault) { mount in
-                for (number, size) in [5000, 1 << 20, 3 << 20, 40 << 20].enumerated() {
+                for (number, size) in sizes.enumerated() {
                     let path = mount.file("file-\(number)")
                     try probe.open(0, path, "rw,creat").required()
                     try probe.pwrite(0, 0, [1]).required()
@@ -48,7 +49,7 @@ extension MountTests {
                 }
             }
             try withMount(vault) { mount in
-                for (number, size) in [5000, 1 << 20, 3 << 20, 40 << 20].enumerated() {
+                for (number, size) in sizes.enumerated() {
                     try probe.open(0, mount.file("file-\(number)")).required()
                     #expect(try probe.pread(0, 0, 2).bytes() == [1, 0])
                     #expect(try probe.pread(0, size - 1, 3).bytes() == [0, 2, 0])

@@ -95,6 +95,7 @@ extension MountTests {
                 try scene.rename("folder/" + String(repeating: "m", count: 254), "short").required()
                 #expect(try scene.contents("short") == [UInt8](seed: 6, count: 100))
                 try scene.probe.ask("rmdir", scene.path("folder")).required("the folder is empty again")
+                #expect(!Disk.tree(scene.mount.vault.path).contains { $0.contains("lk.long") }, "no sidecar is left")
                 let tooLong = try scene.probe.open(0, scene.path(long + "n"), "rw,creat")
                 #expect(tooLong == .refused("ENAMETOOLONG"))
             }

@@ -52,6 +52,43 @@ extension MountTests {
             }
         }
 
+        /// Names are made, moved, linked and removed when it dies: nothing is broken afterwards, nothing reads as EIO.
+        @Test func diesAmidChangesOfNamesWithoutHarm() throws {
+            let vault = try Vault()
+            let nowhere = try StreamFile()
+            let long = String(repeating: "l", count: 200)
+            for turn in 0..<4 {
+                let mount = try MountedVault(vault)
+                let changer = try Child(
+                    "sh",
+                    [
+                        "-c",
+                        """
+                        mkdir -p a b; n=0
+                        while :; do
+                            n=$((n + 1)); d=d\(turn)-$((n % 7))
+                            mkdir -p a/$d/e; echo $n > a/$d/e/f; ln a/$d/e/f b/\(long)$n; mv a/$d b/$d-$n
+                            setfattr -n user.latchkey.class -v A b/$d-$n/e/f; mv b/\(long)$n b/short; rm b/short
+                            echo $n > b/g.new; mv b/g.new b/g; test $((n % 3)) != 0 || rm -r b/$d-$n
+                        done
+                        """,
+                    ], directory: mount.path,
+                    input: nowhere.descriptor, output: nowhere.descriptor, errors: nowhere.descriptor)
+                Thread.sleep(forTimeInterval: 0.3 + 0.11 * Double(turn))
+                mount.kill()
+                changer.send(SIGKILL)
+                changer.wait()
+                mount.detach()
+                try withMount(vault) { mount in
+                    try shell("find . -type f -exec cat {} + > /dev/null; ls -lR > /dev/null", in: mount.path)
+                        .succeeded()
+                }
+            }
+            try withMount(vault) { mount in
+                try shell("rm -r a b; test -z \"$(ls -A)\"", in: mount.path).succeeded()
+            }
+        }
+
         @Test func diesAmidWritesWithoutHarm() throws {
             let vault = try Vault()
             let probe = try Probe()

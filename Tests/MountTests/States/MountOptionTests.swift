@@ -89,6 +89,29 @@ extension MountTests {
             #expect(mountLines(of: path).isEmpty)
         }
 
+        /// A mount in use is not taken away from its users, unless that is asked for.
+        @Test func aMountInUseIsBusy() throws {
+            let vault = try Vault(["--default-class", "complete"])
+            let probe = try Probe()
+            let mount = try MountedVault(vault)
+            try probe.open(0, mount.file("file"), "rw,creat").required()
+            try probe.pwrite(0, 0, [1, 2, 3]).required()
+            let refused = try mount.latchkey("unmount", mount.path)
+            #expect(refused.status == 1 && refused.errors.contains("use"), "\(refused)")
+            #expect(try probe.pread(0, 0, 3).bytes() == [1, 2, 3])
+            #expect(try mount.status().state == "unlocked")
+
+            try mount.latchkey("unmount", "--lazy", mount.path).succeeded()
+            #expect(mountLines(of: mount.path).isEmpty)
+            #expect(try probe.pwrite(0, 3, [4]) == .ok("1"), "its last user goes on")
+            try probe.close(0).required()
+            mount.expectEnded(status: 0)
+            try withMount(vault) { mount in
+                let contents = try probe.contents(mount.file("file"))
+                #expect(contents == [1, 2, 3, 4])
+            }
+        }
+
         /// Two vaults side by side do not know of each other.
         @Test func twoVaults() throws {
             let one = try Vault(["--default-class", "complete"])

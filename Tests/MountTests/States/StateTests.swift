@@ -56,6 +56,32 @@ extension MountTests {
             }
         }
 
+        @Test func statusCountsWhatIsOpenAndInMemory() throws {
+            try withScene { scene in
+                for (handle, protection) in ProtectionClass.allCases.enumerated() {
+                    try scene.makeFile("file-\(protection)", class: protection)
+                    try scene.probe.open(handle, scene.path("file-\(protection)"), "rw").required()
+                    try scene.probe.pread(handle, 0, 3).required()
+                }
+                var status = try scene.mount.status()
+                for protection in ProtectionClass.allCases {
+                    #expect(status.openFiles[protection.rawValue] == 1, "\(protection)")
+                }
+                #expect(status.fileKeysInMemory == 4)
+                try scene.mount.lockNow()
+                #expect(try scene.mount.status().fileKeysInMemory == 3, "A's is gone, B's is held by its handle")
+                for handle in 0..<4 {
+                    try scene.probe.close(handle).required()
+                }
+                // close(2) does not wait for the daemon to hear of it.
+                let end = ContinuousClock.now + .seconds(3)
+                repeat {
+                    status = try scene.mount.status()
+                } while status.openFiles.values.contains { $0 > 0 } && ContinuousClock.now < end
+                #expect(status.openFiles.values.allSatisfy { $0 == 0 }, "\(status.openFiles)")
+            }
+        }
+
         /// Programs hold their files over many cycles, and each time find them as they were.
         @Test func handlesServeAgainAfterEveryUnlock() throws {
             try withScene(["--default-class", "complete"]) { scene in
