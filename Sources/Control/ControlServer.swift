@@ -30,21 +30,26 @@ public final class ControlServer: Sendable {
     let information: ServiceInformation
     let limits: Limits
     private let state: Mutex<State>
+    private let withdraw: @Sendable () -> Void
     /// Happens once, when the server stops.
     let stopping: Wakeup
     private let drained: Wakeup
 
     /// Publishes the socket; clients may connect from now on, and are answered after `start`.
     ///
+    /// - Parameter device: `st_dev` of the mount, by which clients find it at once.
     /// - Throws: `alreadyServed` if another daemon serves a volume of this ID.
     public convenience init(
-        service: any ControlService, volume: String, in directory: SocketDirectory = .standard, version: String
+        service: any ControlService, volume: String, device: UInt64? = nil, in directory: SocketDirectory = .standard,
+        version: String
     ) throws(ControlError) {
-        try self.init(service: service, volume: volume, in: directory, version: version, limits: Limits())
+        try self.init(
+            service: service, volume: volume, device: device, in: directory, version: version, limits: Limits())
     }
 
     init(
-        service: any ControlService, volume: String, in directory: SocketDirectory, version: String, limits: Limits
+        service: any ControlService, volume: String, device: UInt64? = nil, in directory: SocketDirectory,
+        version: String, limits: Limits
     ) throws(ControlError) {
         self.service = service
         self.limits = limits
@@ -53,7 +58,8 @@ public final class ControlServer: Sendable {
         stopping = try Wakeup()
         drained = try Wakeup()
         path = directory.socket(volume: volume)
-        state = Mutex(State(listener: try directory.publish(volume: volume)))
+        withdraw = { directory.withdraw(volume: volume, device: device) }
+        state = Mutex(State(listener: try directory.publish(volume: volume, device: device)))
     }
 
     public func start() throws(ControlError) {
@@ -69,7 +75,7 @@ public final class ControlServer: Sendable {
             return !state.isStopping
         }
         guard isFirst else { return }
-        _ = unsafe unlink(path)
+        withdraw()
         stopping.signal()
         // Who waits for a call sees the end of the stream; who answers one goes on.
         for connection in openConnections { shutdown(connection.number, Int32(SHUT_RD)) }

@@ -29,6 +29,22 @@ public struct SocketDirectory: Hashable, Sendable {
 
     private static let suffix = ".socket"
 
+    /// Where a link to the socket lies that serves the mount with this `st_dev`.
+    func link(device: UInt64) -> String {
+        "\(path)/device-\(device)"
+    }
+
+    /// Removes a socket and the link to it. A link that leads to another's socket by now stays.
+    func withdraw(volume: String, device: UInt64?) {
+        _ = unsafe unlink(socket(volume: volume))
+        guard let device else { return }
+        var target = [UInt8](repeating: 0, count: 256)
+        let count = unsafe readlink(link(device: device), &target, target.count)
+        if count > 0, target.prefix(count).elementsEqual((volume + Self.suffix).utf8) {
+            _ = unsafe unlink(link(device: device))
+        }
+    }
+
     /// The sockets that are there, their daemons alive or not, sorted by name; none if the folder is missing.
     public func sockets() throws(ControlError) -> [String] {
         guard let directory = try open() else { return [] }
@@ -102,15 +118,23 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// A listening socket under the volume's name; what a dead daemon has left there is replaced.
+    /// A listening socket under the volume's name, and a link to it under the mount's device; what a dead daemon has left
+    /// there is replaced.
     ///
     /// Bound and listening while the folder is locked: nobody takes it for a dead one in between.
-    func publish(volume: String) throws(ControlError) -> Descriptor {
+    func publish(volume: String, device: UInt64?) throws(ControlError) -> Descriptor {
         try make()
         let path = socket(volume: volume)
         let listener = try withLock { directory throws(ControlError) in
             if isDead(path) { _ = unsafe unlink(path) }
-            return try listen(at: path)
+            let listener = try listen(at: path)
+            if let device {
+                // Without the link the mount is found by asking all: its absence is no error.
+                let link = link(device: device)
+                _ = unsafe unlink(link)
+                _ = unsafe symlink(volume + Self.suffix, link)
+            }
+            return listener
         }
         guard let listener else { throw .io(.ENOENT, doing: "open \(self.path)") }
         return listener

@@ -64,7 +64,9 @@ extension ControlError {
             case .io(let errno, let doing): .failed(reason: "\(doing): \(errno)")
             case .crypto(let error): .failed(reason: "\(error)")
             case .notAVault: .damaged(reason: "the keybag is gone")
-            case .alreadyAVault, .foreignVersion, .foreignFeature, .deviceKeyMissing, .deviceKeyMismatch, .cost:
+            case .alreadyAVault, .foreignVersion, .foreignFeature, .deviceKeyMissing, .notADeviceKey,
+                .deviceKeyMismatch,
+                .cost:
                 .failed(reason: "\(error)")
             }
     }

@@ -53,7 +53,7 @@ final class RunningMount: Sendable {
             }
             try StartError.when("start a thread") { () throws(Errno) in try thread.start() }
             let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log)
-            let server = try serve(service, volume: opened.volume, configuration)
+            let server = try serve(service, volume: opened.volume, device: mount.device, configuration)
             return RunningMount(vaultLock: opened.lock, mount: mount, server: server, log: log)
         } catch {
             // Else it would hang for whoever looks at it: nobody serves it.
@@ -63,11 +63,12 @@ final class RunningMount: Sendable {
     }
 
     private static func serve(
-        _ service: MountService, volume: String, _ configuration: Configuration
+        _ service: MountService, volume: String, device: UInt64, _ configuration: Configuration
     ) throws(StartError) -> ControlServer {
         do {
             let server = try ControlServer(
-                service: service, volume: volume, in: configuration.socketDirectory, version: configuration.version)
+                service: service, volume: volume, device: device, in: configuration.socketDirectory,
+                version: configuration.version)
             try server.start()
             return server
         } catch {

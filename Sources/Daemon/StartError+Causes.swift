@@ -16,6 +16,7 @@ extension StartError {
             case .damaged(let reason): StartError(.damaged, reason)
             case .tampered(let reason): StartError(.tampered, reason)
             case .deviceKeyMissing(let path): StartError(.deviceKeyMissing, path)
+            case .notADeviceKey(let path): StartError(.notADeviceKey, path)
             case .deviceKeyMismatch: StartError(.deviceKeyMismatch)
             case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
             case .crypto(let error): StartError(.failed, "\(error)")

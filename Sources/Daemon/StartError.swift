@@ -12,6 +12,8 @@ public struct StartError: Error, Codable, Hashable, Sendable {
         case tampered
         /// The detail is the path at which the device key was looked for.
         case deviceKeyMissing = "device-key-missing"
+        /// The detail is the path of what is no device key file.
+        case notADeviceKey = "not-a-device-key"
         case deviceKeyMismatch = "device-key-mismatch"
         /// Another process has the vault open.
         case vaultInUse = "vault-in-use"

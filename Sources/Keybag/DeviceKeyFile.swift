@@ -29,7 +29,7 @@ public enum DeviceKeyFile {
         return unsafe String(cString: value)
     }
 
-    /// - Throws: `deviceKeyMissing` if there is no such file, `damaged` if it is something else.
+    /// - Throws: `deviceKeyMissing` if there is no such file, `notADeviceKey` if it is something else.
     public static func load(path: String) throws(KeybagError) -> DeviceKey {
         let file: Descriptor
         do {
@@ -46,7 +46,7 @@ public enum DeviceKeyFile {
         let head = contents.withBytes { $0.array(0..<32) }
         guard count == byteCount, head.starts(with: magic), Array(head[8..<10]) == version,
             head[10..<16].allSatisfy({ $0 == 0 })
-        else { throw .damaged("\(path) is not a device key file") }
+        else { throw .notADeviceKey(path: path) }
         return DeviceKey(
             volume: VolumeIdentifier(Array(head[16..<32])), secret: try crypto(try contents.slice(keyRange)))
     }

@@ -21,6 +21,8 @@ public enum KeybagError: Error, Hashable, Sendable {
     /// The text is no recovery key: mistyped, or incomplete.
     case malformedRecoveryKey
     case deviceKeyMissing(path: String)
+    /// What lies at the path is not a device key file, or not a whole one.
+    case notADeviceKey(path: String)
     /// The device key is another vault's, or the keybag was changed where the two meet.
     case deviceKeyMismatch
     /// Bytes of a passcode that is not 1 to 1024 long.

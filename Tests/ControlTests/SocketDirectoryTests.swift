@@ -50,6 +50,25 @@ import Testing
         server.stop()
     }
 
+    @Test func `a daemon that hangs is not asked for a mount that another serves`() throws {
+        let inside = NSTemporaryDirectory()
+        var status = stat()
+        unsafe stat(inside, &status)
+        let device = UInt64(status.st_dev)
+        let folder = try ServedFolder(device: device)
+        // It takes clients in, and never answers; asked first, since its name sorts first.
+        let hanging = try listen(at: folder.directory.socket(volume: "00"))
+        let link = folder.directory.link(device: device)
+        #expect(try folder.directory.mount(of: inside)?.status.volume == ServedFolder.volume)
+        var pending = [pollfd(fd: hanging.number, events: Int16(POLLIN), revents: 0)]
+        #expect(unsafe poll(&pending, 1, 0) == 0, "nobody has connected to it")
+
+        folder.directory.withdraw(volume: "other", device: device)
+        #expect(FileManager.default.fileExists(atPath: link))
+        folder.server.stop()
+        #expect((try? FileManager.default.destinationOfSymbolicLink(atPath: link)) == nil)
+    }
+
     @Test func `a daemon that hangs does not hide the others`() throws {
         let folder = try ServedFolder()
         let hanging = try listen(at: folder.directory.socket(volume: "hanging"))
@@ -64,7 +83,7 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
         #expect(throws: ControlError.unsafeDirectory(path: directory.path)) { try directory.mounts() }
         #expect(throws: ControlError.unsafeDirectory(path: "/proc/self")) {
-            try SocketDirectory(path: "/proc/self").publish(volume: "00")
+            try SocketDirectory(path: "/proc/self").publish(volume: "00", device: nil)
         }
         #expect(try SocketDirectory(path: "/nowhere/at/all").mounts().isEmpty)
     }

@@ -80,7 +80,7 @@ final class ServedFolder: Sendable {
         directory = try SocketDirectory.temporary()
         service = TestService(volume: Self.volume, device: device, vault: vault)
         server = try ControlServer(
-            service: service, volume: Self.volume, in: directory, version: "1.0", limits: limits)
+            service: service, volume: Self.volume, device: device, in: directory, version: "1.0", limits: limits)
         try server.start()
     }
 

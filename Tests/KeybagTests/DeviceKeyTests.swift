@@ -42,11 +42,11 @@ import Testing
         let good = try folder.deviceKey
         for bad in [Array(good.prefix(63)), good + [0], [], [UInt8](repeating: 0, count: 64)] {
             try Data(bad).write(to: URL(filePath: path))
-            #expect(failure { _ = try DeviceKeyFile.load(path: path) }?.isDamaged == true)
+            #expect(failure { _ = try DeviceKeyFile.load(path: path) }?.isNotADeviceKey == true)
         }
         for index in 0..<16 {
             try Data(flipping(index, in: good)).write(to: URL(filePath: path))
-            #expect(failure { _ = try DeviceKeyFile.load(path: path) }?.isDamaged == true, "byte \(index)")
+            #expect(failure { _ = try DeviceKeyFile.load(path: path) }?.isNotADeviceKey == true, "byte \(index)")
         }
         #expect(failure { _ = try DeviceKeyFile.create(path: folder.path + "/x/", volume: volume) } != nil)
     }

@@ -128,6 +128,7 @@ func failure(_ body: () throws -> Void) -> KeybagError? {
 extension KeybagError {
     var isTampered: Bool { if case .tampered = self { true } else { false } }
     var isDamaged: Bool { if case .damaged = self { true } else { false } }
+    var isNotADeviceKey: Bool { if case .notADeviceKey = self { true } else { false } }
 }
 
 /// One of the files in Tests/Vectors, which tools/make-vectors.py made without this program.

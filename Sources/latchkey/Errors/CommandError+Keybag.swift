@@ -34,6 +34,10 @@ extension CommandError {
             self.init(
                 .failed, "the device key of \(vault) is not at \(path)", try: "the same with --device-key PATH",
                 "latchkey mount --recovery \(typed) DIR   (with the recovery key; makes a new device key)")
+        case .notADeviceKey(let path):
+            self.init(
+                .failed, "\(path) is not a device key file, or not a whole one", try: "the same with --device-key PATH",
+                "latchkey mount --recovery \(typed) DIR   (with the recovery key; makes a new device key)")
         case .deviceKeyMismatch:
             self.init(
                 .failed, "the device key belongs to another vault than \(vault)", try: "the same with --device-key PATH"

@@ -31,6 +31,11 @@ extension CommandError {
                 try: "latchkey mount --device-key PATH \(typedVault) \(typedPoint)",
                 "latchkey mount --recovery \(typedVault) \(typedPoint)   (with the recovery key; makes a new device key)"
             )
+        case .notADeviceKey:
+            self.init(
+                .failed, "\(error.detail) is not a device key file, or not a whole one",
+                try: "latchkey mount --device-key PATH \(typedVault) \(typedPoint)",
+                "latchkey mount --recovery --device-key NEW-PATH \(typedVault) \(typedPoint)   (with the recovery key)")
         case .deviceKeyMismatch:
             self.init(
                 .failed, "the device key belongs to another vault than \(vault)",

@@ -29,6 +29,19 @@ extension MountTests {
             #expect(outcome.errors.contains("--device-key") || outcome.errors.contains("--recovery"), "\(outcome)")
         }
 
+        /// A file that is no device key is not the vault's fault.
+        @Test(arguments: [0, 63, 65]) func aFileThatIsNoDeviceKey(count: Int) throws {
+            let vault = try Vault()
+            let key = vault.folder.path("no.key")
+            let whole = try Disk.read(vault.deviceKeyFile())
+            try Disk.write(Array((whole + [0]).prefix(count)), to: key)
+            let folder = try vault.folder.makeFolder("m")
+            let outcome = try vault.latchkey(["mount", vault.path, folder, "--device-key", key])
+            #expect(outcome.status == 1, "\(outcome)")
+            #expect(outcome.errors.contains("no.key") && outcome.errors.contains("--device-key"), "\(outcome)")
+            #expect(!outcome.errors.contains("damaged"), "\(outcome)")
+        }
+
         /// On a new machine: the recovery key opens the vault and a new device key is made.
         @Test func recovery() throws {
             let vault = try Vault(["--default-class", "complete"])
