@@ -19,14 +19,28 @@ extension SocketDirectory {
     public func mount(of path: String) throws(ControlError) -> ServedMount? {
         var place = stat()
         guard unsafe stat(path, &place) == 0 else { throw .io(.current, doing: "look at \(path)") }
-        // Asking all daemons takes as long as the slowest of them; the one that serves this device is known by name.
         let device = UInt64(place.st_dev)
-        if try open() != nil, let mount = mount(at: link(device: device)), mount.status.device == device {
-            return mount
+        if let mount = try linked(device: device) { return mount }
+        return try first { $0.device == device || isVault($0.vault, place) }
+    }
+
+    /// The mount whose files have this `st_dev`; nil if no daemon serves it.
+    public func mount(device: UInt64) throws(ControlError) -> ServedMount? {
+        if let mount = try linked(device: device) { return mount }
+        return try first { $0.device == device }
+    }
+
+    /// Asking all daemons takes as long as the slowest of them; the one that serves a device is known by name.
+    private func linked(device: UInt64) throws(ControlError) -> ServedMount? {
+        guard try open() != nil, let mount = mount(at: link(device: device)), mount.status.device == device else {
+            return nil
         }
+        return mount
+    }
+
+    private func first(where isWanted: (Status) -> Bool) throws(ControlError) -> ServedMount? {
         for socket in try sockets() {
-            guard let mount = mount(at: socket) else { continue }
-            if mount.status.device == device || isVault(mount.status.vault, place) { return mount }
+            if let mount = mount(at: socket), isWanted(mount.status) { return mount }
         }
         return nil
     }

@@ -1,6 +1,8 @@
 import Control
 import Glibc
+import Keybag
 import Posix
+import Store
 
 /// What the path that a person typed belongs to.
 enum Place {
@@ -26,9 +28,11 @@ enum Place {
             }
             throw CommandError(.notFound, error.message, try: "latchkey status")
         }
-        let served = try Self.served()
         if let entry = mounts.mount(holding: resolved.text), entry.isLatchkey {
-            guard let mount = served.first(where: { $0.status.device == entry.device }) else { return .orphan(entry) }
+            guard
+                let mount =
+                    try asking({ (sockets) throws(ControlError) in try sockets.mount(device: entry.device) })
+            else { return .orphan(entry) }
             return .mount(mount)
         }
         guard let vault = vault(around: resolved) else {
@@ -36,8 +40,27 @@ enum Place {
                 .notFound, "\(path) is neither in a Latchkey mount nor a vault", try: "latchkey status",
                 "latchkey mount VAULT DIR")
         }
-        if let mount = served.first(where: { $0.status.vault == vault.text }) { return .mount(mount) }
+        if let mount = try mount(ofVault: vault) { return .mount(mount) }
         return .vault(vault)
+    }
+
+    /// The mount of a vault: by its volume ID, or, where its keybag cannot be read or a copy of it is mounted, by
+    /// asking all.
+    static func mount(ofVault vault: AbsolutePath) throws(CommandError) -> ServedMount? {
+        if let store = try? DirectoryStore(path: vault.text), let file = try? OpenKeybag.inspect(store),
+            let mount = try asking({ (sockets) throws(ControlError) in try sockets.mount(volume: "\(file.volume)") }),
+            mount.status.vault == vault.text
+        {
+            return mount
+        }
+        return try asking { (sockets) throws(ControlError) in try sockets.mount(of: vault.text) }
+    }
+
+    /// Asks the daemons of this user.
+    private static func asking(
+        _ question: (SocketDirectory) throws(ControlError) -> ServedMount?
+    ) throws(CommandError) -> ServedMount? {
+        do { return try question(.standard) } catch { throw CommandError(error) }
     }
 
     /// The mount that `path` belongs to; throws, with what to type, when there is none.
