@@ -51,6 +51,11 @@ final class ClassGates: Sendable {
         gate.lock.withExclusive { gate.state.store(state, ordering: .releasing) }
     }
 
+    /// Returns when all handlers that are inside the gate of a class have replied.
+    func drain(_ protectionClass: ProtectionClass) {
+        gate(protectionClass).lock.withExclusive {}
+    }
+
     /// Enters the gate of a class; false when it does not let this access in. True must be followed by `leave`.
     func enter(_ protectionClass: ProtectionClass, for access: Access) -> Bool {
         let gate = gate(protectionClass)

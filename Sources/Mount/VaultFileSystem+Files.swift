@@ -103,6 +103,13 @@ extension VaultFileSystem {
         disuseFile(of: node)
     }
 
+    /// After a change of class: what was let in under a weaker one has replied before the file counts as stricter, so
+    /// that none of it comes into the page cache behind an eviction.
+    func settle(_ node: Node, _ file: File, changedFrom old: ProtectionClass) {
+        if file.protectionClass.isStricter(than: old) { gates.drain(old) }
+        settle(node, file)
+    }
+
     /// Wipes the key and drops the pages of a file whose class is locked; of class B only if nobody has it open.
     func settle(_ node: Node, _ file: File) {
         let protectionClass = file.protectionClass

@@ -11,7 +11,7 @@ extension VaultFileSystem {
         guard case .directory(let identifier) = node.identity else { throw .system(.ENOTDIR) }
         let (directory, wasOpened) = try node.state.withLock { state throws(VaultError) -> (Directory, Bool) in
             if let directory = state.directory { return (directory, false) }
-            guard let location = state.names.first else { throw .system(.ENOENT) }
+            guard let location = state.names.first else { throw .system(.ESTALE) }
             let parent = try self.directory(of: location.parent)
             let directory = try vault.openDirectory(location.name, in: parent)
             guard directory.identifier == identifier else { throw .system(.ESTALE) }
@@ -24,7 +24,7 @@ extension VaultFileSystem {
 
     /// Where a node lies now: one of its names, and the directory of that name. Needs `tree` shared.
     func location(of node: Node) throws(VaultError) -> (name: Name, directory: Directory) {
-        guard let location = node.names.first else { throw .system(.ENOENT) }
+        guard let location = node.names.first else { throw .system(.ESTALE) }
         return (location.name, try directory(of: location.parent))
     }
 
@@ -55,14 +55,16 @@ extension VaultFileSystem {
     private func open(
         _ names: [Location], _ identifier: FileIdentifier, _ freshSince: ContinuousClock.Instant?
     ) throws(VaultError) -> File {
-        var failure = VaultError.system(.ENOENT)
+        var failure = VaultError.system(.ESTALE)
         for location in names {
             do throws(VaultError) {
                 let directory = try directory(of: location.parent)
-                let file = try vault.openFile(location.name, in: directory, freshSince: freshSince)
-                if file.identifier == identifier { return file }
-                failure = .system(.ESTALE)
-            } catch { failure = error }
+                return try vault.openFile(
+                    location.name, in: directory, expecting: identifier, freshSince: freshSince)
+            } catch {
+                // A name that is gone, replaced by an atomic save perhaps: at ESTALE the kernel looks it up again.
+                failure = error == .system(.ENOENT) ? .system(.ESTALE) : error
+            }
         }
         throw failure
     }

@@ -47,10 +47,11 @@ extension VaultFileSystem {
             let (found, node) = enter(entry, at: old)
             defer { nodes.forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
+                let old = file.protectionClass
                 try perform(.file(file))
                 // It may have taken over a class that is locked: B always, A while an eviction runs.
                 node.state.withLock { $0.protectionClass = file.protectionClass }
-                settle(node, file)
+                settle(node, file, changedFrom: old)
             }
         case .directory:
             let entry = try vault.lookup(old.name, in: directory)

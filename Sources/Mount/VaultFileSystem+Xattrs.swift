@@ -107,15 +107,16 @@ extension VaultFileSystem {
             return
         }
         try withFile(of: node) { (file) throws(VaultError) in
-            try withGate(of: file, for: .open) { (_) throws(VaultError) in
+            let old = try withGate(of: file, for: .open) { (old) throws(VaultError) in
                 // Into class B a file may go while that is locked: for that its public key is enough.
                 guard
                     wanted == .completeUnlessOpen || gates.state(of: wanted) == .open || wanted == file.protectionClass
                 else { throw .locked }
                 try file.setClass(wanted)
+                return old
             }
             node.state.withLock { $0.protectionClass = wanted }
-            settle(node, file)
+            settle(node, file, changedFrom: old)
         }
     }
 

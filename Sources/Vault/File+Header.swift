@@ -61,18 +61,17 @@ extension File {
     /// Changes the header and nothing that stat(2) shows but the time of change; all or nothing. Needs `lock`
     /// exclusively.
     func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
+        let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
         let before = state.header
         change(&state.header)
         do {
-            let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             try writeHeader()
-            try backing { () throws(Errno) in
-                try vault.store.setTimes(accessed: .keep, modified: .at(status.modified), of: descriptor)
-            }
         } catch {
             state.header = before
             throw error
         }
+        // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk.
+        try? vault.store.setTimes(accessed: .keep, modified: .at(status.modified), of: descriptor)
     }
 
     /// Changes the header durably before something else makes the change visible: a new name must never be on disk

@@ -13,8 +13,11 @@ extension File {
     /// Sets the times. A length that the header does not have yet is written first: closing must not move them again.
     public func setTimes(accessed: TimeChange, modified: TimeChange) throws(VaultError) {
         try persistLength()
-        try backing { () throws(Errno) in
-            try vault.store.setTimes(accessed: accessed, modified: modified, of: descriptor)
+        // A change of the header puts the time back that it found: not an older one over this.
+        try lock.withExclusive { () throws(VaultError) in
+            try backing { () throws(Errno) in
+                try vault.store.setTimes(accessed: accessed, modified: modified, of: descriptor)
+            }
         }
     }
 }

@@ -8,13 +8,17 @@ import Store
 extension Vault {
     /// Opens the file `name`. Its key is not loaded: metadata can be changed without one.
     ///
-    /// - Parameter freshSince: what `File.freshSince` said when the file was last closed.
+    /// - Parameters:
+    ///   - expected: the file that is looked for; `ESTALE`, and nothing is touched, when another stands there by now.
+    ///   - freshSince: what `File.freshSince` said when the file was last closed.
     public func openFile(
-        _ name: Name, in parent: Directory, freshSince: ContinuousClock.Instant? = nil
+        _ name: Name, in parent: Directory, expecting expected: FileIdentifier? = nil,
+        freshSince: ContinuousClock.Instant? = nil
     ) throws(VaultError) -> File {
         let stored = try storedName(name, in: parent)
         let descriptor = try openBacking(stored.name, in: parent, writing: true)
         let header = try readHeader(of: descriptor)
+        guard expected == nil || header.file == expected else { throw .system(.ESTALE) }
         let place = place(of: name, in: parent)
         guard header.belongs(at: place) else {
             throw .damaged("a file that belongs to another name stands here")

@@ -26,7 +26,7 @@ extension Vault {
             // A cut in the middle of a rename leaves the record of the new place beside that of the old one.
             guard let record = try? readRecord(.newDirectoryRecord, at: place, in: descriptor) else { throw error }
             let directory = Directory(descriptor: descriptor, record: record, place: place)
-            try finishMove(of: directory)
+            if !isReadOnly { try finishMove(of: directory) }
             return directory
         }
     }

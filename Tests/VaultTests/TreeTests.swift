@@ -183,3 +183,38 @@ extension File {
         return FileKeyWrap(algorithm: header.wrapAlgorithm, bytes: header.wrap)
     }
 }
+
+@Suite struct StaleNameTests {
+    /// Whoever opens a file under a name that something else has taken must not write that file's header.
+    @Test func anotherFileUnderTheNameIsStaleAndUntouched() throws {
+        let test = try TestVault()
+        let file = try test.create("a")
+        let other = try test.create("b")
+        try other.beginMove(to: test.vault.place(of: "c", in: test.root), taking: nil)
+        let before = other.header
+        #expect(throws: VaultError.system(.ESTALE)) {
+            try test.vault.openFile("b", in: test.root, expecting: file.identifier)
+        }
+        let opened = try test.vault.lookup("b", in: test.root)
+        guard case .file(let after) = opened.details else { throw VaultError.system(.EIO) }
+        #expect(after == before)
+    }
+
+    /// The header is written and only its time is not: memory and disk must agree.
+    @Test func aHeaderWhoseTimeCannotBeSetIsChangedAllTheSame() throws {
+        var faults: FaultInjectingStore!
+        let test = try TestVault { base in
+            faults = FaultInjectingStore(base)
+            return faults
+        }
+        let file = try test.create("file")
+        faults.faults.fail(.setTimes, with: .EPERM)
+        try file.setClass(.complete)
+        faults.faults.clear()
+        try file.write([1, 2], at: 0)
+        try file.persistLength()
+        let again = try test.vault.openFile("file", in: test.root)
+        #expect(again.protectionClass == .complete)
+        #expect(try again.contents(2) == [1, 2])
+    }
+}
