@@ -17,7 +17,9 @@ final class TestVault {
     let root: Directory
 
     /// - Parameter wrap: puts a store that fails or records around the real one.
-    init(wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }) throws {
+    init(
+        recordKind: StoreTraits.RecordKind = .symbolicLink, wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }
+    ) throws {
         try SecureHeap.initialize()
         path = NSTemporaryDirectory() + "latchkey-vault-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -27,7 +29,7 @@ final class TestVault {
         let keys = try VolumeKeys(volumeKey: try bundle.volumeKey(), volume: volume)
         ring = KeyRing(volume: volume, publicKey: try X25519.publicKey(of: try bundle.privateKeyB()))
         ring.install(try bundle.classKeys())
-        let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
+        let traits = StoreTraits(nameMax: 255, recordKind: recordKind)
         try Vault.makeRoot(
             in: store, keys: keys, traits: traits, defaultClass: .completeUntilFirstUserAuthentication)
         vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: false)

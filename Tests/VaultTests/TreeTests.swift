@@ -25,8 +25,9 @@ import Testing
         #expect(try test.backingNames.sorted() == ["lk.dir"])
     }
 
-    @Test func directoriesComeAndGo() throws {
-        let test = try TestVault()
+    @Test(arguments: [StoreTraits.RecordKind.symbolicLink, .file])
+    func directoriesComeAndGo(recordKind: StoreTraits.RecordKind) throws {
+        let test = try TestVault(recordKind: recordKind)
         let outer = try test.makeDirectory("outer")
         let inner = try test.makeDirectory("inner", in: outer)
         _ = try test.create("file", in: inner)
@@ -44,8 +45,9 @@ import Testing
         #expect(try test.backingNames.filter { $0.hasPrefix("lk.tmp.") }.isEmpty)
     }
 
-    @Test func aDirectoryWithoutItsRecordIsRefused() throws {
-        let test = try TestVault()
+    @Test(arguments: [StoreTraits.RecordKind.symbolicLink, .file])
+    func aDirectoryWithoutItsRecordIsRefused(recordKind: StoreTraits.RecordKind) throws {
+        let test = try TestVault(recordKind: recordKind)
         let directory = try test.makeDirectory("folder")
         try test.store.unlink("lk.dir", in: directory.descriptor)
         #expect(throws: VaultError.damaged("the directory record is missing")) {

@@ -1,0 +1,37 @@
+import Format
+import Posix
+import Store
+import Testing
+
+@testable import Vault
+
+@Suite struct StoreTraitsTests {
+    @Test func anOrdinaryFolderCanDoEverything() throws {
+        let test = try TestVault()
+        let before = try test.backingNames.sorted()
+        let traits = try StoreTraits.probe(test.store)
+        #expect(traits.nameMax == 255)
+        #expect(traits.recordKind == .symbolicLink)
+        #expect(traits.isCaseSensitive)
+        #expect(try test.backingNames.sorted() == before, "probing leaves nothing behind")
+    }
+
+    @Test(arguments: [Posix.Errno.EPERM, .EOPNOTSUPP]) func aStoreWithoutSymbolicLinksKeepsRecordsInFiles(
+        errno: Posix.Errno
+    ) throws {
+        let test = try TestVault()
+        let store = FaultInjectingStore(test.store)
+        store.faults.fail(.makeSymbolicLink, with: errno, lasts: true)
+        store.faults.fail(.setAttribute, with: .EOPNOTSUPP, lasts: true)
+        let traits = try StoreTraits.probe(store)
+        #expect(traits.recordKind == .file)
+        #expect(!traits.hasAttributes)
+    }
+
+    @Test func aFullDiskIsNoTrait() throws {
+        let test = try TestVault()
+        let store = FaultInjectingStore(test.store)
+        store.faults.fail(.makeSymbolicLink, with: .ENOSPC)
+        #expect(throws: Posix.Errno.ENOSPC) { try StoreTraits.probe(store) }
+    }
+}
