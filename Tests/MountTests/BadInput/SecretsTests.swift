@@ -88,19 +88,21 @@ extension MountTests {
 
         /// A crash leaves no core file, where the same crash of another program does.
         @Test func noCoreFiles() throws {
+            let vault = try Vault()
+            let cores = try vault.folder.makeFolder("cores")
             let control = try StreamFile()
             let dumping = try Child(
-                "sh", ["-c", "ulimit -c unlimited; kill -ABRT $$"], directory: try TemporaryFolder().path,
+                "sh", ["-c", "ulimit -c unlimited; kill -ABRT $$"], directory: cores,
                 input: control.descriptor, output: control.descriptor, errors: control.descriptor)
             dumping.wait()
             guard dumping.dumpedCore else {
-                // The kernel's setting sends cores nowhere here; what remains to be seen is that /proc is closed.
+                Issue.record(
+                    "NOT TESTED: no program leaves a core file here (ulimit -c, core_pattern)", severity: .warning)
                 return
             }
-            let vault = try Vault()
+            try shell("rm -f core*", in: cores).succeeded()
             let mountPoint = try vault.folder.makeFolder("m")
             let log = try StreamFile()
-            let cores = try vault.folder.makeFolder("cores")
             let daemon = try Child(
                 "sh",
                 ["-c", "ulimit -c unlimited; exec \(Built.latchkey) mount --foreground \(vault.path) \(mountPoint)"],
