@@ -3,13 +3,19 @@ import Glibc
 
 /// What the kernel allows this process.
 public enum ProcessLimits {
-    /// No core files, no ptrace and no /proc/PID/mem by the same user: for a process that holds secrets.
+    /// No core files, no ptrace and no /proc/PID/mem by the same user, and a crash that ends the process at once: for a
+    /// process that holds secrets.
     ///
     /// Executing a program undoes the part that is not a limit.
     ///
     /// Source: PR_SET_DUMPABLE, RLIMIT_CORE.
     public static func forbidDumps() throws(Errno) {
         try perform { lk_forbid_dumps() }
+        // Swift's runtime has handlers for these that print a backtrace with registers and memory. They wait for threads
+        // that block every signal, so that a crashed daemon would stay, with its keys and its mount.
+        for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {
+            _ = signal(number, SIG_DFL)
+        }
     }
 
     /// Raises the limit of open files as far as this user may; the limit then, nil for none.
