@@ -37,6 +37,17 @@ extension MountTests {
             }
         }
 
+        /// A crash is a death too: no handler that keeps the process, or prints what is in its memory.
+        @Test(arguments: [SIGSEGV, SIGABRT, SIGILL, SIGBUS])
+        func aCrashEndsItAtOnce(_ signal: Int32) throws {
+            let mount = try MountedVault(try Vault())
+            mount.daemon.send(signal)
+            #expect(mount.daemon.wait(seconds: 5) == 128 + signal)
+            #expect(try Probe().ask("list", mount.path) == .refused("ENOTCONN"))
+            #expect(!mount.messages.lowercased().contains("backtrace"), "nothing is printed of its memory")
+            mount.detach()
+        }
+
         /// The dead mount lies in the way: `latchkey unmount` takes it away, or `latchkey mount` says what to do.
         @Test func theDeadMountIsSpokenOf() throws {
             let vault = try Vault()
