@@ -45,6 +45,13 @@ public final class Descriptor: Sendable {
         Descriptor(owning: try call { lk_duplicate(number) })
     }
 
+    /// Another open file of the same inode, whatever name it has by now; its permissions count as they do for a name.
+    ///
+    /// Source: open(2); proc(5), /proc/PID/fd.
+    public func reopen(_ flags: Int32) throws(Errno) -> Descriptor {
+        try Descriptor.open(path: "/proc/self/fd/\(number)", flags)
+    }
+
     public func setNonblocking(_ on: Bool) throws(Errno) {
         try perform { lk_set_nonblocking(number, on ? 1 : 0) }
     }

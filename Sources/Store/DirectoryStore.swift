@@ -16,6 +16,10 @@ public final class DirectoryStore: Store {
         try directory.open(name, flags, mode: mode)
     }
 
+    public func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
+        try file.reopen(flags)
+    }
+
     public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
         try directory.status(of: name)
     }

@@ -40,6 +40,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         }
     }
 
+    public func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
+        try inspect(.open) { () throws(Errno) in try base.reopen(file, flags) }
+    }
+
     public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
         try inspect(.status) { () throws(Errno) in try base.status(of: name, in: directory) }
     }

@@ -15,6 +15,9 @@ public protocol Store: AnyObject, Sendable {
     /// `flags` are O_*; O_CLOEXEC and O_NOFOLLOW are added.
     func open(_ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32) throws(Errno) -> Descriptor
 
+    /// Opens an open file once more, with `flags` of its own: O_RDONLY, O_WRONLY or O_RDWR, and O_NONBLOCK.
+    func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor
+
     func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus
     func status(of file: Descriptor) throws(Errno) -> FileStatus
 

@@ -15,6 +15,7 @@ func makeEveryCall(to store: any Store) throws {
     try store.allocate(file, mode: 0, offset: 0, length: 4096)
     #expect(try store.status(of: file).size == 4096)
     try store.truncate(file, to: 5)
+    #expect(try store.bytes(of: store.reopen(file, O_RDONLY), 5, at: 0) == Array("hello".utf8))
     try store.synchronize(file, dataOnly: true)
     try store.lockExclusively(file)
 
