@@ -19,6 +19,7 @@ extension VaultFileSystem {
                 defer { gates.leave(protectionClass) }
                 // Now, not at the first read: class B is used under a lock by those who opened it before.
                 try file.loadKey()
+                if flags & O_ACCMODE != O_RDONLY { try file.prepareToWrite() }
                 if flags & O_TRUNC != 0 {
                     if dropsPrivileges { try dropPrivileges(of: file) }
                     try file.truncate(to: 0)

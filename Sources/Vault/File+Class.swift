@@ -28,8 +28,9 @@ extension File {
                 let fresh = FileKey(try authentic("") { () throws(CryptoError) in try Secret(random: 32) })
                 let wrap = try self.wrap(fresh, for: protectionClass)
                 // Blocks that a crash left beyond the length belong to the old key.
+                let file = try writable()
                 try backing { () throws(Errno) in
-                    try vault.store.truncate(descriptor, to: Int64(FileHeader.byteCount))
+                    try vault.store.truncate(file, to: Int64(FileHeader.byteCount))
                 }
                 state.hasResidue = false
                 try changeHeader { $0.take(protectionClass, true, wrap) }

@@ -24,13 +24,23 @@ extension Vault {
         return header
     }
 
-    /// Opens a file's backing file; also one whose owner may not write to it, since renaming it writes its header.
-    func openBacking(_ name: Name, in directory: Directory, writing: Bool) throws(VaultError) -> Descriptor {
-        let flags = writing && !isReadOnly ? OpenFlags.readWrite : OpenFlags.read
-        return try backing { () throws(Errno) in
-            try withOwnerPermissions(0o600, of: name, in: directory.descriptor) { () throws(Errno) in
-                try store.open(name, in: directory.descriptor, flags, mode: 0)
+    /// Opens a file's backing file for reading, also one that its owner may not read: its header is metadata.
+    func openBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor {
+        try withOwnerPermissions(0o400, of: .entry(name, in: directory.descriptor)) { () throws(VaultError) in
+            try backing { () throws(Errno) in
+                try store.open(name, in: directory.descriptor, OpenFlags.read, mode: 0)
             }
+        }
+    }
+
+    /// Opens a file's backing file for writing too; nil where that is not allowed just like that.
+    func openWritableBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor? {
+        guard !isReadOnly else { return nil }
+        do {
+            return try store.open(name, in: directory.descriptor, OpenFlags.readWrite, mode: 0)
+        } catch {
+            guard error == .EACCES || error == .EPERM || error == .EROFS else { throw .system(error) }
+            return nil
         }
     }
 }
@@ -42,8 +52,26 @@ extension File {
     /// When the file was made, unless it was synced since: then, or when it was opened from disk, nil.
     public var freshSince: ContinuousClock.Instant? { lock.withShared { state.freshSince } }
 
+    /// The backing file, open for writing: as it was opened, or else from the first write on. Needs `lock` exclusively.
+    ///
+    /// Also a file that its owner may not write to: renaming it writes its header.
+    func writable() throws(VaultError) -> Descriptor {
+        if let writable = state.writable { return writable }
+        let writable = try vault.withOwnerPermissions(0o200, of: .file(descriptor)) { () throws(VaultError) in
+            try backing { () throws(Errno) in try vault.store.reopen(descriptor, OpenFlags.write) }
+        }
+        state.writable = writable
+        return writable
+    }
+
+    /// Makes sure that the file can be written to: what open(2) for writing does, so that it fails there and then.
+    public func prepareToWrite() throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in _ = try writable() }
+    }
+
     /// Writes the header as `state` has it. Needs `lock` exclusively.
     func writeHeader() throws(VaultError) {
+        let file = try writable()
         state.header.generation += 1
         var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
         do {
@@ -54,7 +82,7 @@ extension File {
         let tag = vault.keys.headers.tag(of: unsafe bytes.span.bytes.extracting(0..<FileHeader.signedByteCount))
         for (index, byte) in tag.enumerated() { bytes[FileHeader.signedByteCount + index] = byte }
         do {
-            try unsafe vault.store.write(bytes.span.bytes, to: descriptor, at: 0)
+            try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
     }
 
@@ -65,7 +93,8 @@ extension File {
         let before = state.header
         change(&state.header)
         do {
-            try writeHeader()
+            _ = try writable()
+            try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try writeHeader() }
         } catch {
             state.header = before
             throw error

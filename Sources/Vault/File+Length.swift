@@ -39,9 +39,10 @@ extension File {
             guard length > state.length else { return }
             // Space first: the zeros that follow cannot then fail for want of it.
             let size = BlockGeometry.backingSize(forLength: length)
+            let file = try writable()
             try backing { () throws(Errno) in
                 try vault.store.allocate(
-                    descriptor, mode: FALLOC_FL_KEEP_SIZE, offset: 0, length: Int64(size))
+                    file, mode: FALLOC_FL_KEEP_SIZE, offset: 0, length: Int64(size))
             }
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
@@ -75,8 +76,9 @@ extension File {
             // Before the hole is there: without this its zeros would be damage.
             try changeHeader { $0.firstSparseBlock = firstHole }
         }
+        let file = try writable()
         try backing { () throws(Errno) in
-            try vault.store.truncate(descriptor, to: Int64(BlockGeometry.backingSize(forLength: length)))
+            try vault.store.truncate(file, to: Int64(BlockGeometry.backingSize(forLength: length)))
         }
         state.length = length
     }
@@ -130,6 +132,7 @@ extension File {
     /// Writes the last block anew, `tail` bytes of it, from the scratch's first plain block, and cuts the file behind
     /// it.
     private func cut(tail: Int, block: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let file = try writable()
         if tail > 0 {
             try prepare(scratch, key, .seal)
             scratch.drawNonces(1)
@@ -137,12 +140,12 @@ extension File {
             try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: tail)), as: block, into: stored, scratch)
             try backing { () throws(Errno) in
                 try unsafe vault.store.write(
-                    UnsafeRawBufferPointer(stored).bytes, to: descriptor,
+                    UnsafeRawBufferPointer(stored).bytes, to: file,
                     at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
             }
         }
         try backing { () throws(Errno) in
-            try vault.store.truncate(descriptor, to: Int64(BlockGeometry.backingSize(forLength: state.length)))
+            try vault.store.truncate(file, to: Int64(BlockGeometry.backingSize(forLength: state.length)))
         }
         state.hasResidue = false
     }

@@ -3,11 +3,11 @@ import Store
 
 extension File {
     public func setMode(_ mode: UInt32) throws(VaultError) {
-        try backing { () throws(Errno) in try vault.store.setMode(mode, of: descriptor) }
+        try vault.changeBacking(.setMode(mode, of: .file(descriptor)))
     }
 
     public func setOwner(user: UInt32?, group: UInt32?) throws(VaultError) {
-        try backing { () throws(Errno) in try vault.store.setOwner(user: user, group: group, of: descriptor) }
+        try vault.changeBacking(.setOwner(user: user, group: group, of: .file(descriptor)))
     }
 
     /// Sets the times. A length that the header does not have yet is written first: closing must not move them again.

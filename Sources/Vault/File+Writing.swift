@@ -116,19 +116,20 @@ extension File {
         _ count: Int, atBlock block: UInt64, saved: UInt64, _ savedCount: Int, _ scratch: Scratch
     ) throws(VaultError) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
+        let file = try writable()
         do {
-            try unsafe vault.store.write(scratch.stored.bytes.extracting(0..<count), to: descriptor, at: offset)
+            try unsafe vault.store.write(scratch.stored.bytes.extracting(0..<count), to: file, at: offset)
         } catch {
             if savedCount > 0 {
                 try? unsafe vault.store.write(
-                    scratch.saved.bytes.extracting(0..<savedCount), to: descriptor,
+                    scratch.saved.bytes.extracting(0..<savedCount), to: file,
                     at: Int64(BlockGeometry.backingOffset(ofBlock: saved)))
             }
             // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
             state.hasResidue = true
             let size = Int64(BlockGeometry.backingSize(forLength: state.length))
             if let status = try? vault.store.status(of: descriptor), status.size > size {
-                try? vault.store.truncate(descriptor, to: size)
+                try? vault.store.truncate(file, to: size)
             }
             throw .system(error)
         }

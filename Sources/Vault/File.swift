@@ -10,7 +10,7 @@ import Synchronization
 /// At most one for each inode, shared by all who have the file open. Thread-safe: readers share `lock`, writers hold
 /// it alone.
 ///
-/// Lock order: a `Directory`'s state, `lock`, `key`; the key ring's own lock comes last.
+/// Lock order: a `Directory`'s state, `lock`, `key`; the vault's `modes` and the key ring's own lock come last.
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault
@@ -32,16 +32,20 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         var hasResidue: Bool
         /// When the file was made, until its first sync.
         var freshSince: ContinuousClock.Instant?
+        /// The descriptor that is written to, if there is one already.
+        var writable: Descriptor?
     }
 
     init(
-        vault: Vault, descriptor: Descriptor, header: FileHeader, key: FileKey?, hasResidue: Bool,
+        vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, key: FileKey?, hasResidue: Bool,
         freshSince: ContinuousClock.Instant?
     ) {
         self.vault = vault
         self.descriptor = descriptor
         identifier = header.file
-        state = State(header: header, length: header.length, hasResidue: hasResidue, freshSince: freshSince)
+        state = State(
+            header: header, length: header.length, hasResidue: hasResidue, freshSince: freshSince,
+            writable: isWritable ? descriptor : nil)
         self.key = Mutex(key)
     }
 
@@ -90,7 +94,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     public func status() throws(VaultError) -> FileStatus {
         try persistLength()
         return try lock.withShared { () throws(VaultError) in
-            var status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
+            var status = try vault.backingStatus(of: .file(descriptor))
             status.size = Int64(state.length)
             return status
         }

@@ -67,8 +67,11 @@ extension Vault {
     /// With its record in it, no backing store would remove it or rename over it; and with the record taken out first,
     /// a cut would leave a directory without one.
     func setAside(_ stored: StoredName, in parent: Directory) throws(VaultError) -> Name {
-        let folder = try openFolder(stored.name, in: parent.descriptor)
-        let entries = try backing { () throws(Errno) in try store.entries(of: folder) }
+        let entries = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
+            () throws(VaultError) in
+            let folder = try openFolder(stored.name, in: parent.descriptor)
+            return try backing { () throws(Errno) in try store.entries(of: folder) }
+        }
         for entry in entries {
             switch BackingName(entry.name.bytes) {
             case .reserved, .temporary, .sidecar: continue

@@ -8,13 +8,13 @@ extension Vault {
     /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
         let stored = try storedName(name, in: parent)
-        var status = try backing { () throws(Errno) in try store.status(of: stored.name, in: parent.descriptor) }
+        var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
         switch status.kind {
         case .directory:
             let directory = try openDirectory(name, in: parent)
             return FoundEntry(status: status, details: .directory(directory))
         case .regular:
-            let descriptor = try openBacking(stored.name, in: parent, writing: false)
+            let descriptor = try openBacking(stored.name, in: parent)
             let header = try readHeader(of: descriptor)
             guard header.belongs(at: place(of: name, in: parent)) else {
                 throw .damaged("a file that belongs to another name stands here")
@@ -36,23 +36,30 @@ extension Vault {
     /// The metadata of an entry that is no regular file.
     public func status(of name: Name, in parent: Directory) throws(VaultError) -> FileStatus {
         let stored = try storedName(name, in: parent)
-        var status = try backing { () throws(Errno) in try store.status(of: stored.name, in: parent.descriptor) }
+        var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
         if status.kind == .symbolicLink { status.size = Int64(try readTarget(stored.name, in: parent).count) }
         return status
     }
 
     /// The metadata of a directory.
     public func status(of directory: Directory) throws(VaultError) -> FileStatus {
-        try backing { () throws(Errno) in try store.status(of: directory.descriptor) }
+        try backingStatus(of: .file(directory.descriptor))
     }
 
     /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
     public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
-        let entries = try backing { () throws(Errno) in try store.entries(of: directory.descriptor) }
+        let entries = try backingEntries(of: directory.descriptor)
         return entries.compactMap { entry in
             plainName(of: entry.name, in: directory).map {
                 ListedEntry(name: $0, inode: entry.inode, kind: entry.kind)
             }
+        }
+    }
+
+    /// All that a folder holds, also when its owner, us, may not list it: by now, or at all.
+    func backingEntries(of folder: Descriptor) throws(VaultError) -> [DirectoryEntry] {
+        try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
+            try backing { () throws(Errno) in try store.entries(of: folder) }
         }
     }
 
@@ -159,14 +166,12 @@ extension Vault {
 
     public func setMode(_ mode: UInt32, of name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        try backing { () throws(Errno) in try store.setMode(mode, of: stored.name, in: parent.descriptor) }
+        try changeBacking(.setMode(mode, of: .entry(stored.name, in: parent.descriptor)))
     }
 
     public func setOwner(user: UInt32?, group: UInt32?, of name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        try backing { () throws(Errno) in
-            try store.setOwner(user: user, group: group, of: stored.name, in: parent.descriptor)
-        }
+        try changeBacking(.setOwner(user: user, group: group, of: .entry(stored.name, in: parent.descriptor)))
     }
 
     public func setTimes(
@@ -180,11 +185,11 @@ extension Vault {
 
     /// Changes a directory itself: the root has no name.
     public func setMode(_ mode: UInt32, of directory: Directory) throws(VaultError) {
-        try backing { () throws(Errno) in try store.setMode(mode, of: directory.descriptor) }
+        try changeBacking(.setMode(mode, of: .file(directory.descriptor)))
     }
 
     public func setOwner(user: UInt32?, group: UInt32?, of directory: Directory) throws(VaultError) {
-        try backing { () throws(Errno) in try store.setOwner(user: user, group: group, of: directory.descriptor) }
+        try changeBacking(.setOwner(user: user, group: group, of: .file(directory.descriptor)))
     }
 
     public func setTimes(accessed: TimeChange, modified: TimeChange, of directory: Directory) throws(VaultError) {

@@ -16,7 +16,8 @@ extension Vault {
         freshSince: ContinuousClock.Instant? = nil
     ) throws(VaultError) -> File {
         let stored = try storedName(name, in: parent)
-        let descriptor = try openBacking(stored.name, in: parent, writing: true)
+        let writable = try openWritableBacking(stored.name, in: parent)
+        let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
         let header = try readHeader(of: descriptor)
         guard expected == nil || header.file == expected else { throw .system(.ESTALE) }
         let place = place(of: name, in: parent)
@@ -26,7 +27,7 @@ extension Vault {
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
         let size = try backing { () throws(Errno) in try store.status(of: descriptor).size }
         let file = File(
-            vault: self, descriptor: descriptor, header: header, key: nil,
+            vault: self, descriptor: descriptor, isWritable: writable != nil, header: header, key: nil,
             hasResidue: UInt64(size) > BlockGeometry.backingSize(forLength: header.length), freshSince: freshSince)
         // A cut in the middle of a rename: this is where it has come to stand.
         if header.flags.contains(.moving) && !isReadOnly { try file.finishMove(at: place) }
@@ -58,8 +59,8 @@ extension Vault {
         }
         do {
             let file = File(
-                vault: self, descriptor: descriptor, header: header, key: key, hasResidue: false,
-                freshSince: .now)
+                vault: self, descriptor: descriptor, isWritable: true, header: header, key: key,
+                hasResidue: false, freshSince: .now)
             try file.lock.withExclusive { () throws(VaultError) in try file.writeHeader() }
             try backing { () throws(Errno) in try give(descriptor, ownership) }
             try prepareSidecar(of: stored, in: parent)

@@ -16,28 +16,26 @@ extension Vault {
     /// Opens the directory `name`; one whose record is missing or belongs elsewhere is damaged.
     public func openDirectory(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
         let stored = try storedName(name, in: parent)
-        let descriptor = try openFolder(stored.name, in: parent.descriptor)
         let place = place(of: name, in: parent)
-        do {
-            let record = try readRecord(.directoryRecord, at: place, in: descriptor)
-            return Directory(descriptor: descriptor, record: record, place: place)
-        } catch {
-            guard case .damaged = error else { throw error }
-            // A cut in the middle of a rename leaves the record of the new place beside that of the old one.
-            guard let record = try? readRecord(.newDirectoryRecord, at: place, in: descriptor) else { throw error }
-            let directory = Directory(descriptor: descriptor, record: record, place: place)
-            if !isReadOnly { try finishMove(of: directory) }
-            return directory
-        }
-    }
-
-    /// Opens a folder of the backing store, also one whose owner, us, may not list it.
-    func openFolder(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
-        try backing { () throws(Errno) in
-            try withOwnerPermissions(0o700, of: name, in: parent) { () throws(Errno) in
-                try store.open(name, in: parent, OpenFlags.directory, mode: 0)
+        let (directory, isMoving) = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
+            () throws(VaultError) in
+            let folder = try openFolder(stored.name, in: parent.descriptor)
+            do throws(VaultError) {
+                let record = try readRecord(.directoryRecord, at: place, in: folder)
+                return (Directory(descriptor: folder, record: record, place: place), false)
+            } catch {
+                guard case .damaged = error else { throw error }
+                // A cut in the middle of a rename leaves the record of the new place beside that of the old one.
+                guard let record = try? readRecord(.newDirectoryRecord, at: place, in: folder) else { throw error }
+                return (Directory(descriptor: folder, record: record, place: place), true)
             }
         }
+        if isMoving { try finishMove(of: directory) }
+        return directory
+    }
+
+    func openFolder(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
+        try backing { () throws(Errno) in try store.open(name, in: parent, OpenFlags.directory, mode: 0) }
     }
 
     /// The record under `name` in a folder, if it was sealed for `place`.
@@ -90,8 +88,8 @@ extension Vault {
                 }
             }
         }
-        try backing { () throws(Errno) in
-            let text = Base64URL.encode(sealed)
+        let text = Base64URL.encode(sealed)
+        try changingRecords(in: folder) { () throws(Errno) in
             try keepingTimes(of: folder) { () throws(Errno) in
                 switch traits.recordKind {
                 case .symbolicLink:
@@ -124,7 +122,7 @@ extension Vault {
 
     /// After the rename: makes the coming record the record.
     func finishMove(of directory: Directory) throws(VaultError) {
-        try backing { () throws(Errno) in
+        try changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in
                 try store.rename(
                     .newDirectoryRecord, in: directory.descriptor, to: .directoryRecord, in: directory.descriptor,
@@ -135,9 +133,16 @@ extension Vault {
 
     /// After a rename that failed: takes the coming record away again.
     func cancelMove(of directory: Directory) {
-        try? keepingTimes(of: directory.descriptor) { () throws(Errno) in
-            try store.unlink(.newDirectoryRecord, in: directory.descriptor)
+        try? changingRecords(in: directory.descriptor) { () throws(Errno) in
+            try keepingTimes(of: directory.descriptor) { () throws(Errno) in
+                try store.unlink(.newDirectoryRecord, in: directory.descriptor)
+            }
         }
+    }
+
+    /// Changes what is not seen of a folder, which its mode must not forbid.
+    private func changingRecords(in folder: Descriptor, _ body: () throws(Errno) -> Void) throws(VaultError) {
+        try withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in try backing(body) }
     }
 
     /// Changes a folder or a file without a trace in its times of access and modification.
@@ -146,25 +151,5 @@ extension Vault {
         let result = try body()
         try store.setTimes(accessed: .keep, modified: .at(before.modified), of: file)
         return result
-    }
-
-    /// Runs `body`; where its owner's own permissions are in the way of the daemon, who is no more than the owner,
-    /// lends them for that time.
-    ///
-    /// A file of mode 0444 is renamed and a folder of mode 0555 removed like any other, but both mean a write in them
-    /// here.
-    func withOwnerPermissions<Result: ~Copyable>(
-        _ permissions: UInt32, of name: Name, in folder: Descriptor, _ body: () throws(Errno) -> Result
-    ) throws(Errno) -> Result {
-        do {
-            return try body()
-        } catch {
-            guard error == .EACCES, !isPrivileged else { throw error }
-            let status = try store.status(of: name, in: folder)
-            guard status.kind != .symbolicLink, status.permissions & permissions != permissions else { throw error }
-            try store.setMode(status.permissions | permissions, of: name, in: folder)
-            defer { try? store.setMode(status.permissions, of: name, in: folder) }
-            return try body()
-        }
     }
 }

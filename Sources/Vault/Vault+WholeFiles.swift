@@ -6,6 +6,7 @@ import Store
 enum OpenFlags {
     // Non-blocking: a FIFO that somebody planted under a file's name must not stop us.
     static let read = O_RDONLY | O_NONBLOCK
+    static let write = O_WRONLY | O_NONBLOCK
     static let readWrite = O_RDWR | O_NONBLOCK
     static let create = O_RDWR | O_CREAT | O_EXCL | O_NONBLOCK
     static let directory = O_RDONLY | O_DIRECTORY

@@ -18,15 +18,28 @@ public final class Vault: Sendable {
     public let isReadOnly: Bool
     /// The daemon is root: it may open everything and give files away.
     let isPrivileged: Bool
+    /// Held exclusively while permissions are lent and while a mode is set, shared while one is told: what is lent is
+    /// neither seen nor given back over a change.
+    let modes = ReadWriteLock()
 
     /// `ring` holds the class keys, which come and go during the vault's life.
-    public init(store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool) {
+    public convenience init(
+        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool
+    ) {
+        self.init(
+            store: store, keys: keys, ring: ring, traits: traits, isReadOnly: isReadOnly,
+            isPrivileged: Process.isPrivileged)
+    }
+
+    init(
+        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool, isPrivileged: Bool
+    ) {
         self.store = store
         self.keys = keys
         self.ring = ring
         self.traits = traits
         self.isReadOnly = isReadOnly
-        isPrivileged = Process.isPrivileged
+        self.isPrivileged = isPrivileged
     }
 
     public var volume: VolumeIdentifier { keys.volume }

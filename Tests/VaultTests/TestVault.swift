@@ -9,16 +9,19 @@ import Testing
 @testable import Vault
 
 /// A vault in a temporary folder, with all class keys at hand; gone with the object.
-final class TestVault {
+final class TestVault: Sendable {
     let path: String
     let store: any Store
     let vault: Vault
     let ring: KeyRing
     let root: Directory
 
-    /// - Parameter wrap: puts a store that fails or records around the real one.
+    /// - Parameters:
+    ///   - isPrivileged: nil as this process is.
+    ///   - wrap: puts a store that fails or records around the real one.
     init(
-        recordKind: StoreTraits.RecordKind = .symbolicLink, wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }
+        isPrivileged: Bool? = nil, recordKind: StoreTraits.RecordKind = .symbolicLink,
+        wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }
     ) throws {
         try SecureHeap.initialize()
         path = NSTemporaryDirectory() + "latchkey-vault-" + UUID().uuidString
@@ -32,7 +35,9 @@ final class TestVault {
         let traits = StoreTraits(nameMax: 255, recordKind: recordKind)
         try Vault.makeRoot(
             in: store, keys: keys, traits: traits, defaultClass: .completeUntilFirstUserAuthentication)
-        vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: false)
+        vault = Vault(
+            store: store, keys: keys, ring: ring, traits: traits, isReadOnly: false,
+            isPrivileged: isPrivileged ?? (geteuid() == 0))
         root = try vault.openRoot()
     }
 

@@ -72,5 +72,61 @@ extension MountTests {
                 """, in: folder
             ).succeeded()
         }
+
+        /// What ext4 lets the owner of a file do, whatever its mode; and what programs notice of a file that is only
+        /// read.
+        @Test func modesStandInTheWayOfNothingThatExt4Allows() throws {
+            if let missing = Self.missing {
+                Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")
+                return
+            }
+            let folder = try TemporaryFolder()
+            try asOrdinaryUser(
+                """
+                "$LATCHKEY" mount vault mount
+                "$LATCHKEY" unlock mount --passcode-file passcode
+                trap 'cd "$HOME"; "$LATCHKEY" unmount mount' EXIT
+                cd mount
+                refused() { if "$@" > /dev/null 2> ../errors; then echo "not refused: $*" >&2; exit 1; fi; }
+
+                echo contents > read; setfattr -n user.latchkey.class -v complete read; chmod 0444 read
+                # Whatever is known of it is asked for anew.
+                anew() { cd ..; "$LATCHKEY" unmount mount; "$LATCHKEY" mount vault mount
+                    "$LATCHKEY" unlock mount --passcode-file passcode; cd mount; }
+                anew; changed=$(stat -c %z read)
+                test "$(cat read)" = contents; tar -cf ../read.tar read
+                test "$(getfattr --only-values -n user.latchkey.class read)" = complete
+                test "$(stat -c %z read)" = "$changed"; anew; test "$(stat -c %z read)" = "$changed"
+                refused sh -c 'echo more >> read'
+                mv read renamed; ln renamed second; test "$(stat -c %a:%h renamed)" = 444:2
+                test "$(cat second)" = contents; rm -f renamed second
+                echo hidden > hidden; chmod 0 hidden; anew
+                test "$(stat -c %a:%s hidden)" = 0:7; refused cat hidden
+                mv hidden shown; chmod 0600 shown; test "$(cat shown)" = hidden
+
+                mkdir folder; echo in > folder/file; chmod 0555 folder; anew
+                test "$(stat -c %a folder)" = 555; test "$(cat folder/file)" = in
+                refused touch folder/new; refused mv folder/file elsewhere
+                changed=$(stat -c %z folder); ls -l folder; test "$(stat -c %z folder)" = "$changed"
+                mv folder moved; test "$(stat -c %a moved)" = 555; test "$(cat moved/file)" = in
+                chmod 0755 moved; rm -r moved
+                mkdir closed; chmod 0 closed; anew; test "$(stat -c %a closed)" = 0; refused ls closed
+                mv closed away; rmdir away
+                mkdir classed; setfattr -n user.latchkey.class -v complete classed; chmod 0555 classed
+                # As on ext4: attributes of this kind take the permission to write.
+                refused setfattr -n user.latchkey.class -v none classed
+                mv classed set; chmod 0755 set; setfattr -n user.latchkey.class -v none set
+                test "$(getfattr --only-values -n user.latchkey.class set)" = none
+
+                git init -q repository; cd repository; echo one > a; git add a; git commit -qm one
+                echo two >> a; git commit -qam two; git gc -q --prune=now
+                test -n "$(find .git -name '*.pack' -perm 0444)"; cd ..
+                anew; cd repository
+                git fsck --strict; test -z "$(git status --porcelain)"; git diff-files --quiet
+                git clone -q . ../clone; cd ..; rm -rf repository; test "$(git -C clone log --oneline | wc -l)" = 2
+                rm -rf clone; cd ..
+                """, in: folder
+            ).succeeded()
+        }
     }
 }

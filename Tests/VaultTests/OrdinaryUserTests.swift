@@ -1,0 +1,169 @@
+import Format
+import Foundation
+import Glibc
+import Posix
+import Store
+import Synchronization
+import Testing
+
+@testable import Vault
+
+// <sys/fsuid.h>, which Glibc's module leaves out.
+@_silgen_name("setfsuid") @discardableResult private func setfsuid(_ user: uid_t) -> Int32
+@_silgen_name("setfsgid") @discardableResult private func setfsgid(_ group: gid_t) -> Int32
+
+/// The vault of a daemon that is no more than the owner of the files.
+@Suite struct OrdinaryUserTests {
+    /// Runs `body` on this thread as a user who is not root; where the tests are run by one, as that one.
+    ///
+    /// Source: setfsuid(2): of this thread alone, and without the capabilities that concern files.
+    private func asOrdinaryUser<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard geteuid() == 0 else { return try body() }
+        setfsgid(65_534)
+        setfsuid(65_534)
+        defer {
+            setfsuid(0)
+            setfsgid(0)
+        }
+        return try body()
+    }
+
+    private func mode(of name: Name, in test: TestVault) throws -> UInt32 {
+        try test.vault.lookup(name, in: test.root).status.permissions
+    }
+
+    @Test func aFileThatMayOnlyBeReadIsNotTouchedByReading() throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            do {
+                let file = try test.create("file")
+                try file.write([1, 2, 3], at: 0)
+                try file.persistLength()
+                try file.setMode(0o444)
+            }
+            let before = try test.vault.lookup("file", in: test.root).status
+            #expect(before.permissions == 0o444)
+            let file = try test.vault.openFile("file", in: test.root)
+            #expect(try file.contents(3) == [1, 2, 3])
+            #expect(try file.status().changed == before.changed)
+        }
+    }
+
+    @Test(arguments: [0o444, 0o000, 0o200, 0o400, 0o644] as [UInt32])
+    func aFileOfAnyModeIsRenamedLinkedAndGivenAClass(mode: UInt32) throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            do {
+                let file = try test.create("file")
+                try file.write([1, 2, 3], at: 0)
+                try file.persistLength()
+                try file.setMode(mode)
+            }
+            try test.rename("file", to: "renamed")
+            let file = try test.vault.openFile("renamed", in: test.root)
+            try file.setClass(.complete)
+            try test.vault.link("renamed", in: test.root, file: file, to: "second", in: test.root)
+            #expect(try self.mode(of: "renamed", in: test) == mode)
+            #expect(try test.vault.openFile("second", in: test.root).header.protectionClass == .complete)
+            #expect(try file.contents(3) == [1, 2, 3])
+        }
+    }
+
+    @Test func aFileThatHasNoNameAnyMoreIsStillWritten() throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            try test.create("file").setMode(0o444)
+            let file = try test.vault.openFile("file", in: test.root)
+            try test.vault.unlink("file", in: test.root)
+            try file.setClass(.complete)
+            #expect(file.header.protectionClass == .complete)
+            #expect(try file.status().permissions == 0o444)
+        }
+    }
+
+    @Test func theHeaderIsWrittenInNobodysName() throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            let file = try test.create("program")
+            try file.write([1], at: 0)
+            try file.setMode(0o4755)
+            try file.persistLength()
+            try test.rename("program", to: "renamed")
+            #expect(try self.mode(of: "renamed", in: test) == 0o4755)
+            try file.write([2], at: 0)
+            #expect(try self.mode(of: "renamed", in: test) == 0o755)
+        }
+    }
+
+    @Test(
+        arguments: [0o555, 0o000, 0o111, 0o400, 0o600] as [UInt32],
+        [.symbolicLink, .file] as [StoreTraits.RecordKind])
+    func aFolderOfAnyModeIsOpenedRenamedGivenAClassAndRemoved(
+        mode: UInt32, recordKind: StoreTraits.RecordKind
+    ) throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false, recordKind: recordKind)
+            do { try test.vault.setMode(mode, of: try test.makeDirectory("folder")) }
+            let before = try test.vault.lookup("folder", in: test.root).status
+            try test.rename("folder", to: "renamed")
+            let folder = try test.vault.openDirectory("renamed", in: test.root)
+            try test.vault.setDefaultClass(.complete, isExplicit: true, of: folder)
+            #expect(try test.vault.openDirectory("renamed", in: test.root).record.defaultClass == .complete)
+            #expect(try test.names(in: folder).isEmpty)
+            let after = try test.vault.status(of: folder)
+            #expect(after.permissions == mode)
+            #expect(after.modified == before.modified)
+            try test.vault.removeDirectory("renamed", in: test.root)
+            #expect(try test.backingNames == ["lk.dir"])
+        }
+    }
+
+    @Test func aFolderThatMayBeListedIsNotTouchedByOpening() throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            do { try test.vault.setMode(0o555, of: try test.makeDirectory("folder")) }
+            let before = try test.vault.lookup("folder", in: test.root).status
+            let folder = try test.vault.openDirectory("folder", in: test.root)
+            #expect(try test.names(in: folder).isEmpty)
+            #expect(try test.vault.status(of: folder).changed == before.changed)
+        }
+    }
+
+    @Test func aVaultThatIsOnlyReadLendsNothing() throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            try test.create("file").setMode(0)
+            let vault = Vault(
+                store: test.store, keys: test.vault.keys, ring: test.ring, traits: test.vault.traits,
+                isReadOnly: true, isPrivileged: false)
+            #expect(throws: VaultError.system(.EACCES)) { try vault.openFile("file", in: test.root) }
+        }
+    }
+
+    /// Many threads lend and look at once, while the owner sets other modes: nobody is refused, no set mode is lost,
+    /// and none is seen that nobody has set.
+    @Test func whatIsLentIsNeitherSeenNorLost() throws {
+        let test = try asOrdinaryUser { try TestVault(isPrivileged: false) }
+        try asOrdinaryUser { try test.create("file").setMode(0) }
+        let failures = Mutex<[String]>([])
+        DispatchQueue.concurrentPerform(iterations: 4) { thread in
+            asOrdinaryUser {
+                do {
+                    for turn in 0..<200 {
+                        let mode: UInt32 = turn % 2 == 0 ? 0 : 0o044
+                        if thread == 0 {
+                            try test.vault.setMode(mode, of: "file", in: test.root)
+                            guard try test.vault.status(of: "file", in: test.root).permissions == mode else {
+                                throw VaultError.damaged("a set mode is lost")
+                            }
+                        } else {
+                            let seen = try test.vault.lookup("file", in: test.root).status.permissions
+                            guard seen == 0 || seen == 0o044 else { throw VaultError.damaged("a lent mode is seen") }
+                        }
+                    }
+                } catch { failures.withLock { $0.append("\(error)") } }
+            }
+        }
+        #expect(failures.withLock { $0 } == [])
+    }
+}
