@@ -30,7 +30,7 @@ extension Vault {
                 return (Directory(descriptor: folder, record: record, place: place), true)
             }
         }
-        if isMoving { try finishMove(of: directory) }
+        if isMoving && !isReadOnly { try finishMove(of: directory) }
         return directory
     }
 
