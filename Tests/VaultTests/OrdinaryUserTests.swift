@@ -126,6 +126,7 @@ import Testing
             let folder = try test.vault.openDirectory("folder", in: test.root)
             #expect(try test.names(in: folder).isEmpty)
             #expect(try test.vault.status(of: folder).changed == before.changed)
+            try test.vault.removeDirectory("folder", in: test.root)
         }
     }
 
