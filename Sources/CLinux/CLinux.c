@@ -107,6 +107,10 @@ int lk_forbid_dumps(void) {
     return setrlimit(RLIMIT_CORE, &none) == -1 ? -1 : prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+void lk_set_process_name(const char *name) {
+    prctl(PR_SET_NAME, name, 0, 0, 0); // cannot fail for a string; only the main thread's name is the process's
+}
+
 static int raise_limit(__rlimit_resource_t resource, uint64_t *limit) {
     struct rlimit both;
     if (getrlimit(resource, &both) == -1)

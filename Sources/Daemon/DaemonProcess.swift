@@ -39,6 +39,8 @@ public enum DaemonProcess {
     private static func prepareProcess() throws(StartError) -> SignalDescriptor {
         // A client, a terminal or a log that goes away is told by EPIPE.
         signal(SIGPIPE, SIG_IGN)
+        // Detached it was executed as /proc/self/exe, and would be called that in ps(1).
+        ProcessName.set("latchkey")
         // The kernel has applied the umask of whoever makes a file in the mount.
         umask(0)
         let signals = try StartError.when("block signals") { () throws(Errno) in

@@ -38,6 +38,7 @@ ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
 int lk_fchmod(int file, mode_t mode);
 
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
+void lk_set_process_name(const char *_Nonnull name);
 // The soft limit is raised to the hard one; the limit then, UINT64_MAX for none.
 int lk_raise_open_files(uint64_t *limit);
 int lk_raise_locked_memory(uint64_t *limit);

@@ -40,7 +40,8 @@ extension CommandError {
                 "latchkey mount --recovery \(typed) DIR   (with the recovery key; makes a new device key)")
         case .deviceKeyMismatch:
             self.init(
-                .failed, "the device key belongs to another vault than \(vault)", try: "the same with --device-key PATH"
+                .failed, "the device key belongs to another vault than \(vault), or the vault's keybag is damaged",
+                try: "the same with --device-key PATH"
             )
         case .passcodeLength(let count):
             self.init(.failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(count)")

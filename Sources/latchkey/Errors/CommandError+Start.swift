@@ -38,7 +38,7 @@ extension CommandError {
                 "latchkey mount --recovery --device-key NEW-PATH \(typedVault) \(typedPoint)   (with the recovery key)")
         case .deviceKeyMismatch:
             self.init(
-                .failed, "the device key belongs to another vault than \(vault)",
+                .failed, "the device key belongs to another vault than \(vault), or the vault's keybag is damaged",
                 try: "latchkey mount --device-key PATH \(typedVault) \(typedPoint)")
         case .vaultInUse:
             self.init(.failed, "the vault \(vault) is mounted already", try: "latchkey status \(typedVault)")

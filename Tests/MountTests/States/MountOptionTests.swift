@@ -32,6 +32,7 @@ extension MountTests {
                 let pid = try MountStatus(json: try vault.latchkey(["status", path, "--json"]).output).pid
                 let cwd = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/cwd")
                 #expect(cwd == "/", "no folder is kept busy")
+                #expect(try String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8) == "latchkey\n")
                 for number in 0...2 {
                     let stream = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\(number)")
                     #expect(stream == "/dev/null", "no stream of the one who mounted is kept: \(number)")
