@@ -21,7 +21,7 @@ final class Node: Sendable {
     struct State {
         /// The names under which it was found, the latest first. Empty for the root and for what was unlinked.
         var names: [Location] = []
-        /// How many lookups the kernel has to give back. Guarded by the table's lock instead.
+        /// The file while somebody uses it.
         var file: OpenFile?
         /// Opened when it is needed, let go when there are too many.
         var directory: Directory?
