@@ -165,7 +165,23 @@ extension File {
         }
     }
 
-    /// After a rename, or instead of one that failed: it stands at one place.
+    /// Instead of a rename that failed: place, class, mark and wrap are again those of `before`.
+    func cancelMove(restoring before: FileHeader) throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            let now = state.header
+            guard now.flags != before.flags || now.wrap != before.wrap else { return }
+            try changeHeader { header in
+                header.flags = before.flags
+                header.place = before.place
+                header.secondPlace = before.secondPlace
+                header.protectionClass = before.protectionClass
+                header.wrapAlgorithm = before.wrapAlgorithm
+                header.wrap = before.wrap
+            }
+        }
+    }
+
+    /// After a rename: it stands at one place.
     func finishMove(at place: Place) throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             guard state.header.flags.contains(.moving) else { return }

@@ -24,11 +24,13 @@ extension Vault {
         let new = try storedName(newName, in: newParent)
         let place = place(of: newName, in: newParent)
         try prepareSidecar(of: new, in: newParent)
-        try beginMove(
-            moved, to: place,
-            taking: protection(
-                for: moved, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier))
+        var before: FileHeader?
+        if case .file(let file) = moved { before = file.header }
         do throws(VaultError) {
+            try beginMove(
+                moved, to: place,
+                taking: protection(
+                    for: moved, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier))
             let aside = replacesDirectory ? try setAside(new, in: newParent) : nil
             do throws(VaultError) {
                 try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
@@ -40,16 +42,15 @@ extension Vault {
             }
             if let aside { removeAside(aside, in: newParent) }
         } catch {
-            let oldPlace = self.place(of: name, in: parent)
             switch moved {
-            case .file(let file): try? file.finishMove(at: oldPlace)
+            case .file(let file): if let before { try? file.cancelMove(restoring: before) }
             case .directory(let directory): cancelMove(of: directory)
             case .other: break
             }
             throw error
         }
         if old.name != new.name || parent.identifier != newParent.identifier { dropSidecar(of: old, in: parent) }
-        try finishMove(moved, at: place)
+        finishMove(moved, at: place)
     }
 
     /// The class and mark that a file takes over from the one that it replaces: the atomic save of every editor must
@@ -74,11 +75,12 @@ extension Vault {
         }
     }
 
-    private func finishMove(_ moved: Moved, at place: Place) throws(VaultError) {
+    /// The rename has happened and is good at the new place: what fails here is done by whoever opens it next.
+    private func finishMove(_ moved: Moved, at place: Place) {
         switch moved {
-        case .file(let file): try file.finishMove(at: place)
+        case .file(let file): try? file.finishMove(at: place)
         case .directory(let directory):
-            try finishMove(of: directory)
+            try? finishMove(of: directory)
             directory.state.withLock { $0.place = place }
         case .other: break
         }
