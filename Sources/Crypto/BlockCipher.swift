@@ -21,14 +21,10 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
     public init() throws(CryptoError) {
         let library = try Library.loaded()
         guard let context = unsafe EVP_CIPHER_CTX_new() else { throw .heapFull }
-        var nonceSize = Self.nonceSize
-        let result = unsafe withUnsafeMutablePointer(to: &nonceSize) { nonceSize in
-            let parameters = unsafe [
-                OSSL_PARAM_construct_size_t(OSSL_CIPHER_PARAM_AEAD_IVLEN, nonceSize), OSSL_PARAM_construct_end(),
-            ]
-            return unsafe EVP_CipherInit_ex2(context, library.gcm, nil, nil, 1, parameters)
-        }
-        guard result == 1 else {
+        // Not as a parameter: an OSSL_PARAM keeps a pointer to its name, and a Swift string lends one for a call only.
+        guard unsafe EVP_CipherInit_ex2(context, library.gcm, nil, nil, 1, nil) == 1,
+            unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, Int32(Self.nonceSize), nil) == 1
+        else {
             unsafe EVP_CIPHER_CTX_free(context)
             throw .fromOpenSSL("AES-256-GCM")
         }
