@@ -59,12 +59,17 @@ let package = Package(
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
             swiftSettings: strict),
+        // What a disk may hold after a power cut, and whether that is what was promised.
+        .target(
+            name: "CrashSimulator", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
+            path: "Tests/CrashSimulator", swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Keybag"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
+        tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Posix", "Store"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),

@@ -1,0 +1,81 @@
+import Store
+
+// What a flush makes durable.
+
+extension Disk {
+    mutating func settle(_ inode: RecordedInode, dataOnly: Bool) {
+        let isDirectory = durable.inodes[inode]?.kind == .directory
+        switch order {
+        case .ordered: settleMetadata(upTo: lastChange(seenBy: inode, dataOnly: dataOnly))
+        case .unordered:
+            settleMetadata { change in
+                if case .inode(inode, _) = change.kind { true } else { false }
+            }
+            if isDirectory { settleEntries(of: inode) }
+        }
+        settleContents(of: inode)
+    }
+
+    /// How many of the pending changes a flush of the inode makes durable, in a file system that keeps their order.
+    private func lastChange(seenBy inode: RecordedInode, dataOnly: Bool) -> Int {
+        // Its new length is part of a transaction that holds all before it.
+        if files[inode]?.changesSize ?? false { return pending.count }
+        let last = pending.lastIndex { change in
+            guard dataOnly else { return change.inodes.contains(inode) }
+            // The inode itself must be there to read the data back; its other metadata need not be.
+            if case .names(.add(_, inode)) = change.kind { return true }
+            return false
+        }
+        return last.map { $0 + 1 } ?? 0
+    }
+
+    mutating func settleEverything() {
+        settleMetadata(upTo: pending.count)
+        for file in files.keys { settleContents(of: file) }
+    }
+
+    private mutating func settleContents(of file: RecordedInode) {
+        guard let contents = files.removeValue(forKey: file) else { return }
+        let bytes = contents.contents(of: contents.all, over: durable.inodes[file]!.bytes)
+        durable.inodes[file]!.bytes = bytes
+    }
+
+    private mutating func settleMetadata(upTo count: Int) {
+        for change in pending[..<count] { settle(change) }
+        pending.removeFirst(count)
+    }
+
+    private mutating func settleMetadata(where isDue: (MetadataChange) -> Bool) {
+        for change in pending where isDue(change) { settle(change) }
+        pending.removeAll(where: isDue)
+    }
+
+    private mutating func settle(_ change: MetadataChange) {
+        switch change.kind {
+        case .names(let change):
+            let happened = durable.apply(change)
+            precondition(happened, "became durable without what it builds on: \(change)")
+        case .inode(let inode, let change): durable.apply(change, to: inode)
+        case .resize(let file, let step): files[file]?.settled = step
+        }
+    }
+
+    /// The entries of a directory, and what they cannot be without: earlier changes of the same names, and those that
+    /// emptied a directory that is gone.
+    private mutating func settleEntries(of directory: RecordedInode) {
+        var due: Set<Int> = []
+        var slots: Set<Slot> = []
+        var directories: Set<RecordedInode> = [directory]
+        for index in pending.indices.reversed() {
+            guard case .names(let change) = pending[index].kind else { continue }
+            guard change.slots.contains(where: { slots.contains($0) || directories.contains($0.directory) }) else {
+                continue
+            }
+            due.insert(index)
+            slots.formUnion(change.slots)
+            if let removed = change.removed { directories.insert(removed) }
+        }
+        for index in due.sorted() { settle(pending[index]) }
+        pending = pending.indices.filter { !due.contains($0) }.map { pending[$0] }
+    }
+}

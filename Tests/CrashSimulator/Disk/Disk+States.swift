@@ -1,0 +1,52 @@
+import Store
+
+/// What a cut has let reach the disk of all that is pending.
+struct CutChoice: Hashable, Sendable {
+    /// Whether each pending change of metadata has happened.
+    var metadata: [Bool]
+    /// Of each file with pending contents; in the order of `Disk.pendingFiles`.
+    var contents: [PendingContents.Choice]
+}
+
+extension Disk {
+    /// Files with pending contents, in an order.
+    var pendingFiles: [RecordedInode] { files.keys.sorted { $0.number < $1.number } }
+
+    /// What the disk holds after a cut now.
+    func image(of choice: CutChoice) -> DiskImage {
+        var image = durable
+        for (change, happened) in zip(pending, choice.metadata) where happened {
+            switch change.kind {
+            case .names(let change): image.apply(change)
+            case .inode(let inode, let change): image.apply(change, to: inode)
+            // The choice of the file's length says so too.
+            case .resize: break
+            }
+        }
+        for (file, chosen) in zip(pendingFiles, choice.contents) {
+            let bytes = files[file]!.contents(of: chosen, over: durable.inodes[file]!.bytes)
+            image.inodes[file]!.bytes = bytes
+        }
+        return image
+    }
+
+    /// What the running system sees: all of it has happened.
+    public var current: DiskImage {
+        let everything = CutChoice(
+            metadata: pending.map { _ in true }, contents: pendingFiles.map { files[$0]!.all })
+        return image(of: everything)
+    }
+
+    /// Which lengths a file can have where these changes of metadata have happened: numbers of steps.
+    func lengths(of file: RecordedInode, _ metadata: [Bool]) -> [Int] {
+        let contents = files[file]!
+        guard order == .ordered else { return contents.lengths(from: contents.settled, through: contents.steps.count) }
+        var first = contents.settled
+        for (change, happened) in zip(pending, metadata) {
+            guard case .resize(file, let step) = change.kind else { continue }
+            if !happened { return contents.lengths(from: first, through: step - 1) }
+            first = step
+        }
+        return contents.lengths(from: first, through: contents.steps.count)
+    }
+}

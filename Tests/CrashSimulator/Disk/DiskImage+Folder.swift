@@ -1,0 +1,89 @@
+import Glibc
+public import Posix
+import Store
+
+extension DiskImage {
+    /// Makes what the disk holds in an empty folder. Owners only where this process may give files away.
+    public func make(in folder: Descriptor) throws(Errno) {
+        var first: [RecordedInode: (directory: Descriptor, name: Name)] = [:]
+        try makeEntries(of: .root, in: folder, &first)
+        try setMetadata(of: inodes[.root]!, folder)
+    }
+
+    private func makeEntries(
+        of directory: RecordedInode, in folder: Descriptor,
+        _ first: inout [RecordedInode: (directory: Descriptor, name: Name)]
+    ) throws(Errno) {
+        for (name, number) in inodes[directory]!.entries {
+            if let known = first[number] {
+                try known.directory.link(known.name, to: name, in: folder)
+                continue
+            }
+            first[number] = (folder, name)
+            let inode = inodes[number]!
+            switch inode.kind {
+            case .regular:
+                let file = try folder.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+                try unsafe file.write(inode.bytes.span.bytes, at: 0)
+                try setMetadata(of: inode, file)
+            case .directory:
+                try folder.makeDirectory(name, mode: 0o700)
+                let made = try folder.open(name, O_RDONLY | O_DIRECTORY)
+                try makeEntries(of: number, in: made, &first)
+                try setMetadata(of: inode, made)
+            case .symbolicLink(let target):
+                try folder.makeSymbolicLink(to: target, name)
+                if geteuid() == 0 { try folder.setOwner(user: inode.user, group: inode.group, of: name) }
+            case .special(let mode, let device):
+                try folder.makeNode(name, mode: mode, device: device)
+            }
+        }
+    }
+
+    private func setMetadata(of inode: Inode, _ file: Descriptor) throws(Errno) {
+        for (name, value) in inode.attributes { try file.setAttribute(name, to: value) }
+        if geteuid() == 0, inode.user != nil || inode.group != nil {
+            try file.setOwner(user: inode.user, group: inode.group)
+        }
+        try file.setMode(inode.mode)
+    }
+}
+
+/// A folder in memory in which one state after the other is made.
+public final class StateFolder {
+    public let path: String
+    private let root: Descriptor
+
+    public init() throws(Errno) {
+        let place = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+        var template = Array("\(place)/latchkey-crash.XXXXXX".utf8CString)
+        guard unsafe mkdtemp(&template) != nil else { throw Errno.current }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
+    }
+
+    deinit {
+        try? root.removeContents()
+        unsafe rmdir(path)
+    }
+
+    /// Puts a state in the place of what is there.
+    public func hold(_ image: DiskImage) throws(Errno) {
+        try root.removeContents()
+        try image.make(in: root)
+    }
+}
+
+extension Descriptor {
+    func removeContents() throws(Errno) {
+        for entry in try entries() {
+            if entry.kind == .directory {
+                try setMode(0o700, of: entry.name)
+                try open(entry.name, O_RDONLY | O_DIRECTORY).removeContents()
+                try removeDirectory(entry.name)
+            } else {
+                try unlink(entry.name)
+            }
+        }
+    }
+}
