@@ -1,0 +1,38 @@
+import Posix
+import Vault
+
+/// Checks states of a vault against the ledger of what was done to it.
+final class LedgerCheck {
+    private let keys: VaultKeys
+    private var promise: Promise
+    private var current: (cut: Int, promise: Promise)?
+
+    init(_ keys: VaultKeys, _ promise: Promise) {
+        self.keys = keys
+        self.promise = promise
+    }
+
+    /// What is wrong with the vault in the folder after a cut. The cuts come in their order.
+    func violations(in folder: StateFolder, after cut: Int) -> [Violation] {
+        if current?.cut != cut {
+            promise.advance(to: cut)
+            current = (cut, promise.during(cut))
+        }
+        let opened: (vault: Vault, root: Directory)
+        do {
+            opened = try keys.open(folder)
+        } catch { return [Violation(.closed, "\(error)")] }
+        let observation = Observation(of: opened.vault, root: opened.root)
+        return current!.promise.violations(in: observation)
+    }
+}
+
+extension Simulation {
+    /// Checks all that a recorded vault's disk may hold against what the vault has acknowledged.
+    public func run(_ recorded: RecordedVault) throws -> Report {
+        let check = LedgerCheck(recorded.keys, recorded.promise)
+        return try run(recorded.records, found: recorded.found) { folder, cut in
+            check.violations(in: folder, after: cut)
+        }
+    }
+}

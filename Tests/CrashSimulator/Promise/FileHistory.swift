@@ -1,0 +1,54 @@
+/// The contents of one file as its writer knows them: what was synced, and each version since.
+struct FileHistory: Sendable {
+    private static let blockSize = 4096
+
+    /// The first is durable; one for each write or truncate since, the last being the file as it is.
+    private(set) var versions: [[UInt8]] = [[]]
+    /// Whether it was ever synced. One that was not may be gone, whatever directory was.
+    private(set) var isSaved = false
+
+    var current: [UInt8] { versions[versions.count - 1] }
+
+    mutating func write(_ bytes: [UInt8], at offset: Int) {
+        var version = current
+        if version.count < offset + bytes.count {
+            version = version.first(version.count, of: offset + bytes.count)
+        }
+        version.overwrite(at: offset, with: bytes)
+        versions.append(version)
+    }
+
+    mutating func truncate(to size: Int) {
+        versions.append(current.first(min(size, current.count), of: size))
+    }
+
+    mutating func found(_ bytes: [UInt8]) { versions.append(bytes) }
+
+    mutating func synchronize() {
+        versions = [current]
+        isSaved = true
+    }
+
+    /// What is wrong with `bytes` as what a cut has left of the file; nil if nothing is.
+    ///
+    /// Block by block it holds what any version held, or zeros where nothing was durable. Its length lies between the
+    /// shortest and the longest of them.
+    func flaw(in bytes: [UInt8]) -> String? {
+        let isVersion = versions.contains { $0.count == bytes.count && bytes.matches($0, in: 0..<bytes.count) }
+        if isVersion { return nil }
+        let lengths = versions.map(\.count)
+        guard lengths.min()!...lengths.max()! ~= bytes.count else {
+            return "\(bytes.count) bytes long, not \(lengths.min()!) to \(lengths.max()!)"
+        }
+        for start in stride(from: 0, to: bytes.count, by: Self.blockSize) {
+            let range = start..<min(start + Self.blockSize, bytes.count)
+            if versions.contains(where: { bytes.matches($0, in: range) }) { continue }
+            if start >= versions[0].count, bytes.isZero(in: range) { continue }
+            let saved = range.clamped(to: 0..<versions[0].count)
+            let isHarmed = versions.count == 1 || !bytes.matches(versions[0], in: saved)
+            return "bytes \(range) are none of \(versions.count) versions"
+                + (isHarmed ? ", and not what was synced" : "")
+        }
+        return nil
+    }
+}

@@ -1,0 +1,74 @@
+public import Format
+import Posix
+public import Store
+
+/// What a file or directory is protected by.
+public struct Protection: Hashable, Sendable {
+    public var protectionClass: ProtectionClass
+    public var isExplicit: Bool
+
+    public init(_ protectionClass: ProtectionClass, isExplicit: Bool) {
+        self.protectionClass = protectionClass
+        self.isExplicit = isExplicit
+    }
+}
+
+/// What a program asked of a vault and was told that it is done, and between which records of the vault's store.
+///
+/// The files and directories of the plain tree are named by `RecordedInode` as well; these numbers have nothing to do
+/// with those of the store's record.
+public struct Ledger: Sendable {
+    public enum Act: Sendable {
+        case makeFile(Slot, RecordedInode, Protection)
+        case makeDirectory(Slot, RecordedInode, Protection)
+        case makeSymbolicLink(Slot, RecordedInode, target: [UInt8])
+        case link(Slot, RecordedInode)
+        case remove(Slot, RecordedInode)
+        /// With the class that the file takes over from the one that it replaces, if it does.
+        case rename(Slot, to: Slot, RecordedInode, replacing: RecordedInode?, taking: Protection?)
+        case write(RecordedInode, [UInt8], at: Int)
+        case truncate(RecordedInode, to: Int)
+        /// A change of contents failed half-way: this is what the file holds since.
+        case found(RecordedInode, [UInt8])
+        case protect(RecordedInode, Protection)
+        case synchronize(RecordedInode)
+    }
+
+    public struct Entry: Sendable {
+        public let act: Act
+        /// How many records there were when it was asked for, and when it was acknowledged.
+        public let begin: Int
+        public let end: Int
+    }
+
+    public private(set) var entries: [Entry] = []
+    /// Which file is which, by the identifiers in the vault.
+    public private(set) var files: [FileIdentifier: RecordedInode] = [:]
+    public private(set) var directories: [DirectoryIdentifier: RecordedInode] = [:]
+    private var next = 1
+
+    public init(root: DirectoryIdentifier) {
+        directories[root] = .root
+    }
+
+    public mutating func append(_ act: Act, from begin: Int, to end: Int) {
+        entries.append(Entry(act: act, begin: begin, end: end))
+    }
+
+    public mutating func number(_ file: FileIdentifier) -> RecordedInode {
+        let inode = number()
+        files[file] = inode
+        return inode
+    }
+
+    public mutating func number(_ directory: DirectoryIdentifier) -> RecordedInode {
+        let inode = number()
+        directories[directory] = inode
+        return inode
+    }
+
+    public mutating func number() -> RecordedInode {
+        defer { next += 1 }
+        return RecordedInode(number: next)
+    }
+}

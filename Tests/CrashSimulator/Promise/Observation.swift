@@ -1,0 +1,106 @@
+public import Format
+import Posix
+public import Vault
+
+/// All that an opened vault shows: read whole, damage included.
+public struct Observation: Sendable {
+    public struct RegularFile: Sendable {
+        public let identifier: FileIdentifier
+        public let protection: Protection
+        /// Nil if it cannot be read.
+        public let bytes: [UInt8]?
+    }
+
+    public enum Entry: Sendable {
+        case file(RegularFile)
+        case directory(DirectoryIdentifier)
+        case symbolicLink([UInt8])
+        case other
+        /// It is there and does not open.
+        case damaged
+    }
+
+    public struct Folder: Sendable {
+        public var path: String
+        public var protection: Protection
+        public var entries: [Name: Entry] = [:]
+    }
+
+    public private(set) var folders: [DirectoryIdentifier: Folder] = [:]
+    public private(set) var root: DirectoryIdentifier
+    /// What does not read.
+    public private(set) var violations: [Violation] = []
+
+    public init(of vault: Vault, root directory: Directory) {
+        root = directory.identifier
+        add(directory, at: "", of: vault)
+    }
+
+    private mutating func add(_ directory: Directory, at path: String, of vault: Vault) {
+        let record = directory.record
+        let protection = Protection(record.defaultClass, isExplicit: record.isExplicit)
+        var folder = Folder(path: path.isEmpty ? "/" : path, protection: protection)
+        do throws(VaultError) {
+            for listed in try vault.entries(of: directory) {
+                folder.entries[listed.name] = entry(listed.name, in: directory, at: path, of: vault)
+            }
+        } catch { violate(.directory, folder.path, error) }
+        folders[directory.identifier] = folder
+    }
+
+    private mutating func entry(
+        _ name: Name, in directory: Directory, at parent: String, of vault: Vault
+    ) -> Entry {
+        let path = "\(parent)/\(name)"
+        do throws(VaultError) {
+            let found = try vault.lookup(name, in: directory)
+            switch found.details {
+            case .directory(let directory):
+                add(directory, at: path, of: vault)
+                return .directory(directory.identifier)
+            case .file:
+                let file = try vault.openFile(name, in: directory)
+                let header = file.header
+                return .file(
+                    RegularFile(
+                        identifier: file.identifier,
+                        protection: Protection(
+                            header.protectionClass, isExplicit: header.flags.contains(.explicitClass)),
+                        bytes: contents(of: file, at: path)))
+            case .other:
+                guard found.status.kind == .symbolicLink else { return .other }
+                return .symbolicLink(try vault.readSymbolicLink(name, in: directory))
+            }
+        } catch {
+            violate(.entry, path, error)
+            return .damaged
+        }
+    }
+
+    private mutating func contents(of file: File, at path: String) -> [UInt8]? {
+        do throws(VaultError) {
+            return try file.wholeContents()
+        } catch {
+            violate(.unreadable, path, error)
+            return nil
+        }
+    }
+
+    private mutating func violate(_ kind: Violation.Kind, _ path: String, _ error: VaultError) {
+        violations.append(Violation(kind, "\(path): \(error)"))
+    }
+}
+
+extension File {
+    /// All bytes up to its length.
+    func wholeContents() throws(VaultError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Int(length))
+        let count: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            count = try read(into: &span, at: 0)
+        }
+        return Array(bytes.prefix(count))
+    }
+}

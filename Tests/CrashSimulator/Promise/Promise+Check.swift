@@ -1,0 +1,160 @@
+import Format
+import Posix
+import Store
+
+extension Promise {
+    /// What an observation shows that was not promised.
+    public func violations(in observation: Observation) -> [Violation] {
+        var violations = observation.violations
+        let seen = Sightings(observation, self)
+        violations += seen.strangers.map { Violation(.names, "\($0) was never made") }
+        if let happened = explanation(of: seen) {
+            violations += protectionViolations(in: seen, happened)
+        } else {
+            violations.append(Violation(.names, whatIsWrong(with: seen)))
+        }
+        for (inode, sighting) in seen.files {
+            guard let bytes = sighting.file.bytes, let flaw = files[inode]?.flaw(in: bytes) else { continue }
+            violations.append(Violation(.contents, "\(sighting.path): \(flaw)"))
+        }
+        return violations
+    }
+
+    private func protectionViolations(in seen: Sightings, _ happened: [Bool]) -> [Violation] {
+        var violations: [Violation] = []
+        func check(_ inode: RecordedInode, _ path: String, _ protection: Protection) {
+            guard let history = protections[inode] else { return }
+            let allowed = self.allowed(history, for: inode, happened)
+            guard !allowed.contains(protection) else { return }
+            violations.append(Violation(.protection, "\(path): \(protection), not one of \(allowed)"))
+        }
+        for (inode, sighting) in seen.files { check(inode, sighting.path, sighting.file.protection) }
+        for (inode, folder) in seen.folders { check(inode, folder.path, folder.protection) }
+        return violations
+    }
+
+    /// What a class that came or did not come with a name leaves possible.
+    private func allowed(
+        _ history: ProtectionHistory, for inode: RecordedInode, _ happened: [Bool]
+    ) -> Set<Protection> {
+        var base = history.durable
+        var from = 0
+        var to = Int.max
+        for (pending, happened) in zip(pending, happened) where pending.change.inodes.first == inode {
+            guard let taken = pending.takes else { continue }
+            if happened {
+                base = taken
+                from = pending.time
+            } else {
+                to = min(to, pending.time)
+            }
+        }
+        return Set([base] + history.pending.filter { from...to ~= $0.time }.map(\.protection))
+    }
+
+    // MARK: Names
+
+    /// Which of the pending changes have happened, if some of them make the names that are seen.
+    private func explanation(of seen: Sightings) -> [Bool]? {
+        // A name is settled once the last change that touches it has been decided.
+        var last: [Slot: Int] = [:]
+        for (index, pending) in pending.enumerated() {
+            for slot in pending.change.slots { last[slot] = index }
+        }
+        for (inode, folder) in seen.folders {
+            let names = Set(folder.entries.keys).union(durable.inodes[inode]!.entries.keys)
+            for name in names where last[Slot(name, in: inode)] == nil {
+                guard seen.shows(durable[Slot(name, in: inode)], at: Slot(name, in: inode)) else { return nil }
+            }
+        }
+        var happened: [Bool] = []
+        func search(_ image: DiskImage) -> Bool {
+            let index = happened.count
+            guard index < pending.count else { return true }
+            let change = pending[index].change
+            for choice in [true, false] {
+                var image = image
+                if choice && !image.apply(change) { continue }
+                let isSeen = change.slots.allSatisfy { slot in
+                    last[slot] != index || seen.shows(image[slot], at: slot)
+                }
+                guard isSeen else { continue }
+                happened.append(choice)
+                if search(image) { return true }
+                happened.removeLast()
+            }
+            return false
+        }
+        return search(durable) ? happened : nil
+    }
+
+    private func whatIsWrong(with seen: Sightings) -> String {
+        var wrong: [String] = []
+        for (inode, folder) in seen.folders {
+            let expected = durable.inodes[inode]!.entries
+            for name in Set(expected.keys).union(folder.entries.keys) {
+                let slot = Slot(name, in: inode)
+                guard !pending.contains(where: { $0.change.slots.contains(slot) }),
+                    !seen.shows(expected[name], at: slot)
+                else { continue }
+                let fate = expected[name] == nil ? "came" : "is gone"
+                wrong.append("\(name.description.prefix(20)) in \(folder.path) \(fate)")
+            }
+        }
+        return wrong.isEmpty
+            ? "no part of \(pending.count) unfinished changes explains the names" : wrong.joined(separator: "; ")
+    }
+}
+
+/// What an observation shows, by the ledger's numbers.
+struct Sightings {
+    struct Sighting {
+        let path: String
+        let file: Observation.RegularFile
+    }
+
+    private(set) var files: [RecordedInode: Sighting] = [:]
+    private(set) var folders: [RecordedInode: Observation.Folder] = [:]
+    private(set) var strangers: [String] = []
+    private let promise: Promise
+
+    init(_ observation: Observation, _ promise: Promise) {
+        self.promise = promise
+        let ledger = promise.ledger
+        for (identifier, folder) in observation.folders {
+            guard let inode = ledger.directories[identifier], promise.durable.inodes[inode] != nil else {
+                strangers.append(folder.path)
+                continue
+            }
+            folders[inode] = folder
+            for (name, entry) in folder.entries {
+                guard case .file(let file) = entry else { continue }
+                let path = folder.path + "/" + name.description
+                guard let inode = ledger.files[file.identifier], promise.durable.inodes[inode] != nil else {
+                    strangers.append(path)
+                    continue
+                }
+                files[inode] = Sighting(path: path, file: file)
+            }
+        }
+    }
+
+    /// Whether a name is seen to lead to an inode, or with nil to nothing. In a directory that is not seen all is well,
+    /// and so it is with what does not open: that is a violation of its own.
+    func shows(_ inode: RecordedInode?, at slot: Slot) -> Bool {
+        guard let folder = folders[slot.directory] else { return true }
+        switch folder.entries[slot.name] {
+        case nil:
+            guard let inode else { return true }
+            // Nothing of it was ever made durable.
+            guard let file = promise.files[inode] else { return false }
+            return promise.unsyncedFilesMayVanish && !file.isSaved
+        case .damaged: return true
+        case .file(let file): return inode != nil && promise.ledger.files[file.identifier] == inode
+        case .directory(let directory): return inode != nil && promise.ledger.directories[directory] == inode
+        case .symbolicLink(let target):
+            return inode.map { promise.durable.inodes[$0]?.kind } == .symbolicLink(target: target)
+        case .other: return false
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Format
+import Store
+
+/// What must be found after a cut, whatever the disk made of it: the oracle.
+///
+/// What was synced is there. What was not is there as it was before or after each unfinished change, and each change of
+/// names, of a class or of a directory has happened or not. It follows a ledger from cut to cut.
+public struct Promise: Sendable {
+    let ledger: Ledger
+    /// The names that are durable; without contents.
+    var durable = DiskImage()
+    /// Changes of names that may not be durable, the oldest first.
+    var pending: [PendingName] = []
+    var files: [RecordedInode: FileHistory] = [:]
+    var protections: [RecordedInode: ProtectionHistory] = [:]
+    private var next = 0
+    /// Counts the acts.
+    private var time = 0
+    /// Whether a file that was never synced may be missing though its directory was.
+    public var unsyncedFilesMayVanish = true
+
+    struct PendingName: Sendable {
+        let change: NameChange
+        /// The class that the file has at its new name.
+        var takes: Protection?
+        /// When it took place, in the order of acts.
+        let time: Int
+    }
+
+    /// What a file or directory was protected by: durably, and since, with the times of the changes.
+    struct ProtectionHistory: Sendable {
+        var durable: Protection
+        var pending: [(time: Int, protection: Protection)] = []
+
+        /// As it is.
+        var current: Protection { pending.last?.protection ?? durable }
+    }
+
+    /// - Parameter root: what the root is protected by.
+    public init(_ ledger: Ledger, root: Protection) {
+        self.ledger = ledger
+        protections[.root] = ProtectionHistory(durable: root)
+    }
+
+    /// Knows all that was acknowledged when so many records had happened. Only forwards.
+    public mutating func advance(to cut: Int) {
+        while next < ledger.entries.count, ledger.entries[next].end <= cut {
+            apply(ledger.entries[next].act, isAcknowledged: true)
+            next += 1
+        }
+    }
+
+    /// The promise as it is while the acts are under way that had begun by then.
+    public func during(_ cut: Int) -> Promise {
+        var promise = self
+        for entry in ledger.entries[next...].prefix(while: { $0.begin < cut }) {
+            promise.apply(entry.act, isAcknowledged: false)
+        }
+        return promise
+    }
+
+    // MARK: Acts
+
+    private mutating func apply(_ act: Ledger.Act, isAcknowledged: Bool) {
+        time += 1
+        switch act {
+        case .makeFile(let slot, let inode, let protection):
+            files[inode] = FileHistory()
+            add(inode, .regular, protection, at: slot)
+        case .makeDirectory(let slot, let inode, let protection): add(inode, .directory, protection, at: slot)
+        case .makeSymbolicLink(let slot, let inode, let target):
+            add(inode, .symbolicLink(target: target), nil, at: slot)
+        case .link(let slot, let inode): change(.add(slot, inode))
+        case .remove(let slot, let inode): change(.remove(slot, inode))
+        case .rename(let old, let new, let inode, let replaced, let protection):
+            change(.move(old, to: new, inode, replaced.map { .happened($0) } ?? .allowed), taking: protection)
+        case .write(let inode, let bytes, let offset): files[inode]!.write(bytes, at: offset)
+        case .truncate(let inode, let size): files[inode]!.truncate(to: size)
+        case .found(let inode, let bytes): files[inode]!.found(bytes)
+        case .protect(let inode, let protection): protections[inode]!.pending.append((time, protection))
+        case .synchronize(let inode): if isAcknowledged { synchronize(inode) }
+        }
+    }
+
+    private mutating func add(
+        _ inode: RecordedInode, _ kind: DiskImage.Kind, _ protection: Protection?, at slot: Slot
+    ) {
+        durable.inodes[inode] = DiskImage.Inode(kind, mode: 0)
+        if let protection { protections[inode] = ProtectionHistory(durable: protection) }
+        change(.add(slot, inode))
+    }
+
+    private mutating func change(_ change: NameChange, taking protection: Protection? = nil) {
+        pending.append(PendingName(change: change, takes: protection, time: time))
+    }
+
+    private mutating func synchronize(_ inode: RecordedInode) {
+        if files[inode] != nil {
+            files[inode]!.synchronize()
+        } else {
+            settleEntries(of: inode)
+        }
+        // A class that comes with a new name stays with the name.
+        if !pending.contains(where: { $0.takes != nil && $0.change.inodes.contains(inode) }) {
+            protections[inode]!.durable = protections[inode]!.current
+            protections[inode]!.pending = []
+        }
+    }
+
+    /// All changes of names in a directory, with earlier ones of the same names elsewhere.
+    private mutating func settleEntries(of directory: RecordedInode) {
+        var slots: Set<Slot> = []
+        var directories: Set<RecordedInode> = [directory]
+        var due: Set<Int> = []
+        for index in pending.indices.reversed() {
+            let change = pending[index].change
+            guard change.slots.contains(where: { slots.contains($0) || directories.contains($0.directory) }) else {
+                continue
+            }
+            due.insert(index)
+            slots.formUnion(change.slots)
+            if let removed = change.removed { directories.insert(removed) }
+        }
+        for index in due.sorted() {
+            let happened = durable.apply(pending[index].change)
+            precondition(happened, "the ledger does not follow")
+            if let taken = pending[index].takes, case .move(_, _, let inode, _) = pending[index].change {
+                protections[inode]!.durable = taken
+                let time = pending[index].time
+                protections[inode]!.pending.removeAll { $0.time <= time }
+            }
+        }
+        pending = pending.indices.filter { !due.contains($0) }.map { pending[$0] }
+    }
+}

@@ -1,0 +1,68 @@
+public import Store
+
+/// Cuts the power of a disk at each point of a record, makes the states that it may hold then, and has them checked.
+public struct Simulation: Sendable {
+    /// How many states to make in all, about.
+    public var budget: Int
+    /// Flushes are passed over: the protection off.
+    public var ignoresFlushes = false
+    /// The most states of one cut.
+    public var statesOfACut = 4096
+    /// What is simulated.
+    public let name: String
+    public let order: Disk.Order
+    public let seed: UInt64
+
+    public init(_ name: String, _ order: Disk.Order, budget: Int, seed: UInt64 = 1) {
+        self.name = name
+        self.order = order
+        self.budget = budget
+        self.seed = seed
+    }
+
+    /// - Parameters:
+    ///   - found: how many of the records make what was there at the beginning, durably.
+    ///   - check: gets the folder that holds a state, and how many records came before the cut; the cuts come in their
+    ///     order. What it returns is counted.
+    public func run(
+        _ records: [Record], found: Int, check: (StateFolder, Int) throws -> [Violation]
+    ) throws -> Report {
+        var report = Report()
+        var random = SeededRandom(seed)
+        var disk = Disk(order: order, holding: records[..<found])
+        disk.ignoresFlushes = ignoresFlushes
+        let folder = try StateFolder()
+        var evidence = Evidence("\(name)-\(order.rawValue)")
+        let cuts = chooseCuts(records, found: found, &random)
+        var next = found
+        for (index, cut) in cuts.enumerated() {
+            for record in records[next..<cut] { disk.append(record) }
+            next = cut
+            // What cuts with few states have left is for those with many.
+            let share = max(4, min(statesOfACut, (budget - report.states) / (cuts.count - index)))
+            let (choices, areAll) = StateSampler(disk).choices(limit: share, &random)
+            report.cuts += 1
+            if areAll { report.wholeCuts += 1 }
+            for choice in choices {
+                try folder.hold(disk.image(of: choice))
+                let violations = try check(folder, cut)
+                report.add(violations, at: cut)
+                if !violations.isEmpty { try evidence.keep(disk, choice, cut: cut, violations) }
+            }
+        }
+        return report
+    }
+
+    /// A cut right before a flush leaves all that one since the last flush leaves, so those are enough; a random part
+    /// of them where there are too many.
+    private func chooseCuts(_ records: [Record], found: Int, _ random: inout SeededRandom) -> [Int] {
+        var cuts = (found...records.count).filter { $0 == records.count || records[$0].isFlush }
+        // A state or two of each cut show nothing of the reordering.
+        let most = max(1, budget / 8)
+        if cuts.count > most {
+            cuts.shuffle(using: &random)
+            cuts = cuts.prefix(most).sorted()
+        }
+        return cuts
+    }
+}

@@ -1,0 +1,74 @@
+import CrashSimulator
+import Posix
+import Testing
+
+extension CrashTests {
+    /// What is written to files and synced.
+    @Suite struct Contents {
+        @Test func appends() throws {
+            let vault = try RecordedVault()
+            let file = try vault.makeFile("log")
+            try vault.synchronize()
+            var random = SeededRandom(1)
+            for _ in 0..<10_000 {
+                try vault.append(random.bytes(Int.random(in: 1...120, using: &random)), to: file)
+                try vault.synchronize(file, dataOnly: true)
+            }
+            try expectPromiseHolds("10,000 appends with fsync", vault)
+        }
+
+        @Test func overwrites() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(2)
+            let file = try vault.makeFile("database")
+            try vault.write(random.bytes(100_000), to: file, at: 0)
+            try vault.synchronize(file)
+            try vault.synchronize()
+            for step in 0..<400 {
+                let count = [1, 100, 512, 4096, 5000, 20_000].randomElement(using: &random)!
+                try vault.write(
+                    random.bytes(count), to: file, at: Int.random(in: 0...100_000 - count, using: &random))
+                if step % 3 != 0 { try vault.synchronize(file, dataOnly: true) }
+            }
+            try expectPromiseHolds("random overwrites with fsync", vault)
+        }
+
+        @Test func truncates() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(3)
+            let contents = random.bytes(13_000)
+            let file = try vault.makeFile("file")
+            for length in Array(4090...4102) + Array(8186...8200) + [0, 1, 511, 512, 513, 4064, 4065, 12_288, 12_999] {
+                try vault.write(contents, to: file, at: 0)
+                try vault.synchronize(file)
+                try vault.synchronize()
+                try vault.truncate(file, to: length)
+                if length % 2 == 0 { try vault.synchronize(file) }
+                try vault.append([1, 2, 3], to: file)
+                if length % 3 == 0 { try vault.synchronize(file, dataOnly: true) }
+                try vault.truncate(file, to: length + 5000)
+            }
+            try expectPromiseHolds("truncates around block borders", vault)
+        }
+
+        /// Files that nobody syncs, among others that are.
+        @Test func anything() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(4)
+            let files = try (0..<6).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
+            for _ in 0..<400 {
+                let file = files.randomElement(using: &random)!
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0..<5:
+                    let count = [1, 100, 4096, 9000].randomElement(using: &random)!
+                    try vault.write(random.bytes(count), to: file, at: Int.random(in: 0...20_000, using: &random))
+                case 5: try vault.truncate(file, to: Int.random(in: 0...20_000, using: &random))
+                case 6: try vault.append(random.bytes(300), to: file)
+                case 7: try vault.synchronize()
+                default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
+                }
+            }
+            try expectPromiseHolds("writes, truncates and syncs of six files", vault)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import CrashSimulator
+import Format
+import Posix
+import Testing
+
+extension CrashTests {
+    /// What is made, moved, linked and removed.
+    @Suite struct Names {
+        private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
+
+        @Test func directoryTrees() throws {
+            let vault = try RecordedVault()
+            for tree in 0..<8 {
+                let top = try vault.makeDirectory(name("top\(tree)"))
+                try vault.synchronize()
+                var parent = top
+                for depth in 0..<5 {
+                    let child = try vault.makeDirectory(name("d\(depth)"), in: parent)
+                    let file = try vault.makeFile(name("f\(depth)"), in: child)
+                    try vault.write([UInt8](repeating: UInt8(depth), count: 700 * depth), to: file, at: 0)
+                    try vault.synchronize(parent)
+                    if depth % 2 == 0 { try vault.synchronize(file) }
+                    try vault.synchronize(child)
+                    parent = child
+                }
+            }
+            try expectPromiseHolds("mkdir trees with fsync of the parent", vault)
+        }
+
+        /// As editors save: a new file, synced, renamed over the old one. Every other time nobody syncs the directory.
+        @Test func atomicSaves() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(5)
+            let folder = try vault.makeDirectory("documents")
+            let first = try vault.makeFile("letter", in: folder)
+            try vault.write(random.bytes(5000), to: first, at: 0)
+            try vault.setClass(.complete, of: first)
+            try vault.synchronize(first)
+            try vault.synchronize(folder)
+            try vault.synchronize()
+            for save in 0..<40 {
+                let new = try vault.makeFile(name("letter.\(save % 3)"), in: folder)
+                try vault.write(random.bytes(Int.random(in: 0...9000, using: &random)), to: new, at: 0)
+                try vault.synchronize(new)
+                try vault.rename(name("letter.\(save % 3)"), of: new, in: folder, to: "letter")
+                if save % 2 == 0 { try vault.synchronize(folder) }
+            }
+            try expectPromiseHolds("atomic saves over a class", vault)
+        }
+
+        @Test func classChanges() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(6)
+            let files = try (0..<4).map { try vault.makeFile(name("f\($0)")) }
+            for (index, file) in files.enumerated() where index > 0 {
+                try vault.write(random.bytes(3000 * index), to: file, at: 0)
+                try vault.synchronize(file)
+            }
+            try vault.synchronize()
+            for step in 0..<60 {
+                let file = files.randomElement(using: &random)!
+                try vault.setClass(ProtectionClass.allCases.randomElement(using: &random)!, of: file)
+                if step % 3 == 0 { try vault.synchronize(file) }
+                if step % 4 == 0 { try vault.append(random.bytes(50), to: file) }
+                if step % 7 == 0 { try vault.setDefaultClass(ProtectionClass.allCases[step % 4], of: vault.root) }
+                if step % 21 == 0 { try vault.synchronize() }
+            }
+            try expectPromiseHolds("class changes", vault)
+        }
+
+        @Test func longNamesAndMoves() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(7)
+            let one = try vault.makeDirectory("one")
+            let two = try vault.makeDirectory("two")
+            let long = (0..<3).map { name(String(repeating: "long name \($0) ", count: 20)) }
+            var files: [RecordedVault.OpenFile] = []
+            for index in 0..<3 {
+                files.append(try vault.makeFile(name("s\(index)"), in: one))
+                try vault.write(random.bytes(100 * index), to: files[index], at: 0)
+                try vault.synchronize(files[index])
+            }
+            try vault.synchronize(one)
+            try vault.synchronize()
+            for turn in 0..<12 {
+                let file = files[turn % 3]
+                let short = name("s\(turn % 3)")
+                try vault.rename(short, of: file, in: one, to: long[turn % 3], in: two)
+                if turn % 2 == 0 { try vault.synchronize(two) }
+                // Over another long name, and back.
+                if turn % 4 == 3 {
+                    let victim = try vault.makeFile(long[(turn + 1) % 3], in: two)
+                    try vault.synchronize(victim)
+                    try vault.rename(long[turn % 3], of: file, in: two, to: long[(turn + 1) % 3])
+                    try vault.synchronize(two)
+                    try vault.rename(long[(turn + 1) % 3], of: file, in: two, to: short, in: one)
+                } else {
+                    try vault.rename(long[turn % 3], of: file, in: two, to: short, in: one)
+                }
+                try vault.synchronize(one)
+                if turn % 3 == 0 { try vault.synchronize(two) }
+            }
+            try expectPromiseHolds("renames over long names", vault)
+        }
+
+        @Test func directoriesMoveAndGo() throws {
+            let vault = try RecordedVault()
+            let one = try vault.makeDirectory("one")
+            let two = try vault.makeDirectory("two")
+            try vault.synchronize()
+            for turn in 0..<10 {
+                let folder = try vault.makeDirectory(name("d\(turn)"), in: one)
+                let file = try vault.makeFile("inside", in: folder)
+                try vault.write([UInt8](repeating: 7, count: 100), to: file, at: 0)
+                try vault.synchronize(file)
+                try vault.synchronize(folder)
+                try vault.synchronize(one)
+                try vault.rename(name("d\(turn)"), of: folder, in: one, to: "moved", in: two)
+                if turn % 2 == 0 { try vault.synchronize(two) }
+                let empty = try vault.makeDirectory(name("e\(turn)"), in: two)
+                if turn % 3 == 0 { try vault.synchronize(two) }
+                try vault.rename("moved", of: folder, in: two, to: name("e\(turn)"))
+                try vault.synchronize(two)
+                try vault.unlink("inside", of: file.inode, in: folder)
+                try vault.removeDirectory(name("e\(turn)"), folder, in: two)
+                if turn % 4 == 0 { try vault.synchronize(one) }
+                _ = empty
+            }
+            try expectPromiseHolds("directories renamed and removed", vault)
+        }
+
+        @Test func links() throws {
+            let vault = try RecordedVault()
+            let folder = try vault.makeDirectory("folder")
+            try vault.synchronize()
+            for turn in 0..<10 {
+                let file = try vault.makeFile(name("a\(turn)"))
+                try vault.write([UInt8](repeating: UInt8(turn), count: 5000), to: file, at: 0)
+                try vault.synchronize(file)
+                if turn % 2 == 0 { try vault.synchronize() }
+                try vault.link(name("a\(turn)"), of: file, in: vault.root, to: name("b\(turn)"), in: folder)
+                if turn % 3 == 0 { try vault.synchronize(folder) }
+                try vault.makeSymbolicLink(to: "a\(turn)", name("l\(turn)"))
+                try vault.unlink(name("a\(turn)"), of: file.inode)
+                try vault.synchronize()
+                try vault.rename(name("b\(turn)"), of: file, in: folder, to: name("c\(turn)"), in: vault.root)
+            }
+            try expectPromiseHolds("links", vault)
+        }
+    }
+}
