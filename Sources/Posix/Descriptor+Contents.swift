@@ -33,6 +33,19 @@ extension Descriptor {
         }
     }
 
+    /// The first offset at or after `offset` at which the file has data, not a hole; nil when there is none.
+    ///
+    /// Moves the open file's own offset. A file system that knows no holes has data everywhere.
+    ///
+    /// Source: lseek(2), SEEK_DATA.
+    public func nextData(from offset: Int64) throws(Errno) -> Int64? {
+        do throws(Errno) {
+            return Int64(try call { lseek(number, Int(offset), SEEK_DATA) })
+        } catch .ENXIO {
+            return nil
+        }
+    }
+
     /// Reads once, from a pipe, a socket or the file's own offset: what there is, at most the buffer's size. 0 is the end.
     ///
     /// Source: read(2).

@@ -23,13 +23,30 @@ extension Descriptor {
     /// Source: getdents64(2).
     public func entries() throws(Errno) -> [DirectoryEntry] {
         let stream = try open(".", O_RDONLY | O_DIRECTORY)
-        return try unsafe withUnsafeTemporaryAllocation(byteCount: 32_768, alignment: 8) { buffer throws(Errno) in
+        var entries: [DirectoryEntry] = []
+        while true {
+            let more = try stream.nextEntries()
+            if more.isEmpty { return entries }
+            entries += more
+        }
+    }
+
+    /// The next entries of this directory but `.` and `..`, some hundreds of them, from this open file's own offset; none
+    /// at the end.
+    ///
+    /// For one thread, and for directories of which no list of all entries is to be in memory.
+    ///
+    /// Source: getdents64(2).
+    public func nextEntries() throws(Errno) -> [DirectoryEntry] {
+        try unsafe withUnsafeTemporaryAllocation(byteCount: 32_768, alignment: 8) { buffer throws(Errno) in
             var entries: [DirectoryEntry] = []
-            while true {
-                let count = try call { unsafe lk_getdents(stream.number, buffer.baseAddress!, buffer.count) }
-                if count == 0 { return entries }
+            // `.` and `..` may be all that one call gives.
+            while entries.isEmpty {
+                let count = try call { unsafe lk_getdents(number, buffer.baseAddress!, buffer.count) }
+                if count == 0 { break }
                 unsafe appendEntries(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes, to: &entries)
             }
+            return entries
         }
     }
 }

@@ -38,6 +38,10 @@ public final class DirectoryStore: Store {
         try file.write(bytes, at: offset)
     }
 
+    public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
+        try file.nextData(from: offset)
+    }
+
     public func truncate(_ file: Descriptor, to size: Int64) throws(Errno) {
         try file.truncate(to: size)
     }
@@ -90,6 +94,10 @@ public final class DirectoryStore: Store {
 
     public func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
         try directory.entries()
+    }
+
+    public func nextEntries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
+        try directory.nextEntries()
     }
 
     public func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno) {

@@ -58,6 +58,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try inspect(.read) { () throws(Errno) in try base.read(file, into: &buffer, at: offset) }
     }
 
+    public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
+        try inspect(.nextData) { () throws(Errno) in try base.nextData(of: file, from: offset) }
+    }
+
     public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
         try change(.write(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, to: file, at: offset))
     }
@@ -114,6 +118,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
 
     public func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
         try inspect(.entries) { () throws(Errno) in try base.entries(of: directory) }
+    }
+
+    public func nextEntries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
+        try inspect(.entries) { () throws(Errno) in try base.nextEntries(of: directory) }
     }
 
     public func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno) {

@@ -25,6 +25,8 @@ public protocol Store: AnyObject, Sendable {
     func read(_ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64) throws(Errno) -> Int
     /// Writes all bytes. When it throws, any part of them may have been written.
     func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno)
+    /// The first offset from `offset` on at which there is data rather than a hole; nil when there is none.
+    func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64?
     func truncate(_ file: Descriptor, to size: Int64) throws(Errno)
     /// `mode` is FALLOC_FL_*.
     func allocate(_ file: Descriptor, mode: Int32, offset: Int64, length: Int64) throws(Errno)
@@ -47,6 +49,8 @@ public protocol Store: AnyObject, Sendable {
     func readSymbolicLink(_ name: Name, in directory: Descriptor) throws(Errno) -> [UInt8]
     /// All entries but `.` and `..`, from the start each time.
     func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry]
+    /// The next entries but `.` and `..` from where the open directory stands; none at its end. For one thread.
+    func nextEntries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry]
 
     func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno)
     func setMode(_ mode: UInt32, of file: Descriptor) throws(Errno)

@@ -57,6 +57,11 @@ func makeEveryCall(to store: any Store) throws {
     #expect(try store.attribute("user.keep", of: file) == [7, 8])
 
     #expect(try store.names() == ["file", "directory", "symlink"])
+    let listing = try store.open(".", in: root, O_RDONLY | O_DIRECTORY)
+    #expect(Set(try store.nextEntries(of: listing).map(\.name)) == ["file", "directory", "symlink"])
+    #expect(try store.nextEntries(of: listing).isEmpty)
+    #expect(try store.nextData(of: file, from: 0) == 0)
+    #expect(try store.nextData(of: file, from: 4096) == nil)
     #expect(try store.names(in: directory) == ["second", "renamed", "fifo"])
     #expect(try store.statistics().maximumNameLength >= 255)
     try store.synchronizeAll()

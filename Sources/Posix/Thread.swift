@@ -1,5 +1,4 @@
 import Glibc
-import Posix
 
 private final class ThreadBody: Sendable {
     let run: @Sendable () -> Void
@@ -27,4 +26,22 @@ package func startThread(_ body: @escaping @Sendable () -> Void) throws(Errno) {
 private func run(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     unsafe Unmanaged<ThreadBody>.fromOpaque(body!).takeRetainedValue().run()
     return nil
+}
+
+/// Runs `body` on the calling thread and on up to `count` - 1 others at once; returns when all have come to its end.
+///
+/// Fewer where the system gives no more threads.
+package func runInParallel(_ count: Int, _ body: @escaping @Sendable () -> Void) {
+    var threads: [pthread_t] = []
+    for _ in 1..<max(count, 1) {
+        let retained = unsafe Unmanaged.passRetained(ThreadBody(body))
+        var thread = pthread_t()
+        guard unsafe pthread_create(&thread, nil, { unsafe run($0) }, retained.toOpaque()) == 0 else {
+            unsafe retained.release()
+            break
+        }
+        threads.append(thread)
+    }
+    body()
+    for thread in threads { pthread_join(thread, nil) }
 }
