@@ -7,17 +7,27 @@ import Store
 ///
 /// Whoever writes to a vault takes it first. The kernel lets go of it when the process ends, in whatever way.
 public final class VaultLock: Sendable {
-    private let file: Descriptor
+    private let file: Descriptor?
 
+    /// - Parameter readOnly: changes nothing: where the file is missing, as in a copy of a vault, nobody else is kept out.
     /// - Throws: `EWOULDBLOCK` if another process has the vault.
-    public init(of store: any Store) throws(Errno) {
-        let name: Name = "lk.lock"
+    public init(of store: any Store, readOnly: Bool = false) throws(Errno) {
         do {
-            file = try store.open(name, in: store.root, O_RDWR | O_CREAT, mode: 0o600)
+            file = try Self.open(in: store, readOnly: readOnly)
+        } catch .ENOENT where readOnly {
+            file = nil
+        }
+        if let file { try store.lockExclusively(file) }
+    }
+
+    private static func open(in store: any Store, readOnly: Bool) throws(Errno) -> Descriptor {
+        let name: Name = "lk.lock"
+        if readOnly { return try store.open(name, in: store.root, O_RDONLY) }
+        do {
+            return try store.open(name, in: store.root, O_RDWR | O_CREAT, mode: 0o600)
         } catch .EROFS {
             // Nobody can write to it, but two who read may disagree about the keybag's replacement.
-            file = try store.open(name, in: store.root, O_RDONLY)
+            return try store.open(name, in: store.root, O_RDONLY)
         }
-        try store.lockExclusively(file)
     }
 }

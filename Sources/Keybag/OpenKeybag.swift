@@ -21,6 +21,10 @@ public final class OpenKeybag: Sendable {
     /// What lies in the keybag in clear, as of now.
     public var file: KeybagFile { sealed.withLock { $0.file } }
 
+    /// Whether `lk.keybag` is another than the one that was opened: that one was `lk.keybag.old` then, and has not been
+    /// put back.
+    public var isPrevious: Bool { (try? storage.read(KeybagStorage.current).bytes) != sealed.withLock { $0.bytes } }
+
     /// What a keybag says of itself, with nothing proved: enough to find the device key by.
     public static func inspect(_ store: any Store) throws(KeybagError) -> KeybagFile {
         try KeybagStorage(store: store).load(readOnly: true) { _ in }.file

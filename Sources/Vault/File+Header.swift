@@ -13,8 +13,12 @@ extension Vault {
             var span = unsafe elements.mutableBytes
             count = try store.read(descriptor, into: &span, at: 0)
         } catch { throw .system(error) }
-        guard count == FileHeader.byteCount else { throw .damaged("shorter than a header") }
-        let raw = unsafe bytes.span.bytes
+        return try header(from: unsafe bytes.span.bytes.extracting(0..<count))
+    }
+
+    /// The header that `raw` begins with, authentic and of this volume.
+    func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
+        guard raw.byteCount >= FileHeader.byteCount else { throw .damaged("shorter than a header") }
         let header: FileHeader
         do { header = try FileHeader(decoding: raw) } catch { throw .damaged("header: \(error)") }
         guard header.volume == keys.volume else { throw .damaged("a file of another vault") }

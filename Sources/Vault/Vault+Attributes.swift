@@ -31,14 +31,38 @@ extension Vault {
 
     public func attribute(_ name: [UInt8], of owner: AttributeOwner) throws(VaultError) -> [UInt8] {
         let stored = try storedAttributeName(name, of: owner)
-        let bytes = try backing { () throws(Errno) in try store.attribute(stored, of: owner.descriptor) }
+        return try openValue(of: stored, name, of: owner.descriptor, owner.identifier)
+    }
+
+    private func openValue(
+        of stored: String, _ name: [UInt8], of file: Descriptor, _ owner: [UInt8]
+    ) throws(VaultError) -> [UInt8] {
+        let bytes = try backing { () throws(Errno) in try store.attribute(stored, of: file) }
         guard bytes.count >= 33 else { throw .damaged("an extended attribute is cut off") }
         let value = try authentic("an extended attribute was changed") { () throws(CryptoError) in
             try unsafe keys.xattrs.open(
-                bytes.span.bytes.extracting(16..<bytes.count), associatedData: owner.identifier.span.bytes,
+                bytes.span.bytes.extracting(16..<bytes.count), associatedData: owner.span.bytes,
                 name.span.bytes, bytes.span.bytes.extracting(0..<16))
         }
         return Array(value.dropFirst())
+    }
+
+    /// An attribute by its stored name, which begins with `user.lk.`: name and value in plaintext.
+    ///
+    /// - Parameter owner: the file ID or directory ID.
+    func openAttribute(
+        _ stored: String, of file: Descriptor, _ owner: [UInt8]
+    ) throws(VaultError) -> (name: [UInt8], value: [UInt8]) {
+        guard let name = attributeName(stored, of: owner) else {
+            throw .damaged("an extended attribute's name was changed, or belongs to another file")
+        }
+        return (name, try openValue(of: stored, name, of: file, owner))
+    }
+
+    private func attributeName(_ stored: String, of owner: [UInt8]) -> [UInt8]? {
+        guard let ciphertext = AttributeName.ciphertext(backing: stored) else { return nil }
+        return try? unsafe keys.xattrs.open(
+            ciphertext.span.bytes, associatedData: owner.span.bytes, Self.nameComponent.span.bytes)
     }
 
     /// `flags`: XATTR_CREATE, XATTR_REPLACE or 0.
@@ -72,11 +96,7 @@ extension Vault {
             if error == .EOPNOTSUPP { return [] }
             throw .system(error)
         }
-        return names.compactMap { name in
-            guard let ciphertext = AttributeName.ciphertext(backing: name) else { return nil }
-            return try? unsafe keys.xattrs.open(
-                ciphertext.span.bytes, associatedData: owner.identifier.span.bytes, Self.nameComponent.span.bytes)
-        }
+        return names.compactMap { attributeName($0, of: owner.identifier) }
     }
 
     private func storedAttributeName(_ name: [UInt8], of owner: AttributeOwner) throws(VaultError) -> String {

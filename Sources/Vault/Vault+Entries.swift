@@ -76,7 +76,8 @@ extension Vault {
         try readTarget(try storedName(name, in: parent).name, in: parent)
     }
 
-    private func readTarget(_ stored: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
+    /// The target in the symbolic link with the backing name `stored`.
+    func readTarget(_ stored: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
         let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: parent.descriptor) }
         guard let bytes = Base64URL.decode(text), bytes.count > 32 else {
             throw .damaged("the target of a symbolic link is not ours")

@@ -55,8 +55,12 @@ extension Vault {
 
     /// The plaintext of a backing name, or nil for what is no entry of this directory.
     func plainName(of backingName: Name, in directory: Directory) -> Name? {
-        guard let ciphertext = ciphertext(of: backingName, in: directory) else { return nil }
-        return directory.identifier.withBytes { identifier in
+        guard let ciphertext = try? ciphertext(of: backingName, in: directory) else { return nil }
+        return plainName(ofCiphertext: ciphertext, in: directory)
+    }
+
+    func plainName(ofCiphertext ciphertext: [UInt8], in directory: Directory) -> Name? {
+        directory.identifier.withBytes { identifier in
             guard let bytes = try? unsafe keys.names.open(ciphertext.span.bytes, associatedData: identifier),
                 let name = Name(bytes: bytes), !name.isDotOrDotDot
             else { return nil }
@@ -64,10 +68,11 @@ extension Vault {
         }
     }
 
-    private func ciphertext(of backingName: Name, in directory: Directory) -> [UInt8]? {
+    /// The ciphertext of an entry's name; nil for what is no entry.
+    func ciphertext(of backingName: Name, in directory: Directory) throws(VaultError) -> [UInt8]? {
         switch BackingName(backingName.bytes) {
         case .entry(let ciphertext): ciphertext
-        case .longEntry: try? readSidecar(of: backingName, in: directory)
+        case .longEntry: try readSidecar(of: backingName, in: directory)
         case .reserved, .temporary, .sidecar, .foreign: nil
         }
     }

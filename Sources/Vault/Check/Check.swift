@@ -1,0 +1,69 @@
+import Crypto
+import Format
+import Posix
+import Store
+import Synchronization
+
+/// A check of all that lies in a vault: that it is what was written there. Changes nothing.
+///
+/// The vault is nobody else's meanwhile. What cannot be verified for want of a class key is counted, not reported.
+public final class Check: Sendable {
+    public let progress = CheckProgress()
+
+    let vault: Vault
+    /// Blocks are read too, of the classes whose keys are at hand.
+    let readsContents: Bool
+    /// Directories are listed once more before, so that `progress` knows a fraction.
+    let estimates: Bool
+    let queue: CheckQueue
+    private let threads: Int
+    private let found: @Sendable (Finding) -> Void
+    private let cancelled = Atomic<Bool>(false)
+    private let failure = Mutex<VaultError?>(nil)
+
+    /// - Parameters:
+    ///   - threads: how many work at it, the one that calls `run` among them.
+    ///   - found: called with each finding as it comes, by any of the threads, by one at a time for one entry.
+    public init(
+        of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool = false,
+        found: @escaping @Sendable (Finding) -> Void
+    ) {
+        self.vault = vault
+        readsContents = contents
+        self.threads = max(threads, 1)
+        estimates = estimatesProgress
+        queue = CheckQueue(capacity: 4 * threads)
+        self.found = found
+    }
+
+    /// Checks everything, or what it comes to before `cancel`; returns when all threads have ended.
+    ///
+    /// - Throws: what stops the check itself: no memory for keys. What is wrong with the vault is a finding.
+    public func run() throws(VaultError) {
+        guard let root = openRoot() else { return }
+        _ = queue.offer(.folder(root))
+        runInParallel(threads) { self.work() }
+        if let failure = failure.withLock({ $0 }) { throw failure }
+    }
+
+    /// Ends the check soon. Safe from any thread.
+    public func cancel() { cancelled.store(true, ordering: .relaxed) }
+
+    public var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+
+    private func work() {
+        let worker: CheckWorker
+        do throws(CryptoError) { worker = try CheckWorker(self) } catch {
+            failure.withLock { $0 = VaultError(error, damaged: "") }
+            cancel()
+            return
+        }
+        queue.work { worker.run($0) }
+    }
+
+    /// Adds a finding, also one that somebody else has made.
+    public func report(_ finding: Finding) {
+        progress.count(finding)
+        found(finding)
+    }
+}

@@ -1,0 +1,47 @@
+import Synchronization
+
+/// How far a check is. Read by any thread at any time.
+public final class CheckProgress: Sendable {
+    /// The share of the whole tree, of which each directory gives every entry an equal part.
+    static let whole: UInt64 = 1 << 62
+
+    private let fileCount = Atomic<Int>(0)
+    private let directoryCount = Atomic<Int>(0)
+    private let verified = Atomic<UInt64>(0)
+    private let share = Atomic<UInt64>(0)
+    private let skipped = Atomic<Int>(0)
+    private let damageCount = Atomic<Int>(0)
+    private let leftoverCount = Atomic<Int>(0)
+    private let noteCount = Atomic<Int>(0)
+    private let uncheckedCount = Atomic<Int>(0)
+
+    /// Files, symbolic links and nodes.
+    public var files: Int { fileCount.load(ordering: .relaxed) }
+    public var directories: Int { directoryCount.load(ordering: .relaxed) }
+    /// Bytes of contents, as they lie on disk, that were read and decrypted.
+    public var bytes: UInt64 { verified.load(ordering: .relaxed) }
+    /// Of the whole, 0 to 1; an estimate, since nobody has counted the tree before.
+    public var fraction: Double { Double(share.load(ordering: .relaxed)) / Double(Self.whole) }
+    /// Files whose contents were not read because the key of their class is not at hand.
+    public var lockedFiles: Int { skipped.load(ordering: .relaxed) }
+    public var damaged: Int { damageCount.load(ordering: .relaxed) }
+    public var leftovers: Int { leftoverCount.load(ordering: .relaxed) }
+    public var notes: Int { noteCount.load(ordering: .relaxed) }
+    /// Those of the notes that say that something could not be looked at.
+    public var unchecked: Int { uncheckedCount.load(ordering: .relaxed) }
+
+    func countFile() { fileCount.add(1, ordering: .relaxed) }
+    func countDirectory() { directoryCount.add(1, ordering: .relaxed) }
+    func countLocked() { skipped.add(1, ordering: .relaxed) }
+    func count(bytes: Int) { verified.add(UInt64(bytes), ordering: .relaxed) }
+    func advance(by part: UInt64) { share.add(part, ordering: .relaxed) }
+
+    func count(_ finding: Finding) {
+        switch finding.severity {
+        case .damage: damageCount.add(1, ordering: .relaxed)
+        case .leftover: leftoverCount.add(1, ordering: .relaxed)
+        case .note: noteCount.add(1, ordering: .relaxed)
+        }
+        if finding.kind == .unchecked { uncheckedCount.add(1, ordering: .relaxed) }
+    }
+}

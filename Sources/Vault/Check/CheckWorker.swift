@@ -1,0 +1,130 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+/// A directory under check.
+final class CheckedFolder: Sendable {
+    let directory: Directory
+    let trail: Trail
+    /// Its part of the whole, for the progress.
+    let share: UInt64
+
+    init(_ directory: Directory, _ trail: Trail, share: UInt64) {
+        self.directory = directory
+        self.trail = trail
+        self.share = share
+    }
+}
+
+/// One thread of a check, with memory of its own for blocks.
+final class CheckWorker {
+    let check: Check
+    let scratch: Scratch
+
+    var vault: Vault { check.vault }
+    var store: any Store { check.vault.store }
+
+    init(_ check: Check) throws(CryptoError) {
+        self.check = check
+        scratch = try Scratch()
+    }
+
+    func run(_ job: CheckQueue.Job) {
+        guard !check.isCancelled else { return }
+        switch job {
+        case .folder(let folder): walk(folder)
+        case .entries(let folder, let entries, let part): self.check(entries, in: folder, part: part)
+        case .blocks(let contents, let blocks): verify(blocks, of: contents)
+        }
+    }
+
+    // MARK: - The walk
+
+    /// One directory on the way down: the listing, as far as it was read.
+    private struct Level {
+        let folder: CheckedFolder
+        let listing: Descriptor
+        /// What one entry is of the whole.
+        let part: UInt64
+        var folders: [DirectoryEntry] = []
+    }
+
+    /// Checks a directory and all that is below it, without recursion: the depth of a tree is bounded by the number of
+    /// descriptors alone.
+    private func walk(_ top: CheckedFolder) {
+        var levels: [Level] = []
+        enter(top, &levels)
+        while !levels.isEmpty, !check.isCancelled {
+            let last = levels.count - 1
+            let (folder, part) = (levels[last].folder, levels[last].part)
+            if let entry = levels[last].folders.popLast() {
+                guard let inner = openFolder(entry.name, in: folder, share: part) else {
+                    check.progress.advance(by: part)
+                    continue
+                }
+                if !check.queue.offer(.folder(inner)) { enter(inner, &levels) }
+            } else if let more = nextEntries(&levels[last]) {
+                if !check.queue.offer(.entries(folder, more, part: part)) { self.check(more, in: folder, part: part) }
+            } else {
+                levels.removeLast()
+            }
+        }
+    }
+
+    private func enter(_ folder: CheckedFolder, _ levels: inout [Level]) {
+        check.progress.countDirectory()
+        checkAttributes(of: folder.directory.descriptor, folder.directory.identifier.bytes, folder.trail, nil)
+        do throws(VaultError) {
+            var part: UInt64 = 0
+            if check.estimates {
+                let listing = try open(folder)
+                var count: UInt64 = 0
+                while case let more = try next(listing), !more.isEmpty { count += UInt64(more.count) }
+                part = folder.share / max(count, 1)
+            }
+            levels.append(Level(folder: folder, listing: try open(folder), part: part))
+        } catch { report(error, .unreadable, "the folder cannot be listed", in: folder.trail) }
+    }
+
+    /// A listing has an offset, so it is an open file of its own.
+    private func open(_ folder: CheckedFolder) throws(VaultError) -> Descriptor {
+        try vault.openFolder(".", in: folder.directory.descriptor)
+    }
+
+    private func next(_ listing: Descriptor) throws(VaultError) -> [DirectoryEntry] {
+        try backing { () throws(Errno) in try store.nextEntries(of: listing) }
+    }
+
+    /// The next entries that are no directories, perhaps none; the directories among them wait in the level. Nil at the
+    /// end.
+    private func nextEntries(_ level: inout Level) -> [DirectoryEntry]? {
+        let entries: [DirectoryEntry]
+        do throws(VaultError) { entries = try next(level.listing) } catch {
+            report(error, .unreadable, "the folder cannot be listed", in: level.folder.trail)
+            return nil
+        }
+        guard !entries.isEmpty else { return nil }
+        var others: [DirectoryEntry] = []
+        others.reserveCapacity(entries.count)
+        for var entry in entries {
+            if entry.kind == nil {
+                let status = try? store.status(of: entry.name, in: level.folder.directory.descriptor)
+                entry.kind = status?.kind
+            }
+            if entry.kind == .directory, isEntry(entry.name) {
+                level.folders.append(entry)
+            } else {
+                others.append(entry)
+            }
+        }
+        return others
+    }
+
+    private func isEntry(_ name: Name) -> Bool {
+        switch BackingName(name.bytes) {
+        case .entry, .longEntry: true
+        case .reserved, .temporary, .sidecar, .foreign: false
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Format
+
+/// One thing that a check of a vault has found.
+public struct Finding: Sendable {
+    public enum Severity: String, Sendable, CaseIterable {
+        /// Something that was in the vault cannot be read any more, wholly or in part.
+        case damage
+        /// What an interruption left: in nobody's way, and of no use.
+        case leftover
+        /// Neither; for the person to know.
+        case note
+    }
+
+    /// What is wrong; the raw values are those of `latchkey fsck --json`, docs/FSCK.md.
+    public enum Kind: String, Sendable, CaseIterable {
+        // Damage.
+        case keybag
+        case directory
+        case header
+        case place
+        case key
+        case contents
+        case symlink
+        case attribute
+        case name
+        case unreadable
+        // Leftovers.
+        case temporary
+        case sidecar
+        case record
+        case keybagCopy = "keybag-copy"
+        // Notes.
+        case foreign
+        case unsupported
+        case unchecked
+    }
+
+    public var severity: Severity
+    public var kind: Kind
+    /// In the mount, from `/` on, as bytes: names need not be UTF-8. Nil where it cannot be known.
+    public var path: [UInt8]?
+    /// From the vault's folder on; `.` is that folder.
+    public var backingPath: [UInt8]
+    /// Why, in words that follow a colon.
+    public var reason: String
+    /// For `contents`: what of the file does not read.
+    public var lost: LostRanges?
+
+    init(
+        _ severity: Severity, _ kind: Kind, path: [UInt8]?, backingPath: [UInt8], reason: String,
+        lost: LostRanges? = nil
+    ) {
+        self.severity = severity
+        self.kind = kind
+        self.path = path
+        self.backingPath = backingPath
+        self.reason = reason
+        self.lost = lost
+    }
+}
+
+extension Finding {
+    /// `lk.keybag` does not open, and the one before it stands in for it.
+    public static let previousKeybag = Finding(
+        .damage, .keybag, path: nil, backingPath: Array(BackingName.keybag.utf8),
+        reason: "it is missing or damaged; \(BackingName.oldKeybag) opens in its place")
+}
+
+/// The bytes of a file's plaintext that do not read.
+public struct LostRanges: Sendable, Hashable {
+    /// How many ranges are kept.
+    static let limit = 1000
+
+    /// In order, with something readable between any two. Of a file with more than a thousand, the first thousand.
+    public private(set) var ranges: [Range<UInt64>] = []
+    /// All lost bytes, those beyond the kept ranges too.
+    public private(set) var byteCount: UInt64 = 0
+    public private(set) var isComplete = true
+
+    public var isEmpty: Bool { byteCount == 0 }
+
+    /// Adds a range that overlaps no other.
+    mutating func add(_ range: Range<UInt64>) {
+        byteCount += UInt64(range.count)
+        if let last = ranges.last, last.upperBound == range.lowerBound {
+            ranges[ranges.count - 1] = last.lowerBound..<range.upperBound
+            return
+        }
+        let index = ranges.firstIndex { $0.lowerBound > range.lowerBound } ?? ranges.endIndex
+        ranges.insert(range, at: index)
+        if index + 1 < ranges.count, ranges[index].upperBound == ranges[index + 1].lowerBound {
+            ranges[index] = range.lowerBound..<ranges.remove(at: index + 1).upperBound
+        }
+        if index > 0, ranges[index - 1].upperBound == ranges[index].lowerBound {
+            ranges[index - 1] = ranges[index - 1].lowerBound..<ranges.remove(at: index).upperBound
+        }
+        guard ranges.count > Self.limit else { return }
+        ranges.removeLast()
+        isComplete = false
+    }
+
+    mutating func add(_ other: LostRanges) {
+        for range in other.ranges { add(range) }
+        byteCount += other.byteCount - other.ranges.reduce(0) { $0 + UInt64($1.count) }
+        isComplete = isComplete && other.isComplete
+    }
+}

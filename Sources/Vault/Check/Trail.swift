@@ -1,0 +1,49 @@
+import Posix
+
+/// Where a directory stands, by its plaintext names and by its backing names: a list from it up to the root, so that
+/// a path costs nothing until somebody asks for it.
+final class Trail: Sendable {
+    static let root = Trail(name: nil, stored: nil, parent: nil)
+    /// Where `repair` puts what it has saved: a directory in the root.
+    static let lostAndFound: Name = "lost+found"
+
+    let name: Name?
+    let stored: Name?
+    let parent: Trail?
+    /// It is the root's `lost+found`, or lies in it: what does not read here has been dealt with.
+    let isLostAndFound: Bool
+
+    private init(name: Name?, stored: Name?, parent: Trail?) {
+        self.name = name
+        self.stored = stored
+        self.parent = parent
+        isLostAndFound =
+            parent.map { $0.isLostAndFound || ($0.parent == nil && name == Self.lostAndFound) } ?? false
+    }
+
+    /// The trail of the directory `name` in this one.
+    func entering(_ name: Name, _ stored: Name) -> Trail { Trail(name: name, stored: stored, parent: self) }
+
+    /// From `/` on.
+    func path(of name: Name? = nil) -> [UInt8] {
+        let names = names(\.name) + (name.map { [$0.bytes] } ?? [])
+        return [UInt8(ascii: "/")] + Array(names.joined(separator: [UInt8(ascii: "/")]))
+    }
+
+    /// From the vault's folder on.
+    func backingPath(of stored: Name? = nil) -> [UInt8] {
+        let names = names(\.stored) + (stored.map { [$0.bytes] } ?? [])
+        return names.isEmpty ? [UInt8(ascii: ".")] : Array(names.joined(separator: [UInt8(ascii: "/")]))
+    }
+
+    /// From the root down.
+    private func names(_ kind: KeyPath<Trail, Name?>) -> [[UInt8]] {
+        var names: [[UInt8]] = []
+        var step: Trail? = self
+        while let here = step, let name = here[keyPath: kind] {
+            names.append(name.bytes)
+            step = here.parent
+        }
+        return names.reversed()
+    }
+}
