@@ -19,7 +19,7 @@ struct Latchkey: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Vault",
-                subcommands: [Init.self, Mount.self, Unmount.self, Passwd.self]),
+                subcommands: [Init.self, Mount.self, Unmount.self, Passwd.self, Fsck.self]),
             CommandGroup(
                 name: "Mount",
                 subcommands: [Unlock.self, Lock.self, StatusCommand.self]),

@@ -7,10 +7,10 @@ struct VaultFolder {
     let store: DirectoryStore
     private let lock: VaultLock
 
-    init(_ vault: AbsolutePath) throws(CommandError) {
+    init(_ vault: AbsolutePath, readOnly: Bool = false) throws(CommandError) {
         do {
             store = try DirectoryStore(path: vault.text)
-            lock = try VaultLock(of: store)
+            lock = try VaultLock(of: store, readOnly: readOnly)
         } catch .EWOULDBLOCK {
             throw CommandError(
                 .failed, "the vault \(vault.text) is mounted already, or another latchkey is at work in it",

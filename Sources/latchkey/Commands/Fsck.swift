@@ -1,0 +1,75 @@
+import ArgumentParser
+import Crypto
+import Glibc
+import Keybag
+import Vault
+
+/// `latchkey fsck`: whether all that lies in a vault is what was written there.
+struct Fsck: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Check a vault that is not mounted, and repair it.",
+        discussion: """
+            Checks names, folders, headers and attributes of everything, and reads the contents of class D; with \
+            --unlock those of all classes. Changes nothing. What it finds is damage (something cannot be read any \
+            more), leftovers (of an interruption, in nobody's way) or notes (names that are not the vault's). \
+            Exit codes: 0 no damage, 6 damage; the others as of every command. docs/FSCK.md says more, and what \
+            --json writes.
+            """)
+
+    @Flag(help: "Ask for the passcode, and read the contents of all classes. Implied by a passcode that is given.")
+    var unlock = false
+
+    @OptionGroup var passcode: PasscodeOptions
+
+    @Flag(help: "Use the recovery key instead of the passcode.")
+    var recovery = false
+
+    @OptionGroup var recoveryKey: RecoveryKeyOptions
+
+    @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
+    var deviceKey: String?
+
+    @Flag(help: "Read no contents of any class.")
+    var noContents = false
+
+    @Flag(help: "Write JSON: one object, with all that was found.")
+    var json = false
+
+    @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
+    var vault: String
+
+    func validate() throws {
+        try recoveryKey.validate(with: recovery, passcode)
+        if noContents, unlock || passcode.isGiven || recovery {
+            throw ValidationError("Without contents nothing takes a passcode.")
+        }
+    }
+
+    func run() throws {
+        let path = try AbsolutePath(ofVault: vault)
+        if let mounted = try Place.mount(ofVault: path)?.status.mountPoint {
+            throw CommandError(
+                .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
+                try: "latchkey unmount \(mounted.quoted)")
+        }
+        let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault)
+        let folder = try VaultFolder(path, readOnly: true)
+        defer { withExtendedLifetime(folder) {} }
+        let opened: CheckedVault
+        do throws(KeybagError) {
+            opened = try CheckedVault(in: folder, deviceKeyPath: deviceKey)
+        } catch {
+            throw report.cannotOpen(error)
+        }
+        if let secret = try secret() { try opened.unlock(secret, isRecoveryKey: recovery, of: vault) }
+        let outcome = try FsckRun(opened, readsContents: !noContents, report).run()
+        report.end(outcome)
+        outcome.deliverSignal()
+        if let code = outcome.code { throw Ended(code: code) }
+    }
+
+    private func secret() throws(CommandError) -> Secret? {
+        if recovery { return try recoveryKey.source.read(.recoveryKey) }
+        return unlock || passcode.isGiven ? try passcode.source.read(.passcode) : nil
+    }
+}

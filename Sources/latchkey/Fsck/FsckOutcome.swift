@@ -1,0 +1,36 @@
+import Glibc
+import Vault
+
+/// How a check ended.
+struct FsckOutcome {
+    let progress: CheckProgress
+    let seconds: Double
+    /// The signal that ended it early.
+    let signal: Int32?
+    let readsContents: Bool
+    /// The letters of the classes whose keys were at hand.
+    let classes: [String]
+
+    var isComplete: Bool { signal == nil }
+
+    /// Nil for success.
+    var code: CommandError.Code? {
+        if progress.damaged > 0 { return .damaged }
+        return progress.unchecked > 0 ? .failed : nil
+    }
+
+    /// Ends the process as the signal would have, now that everything is in order: a shell loop is to end too.
+    func deliverSignal() {
+        if let signal { Self.die(of: signal) }
+    }
+
+    static func die(of signal: Int32) -> Never {
+        var one = sigset_t()
+        _ = unsafe sigemptyset(&one)
+        _ = unsafe sigaddset(&one, signal)
+        _ = Glibc.signal(signal, SIG_DFL)
+        _ = raise(signal)
+        _ = unsafe pthread_sigmask(SIG_UNBLOCK, &one, nil)
+        exit(128 + signal)
+    }
+}

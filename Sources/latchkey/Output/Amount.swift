@@ -1,0 +1,35 @@
+/// Numbers as people read them.
+enum Amount {
+    /// With commas between thousands.
+    static func count(_ number: some BinaryInteger) -> String {
+        let digits = Array(String(number).reversed())
+        return String(
+            stride(from: 0, to: digits.count, by: 3)
+                .map { String(digits[$0..<min($0 + 3, digits.count)]) }.joined(separator: ",").reversed())
+    }
+
+    /// A number and its noun, which takes an s unless there is one of it.
+    static func of(_ number: Int, _ noun: String) -> String { "\(count(number)) \(noun)\(number == 1 ? "" : "s")" }
+
+    /// Bytes in a unit in which they are less than 1024, with three digits.
+    static func bytes(_ bytes: UInt64) -> String {
+        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+        var (value, unit) = (Double(bytes), 0)
+        while value >= 999.5, unit < units.count - 1 {
+            value /= 1024
+            unit += 1
+        }
+        guard unit > 0 else { return "\(bytes) B" }
+        if value >= 99.95 { return "\(Int(value.rounded())) \(units[unit])" }
+        let factor: Double = value >= 9.995 ? 10 : 100
+        return "\((value * factor).rounded() / factor) \(units[unit])"
+    }
+
+    /// Seconds; minutes and seconds; hours and minutes.
+    static func time(_ seconds: Double) -> String {
+        let whole = Int(seconds.rounded())
+        if whole < 60 { return "\(whole) s" }
+        if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
+        return "\(whole / 3600) h \(whole % 3600 / 60) min"
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+/// The JSON of `latchkey fsck --json`, as docs/FSCK.md has it.
+struct FsckResult: Decodable {
+    struct Finding: Decodable {
+        struct Range: Decodable, Equatable {
+            var offset: Int
+            var length: Int
+        }
+
+        var severity: String
+        var kind: String
+        var path: String?
+        var backingPath: String
+        var reason: String
+        var lost: [Range]?
+        var lostBytes: Int?
+    }
+
+    var vault: String
+    var volume: String?
+    var findings: [Finding]
+    var clean: Bool
+    var complete: Bool
+    var contentsClasses: [String]
+    var damaged: Int
+    var leftovers: Int
+    var notes: Int
+    var files: Int
+    var folders: Int
+    var bytesRead: Int
+    var filesNotRead: Int
+    var seconds: Double
+}
+
+extension Vault {
+    /// What a check says, which is to end with this code.
+    func fsck(
+        _ options: String..., unlocked: Bool = true, expecting status: Int32 = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> FsckResult {
+        let passcode = unlocked ? ["--passcode-file", passcodeFile] : []
+        let outcome = try latchkey(["fsck", "--json", path] + options + passcode)
+        #expect(outcome.status == status, "\(outcome)", sourceLocation: sourceLocation)
+        return try JSONDecoder().decode(FsckResult.self, from: Data(outcome.output))
+    }
+}
+
+extension MountTests {
+    /// The command: what it says, and its exit codes.
+    @Suite struct FsckTests {
+        @Test func aSoundVault() throws {
+            let scene = try AttackScene()
+            let all = try scene.vault.fsck()
+            #expect(all.findings.isEmpty && all.clean && all.complete)
+            #expect(all.contentsClasses == ["A", "B", "C", "D"])
+            #expect((all.files, all.folders, all.filesNotRead) == (6, 3, 0))
+            #expect(all.bytesRead > 100_000)
+            let structure = try scene.vault.fsck(unlocked: false)
+            #expect(structure.clean && structure.contentsClasses == ["D"])
+            #expect(structure.filesNotRead == 5, "one file is of class D")
+            let text = try scene.vault.latchkey(["fsck", scene.vault.path]).succeeded().text
+            #expect(text.contains("nothing wrong; 6 files and 3 folders"))
+            #expect(text.contains("  try: latchkey fsck --unlock"))
+        }
+
+        @Test func damage() throws {
+            let scene = try AttackScene()
+            try scene.file("first").edit { $0[512 + 4128 + 100] ^= 1 }
+            try scene.file("other/inner").edit { $0[70] ^= 1 }
+            try Disk.write([], to: scene.vault.path + "/lk.tmp.x")
+            try Disk.write([], to: scene.vault.path + "/a friend's")
+            let structure = try scene.vault.fsck(unlocked: false, expecting: 6)
+            #expect(Set(structure.findings.map(\.kind)) == ["header", "temporary", "foreign"])
+            let all = try scene.vault.fsck(expecting: 6)
+            #expect((all.damaged, all.leftovers, all.notes) == (2, 1, 1))
+            let contents = try #require(all.findings.first { $0.kind == "contents" })
+            #expect(contents.path == "/first")
+            #expect(scene.vault.path + "/" + contents.backingPath == scene.file("first").path)
+            #expect(contents.lost == [.init(offset: 4096, length: 4096)])
+            #expect(contents.lostBytes == 4096)
+            let text = try scene.vault.latchkey(["fsck", scene.vault.path, "--passcode-file", scene.vault.passcodeFile])
+            #expect(text.status == 6)
+            #expect(text.text.contains("damage: /first: 4096 of 20000 bytes are lost"))
+            #expect(text.text.contains("  lost bytes: 4096-8191"))
+            #expect(text.text.contains("damage: /other/inner: the header was changed"))
+        }
+
+        @Test func aKeybagThatIsDamaged() throws {
+            let scene = try AttackScene()
+            let whole = try Disk.read(scene.vault.keybag)
+            try Disk.edit(scene.vault.keybag) { $0[60] ^= 1 }
+            let result = try scene.vault.fsck(expecting: 6)
+            #expect(result.findings.map(\.kind) == ["keybag"])
+            #expect(!result.complete)
+            let text = try scene.vault.latchkey(["fsck", scene.vault.path])
+            #expect(text.status == 6)
+            #expect(text.errors.contains("try: cp BACKUP/lk.keybag"))
+            // The one before it does, and stays where it is.
+            try Disk.write(whole, to: scene.vault.keybag + ".old")
+            let previous = try scene.vault.fsck(expecting: 6)
+            #expect(Set(previous.findings.map(\.kind)) == ["keybag", "keybag-copy"])
+            #expect(previous.complete && previous.files == 6)
+            #expect(try Disk.read(scene.vault.keybag) != whole)
+        }
+
+        @Test func whatStopsIt() throws {
+            let vault = try Vault()
+            let wrong = try vault.folder.write("wrong", to: "wrong")
+            #expect(try vault.latchkey(["fsck", vault.path, "--passcode-file", wrong]).status == 3)
+            #expect(try vault.latchkey(["fsck", vault.folder.path]).status == 5)
+            #expect(try vault.latchkey(["fsck"]).status == 2)
+            #expect(try vault.latchkey(["fsck", vault.path, "--device-key", "/nonexistent"]).status == 1)
+            #expect(
+                try vault.latchkey(["fsck", vault.path, "--recovery", "--recovery-key-file", vault.recoveryKeyFile])
+                    .status == 0)
+            try withMount(vault) { mount in
+                let outcome = try vault.latchkey(["fsck", vault.path])
+                #expect(outcome.status == 1)
+                #expect(outcome.errors.contains("try: latchkey unmount \(mount.path)"))
+            }
+        }
+
+        /// Not a byte, not a time, not a file of the vault's own.
+        @Test func nothingIsChanged() throws {
+            let scene = try AttackScene()
+            try scene.file("first").edit { $0[0] ^= 1 }
+            try Disk.write([], to: scene.vault.path + "/lk.tmp.x")
+            unsafe unlink(scene.vault.path + "/lk.lock")
+            let list = "find . -printf '%p %s %m %T@ %C@\\n' | sort"
+            let before = try shell(list, in: scene.vault.path).succeeded().text
+            _ = try scene.vault.fsck(expecting: 6)
+            #expect(try shell(list, in: scene.vault.path).succeeded().text == before)
+        }
+    }
+}
