@@ -69,7 +69,7 @@ let package = Package(
         tests("KeybagTests", ["Keybag"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
-        tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Posix", "Store"]),
+        tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),

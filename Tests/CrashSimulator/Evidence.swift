@@ -14,7 +14,7 @@ struct Evidence {
         self.name = name.map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined()
     }
 
-    mutating func keep(_ disk: Disk, _ choice: CutChoice, cut: Int, _ violations: [Violation]) throws {
+    mutating func keep(_ disk: SimulatedDisk, _ choice: CutChoice, cut: Int, _ violations: [Violation]) throws {
         guard let folder, let kind = violations.first?.kind, kept[kind, default: 0] < Self.most else { return }
         kept[kind, default: 0] += 1
         let path = "\(folder)/\(name)-\(kind.rawValue)-\(kept[kind]!)"

@@ -44,6 +44,10 @@ public final class RecordedVault {
     public var found: Int { store.recorder.foundCount }
     public var promise: Promise { Promise(ledger, root: rootProtection) }
 
+    public func names(in folder: Folder) throws -> Set<String> {
+        Set(try vault.entries(of: folder.directory).map(\.name.description))
+    }
+
     // MARK: Acts
 
     private func log<Result>(_ body: () throws -> (Ledger.Act, Result)) rethrows -> Result {
@@ -172,9 +176,16 @@ public final class RecordedVault {
         }
     }
 
-    /// Takes down what a file holds after a change that failed half-way.
-    public func takeStock(of file: OpenFile, since begin: Int) throws {
-        ledger.append(.found(file.inode, try file.file.wholeContents()), from: begin, to: store.recorder.count)
+    /// Writes on a store that may be full: what the file holds then is taken down.
+    public func tryToWrite(_ bytes: [UInt8], to file: OpenFile, at offset: Int) throws {
+        let begin = store.recorder.count
+        do {
+            try write(bytes, to: file, at: offset)
+        } catch let error as VaultError where error == .system(.ENOSPC) {
+            let end = store.recorder.count
+            ledger.append(.write(file.inode, bytes, at: offset), from: begin, to: end)
+            ledger.append(.found(file.inode, try file.file.wholeContents()), from: begin, to: end)
+        }
     }
 
     public func setClass(_ protectionClass: ProtectionClass, of file: OpenFile) throws {

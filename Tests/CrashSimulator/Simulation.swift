@@ -10,10 +10,10 @@ public struct Simulation: Sendable {
     public var statesOfACut = 4096
     /// What is simulated.
     public let name: String
-    public let order: Disk.Order
+    public let order: SimulatedDisk.Order
     public let seed: UInt64
 
-    public init(_ name: String, _ order: Disk.Order, budget: Int, seed: UInt64 = 1) {
+    public init(_ name: String, _ order: SimulatedDisk.Order, budget: Int, seed: UInt64 = 1) {
         self.name = name
         self.order = order
         self.budget = budget
@@ -29,7 +29,7 @@ public struct Simulation: Sendable {
     ) throws -> Report {
         var report = Report()
         var random = SeededRandom(seed)
-        var disk = Disk(order: order, holding: records[..<found])
+        var disk = SimulatedDisk(order: order, holding: records[..<found])
         disk.ignoresFlushes = ignoresFlushes
         let folder = try StateFolder()
         var evidence = Evidence("\(name)-\(order.rawValue)")

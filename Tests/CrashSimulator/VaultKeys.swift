@@ -1,7 +1,7 @@
-import Crypto
+public import Crypto
 import Format
 import Glibc
-import Keybag
+public import Keybag
 import Posix
 public import Store
 public import Vault
@@ -13,7 +13,9 @@ public final class VaultKeys: Sendable {
     private let keybag: OpenKeybag
     private let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
 
-    static func passcode() throws -> Secret { try unsafe Secret(copying: Array("correct horse".utf8).span.bytes) }
+    public static func passcode() throws -> Secret {
+        try unsafe Secret(copying: Array("correct horse".utf8).span.bytes)
+    }
 
     /// Makes a vault in an empty folder.
     public init(in folder: StateFolder) throws {
@@ -36,9 +38,14 @@ public final class VaultKeys: Sendable {
     /// The way that a mount takes: the keybag by the device key, then the root.
     func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
         let store = try DirectoryStore(path: folder.path)
-        _ = try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: devicePath))
+        _ = try keybag(in: store)
         let vault = vault(over: store)
         return (vault, try vault.openRoot())
+    }
+
+    /// The keybag of a store that holds the vault.
+    public func keybag(in store: any Store) throws -> OpenKeybag {
+        try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: devicePath))
     }
 
     /// The vault over a store that holds it, not yet read.

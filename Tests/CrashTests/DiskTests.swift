@@ -10,8 +10,8 @@ import Testing
     private let other = RecordedInode(number: 2)
     private let folder = RecordedInode(number: 3)
 
-    private func disk(_ order: Disk.Order, _ records: [Record]) -> Disk {
-        var disk = Disk(order: order, holding: [])
+    private func disk(_ order: SimulatedDisk.Order, _ records: [Record]) -> SimulatedDisk {
+        var disk = SimulatedDisk(order: order, holding: [])
         for record in records { disk.append(record) }
         return disk
     }
@@ -33,7 +33,7 @@ import Testing
     private let flushAll = Record(.synchronizeAll)
 
     /// All states, of which there must be few.
-    private func states(_ disk: Disk) throws -> Set<DiskImage> {
+    private func states(_ disk: SimulatedDisk) throws -> Set<DiskImage> {
         var random = SeededRandom(1)
         let (choices, areAll) = StateSampler(disk).choices(limit: 20_000, &random)
         try #require(areAll)
@@ -41,11 +41,11 @@ import Testing
         return Set(choices.map { disk.image(of: $0) })
     }
 
-    private func contents(_ disk: Disk) throws -> Set<[UInt8]> {
+    private func contents(_ disk: SimulatedDisk) throws -> Set<[UInt8]> {
         Set(try states(disk).map { $0.inodes[file]!.bytes })
     }
 
-    private func names(_ disk: Disk) throws -> Set<[String]> {
+    private func names(_ disk: SimulatedDisk) throws -> Set<[String]> {
         Set(try states(disk).map { $0.inodes[.root]!.entries.keys.map(\.description).sorted() })
     }
 
@@ -55,7 +55,7 @@ import Testing
 
     // MARK: Contents
 
-    @Test(arguments: Disk.Order.allCases) func aWriteTearsAtEachSector(order: Disk.Order) throws {
+    @Test(arguments: SimulatedDisk.Order.allCases) func aWriteTearsAtEachSector(order: SimulatedDisk.Order) throws {
         let disk = disk(order, [create("a", file), write(sectors(1, 1, 1)), flushAll, write(sectors(2, 2, 2))])
         let expected = (0..<8).map { bits in
             sectors(bits & 1 == 0 ? 1 : 2, bits & 2 == 0 ? 1 : 2, bits & 4 == 0 ? 1 : 2)
@@ -74,7 +74,7 @@ import Testing
         #expect(try contents(disk) == [[1], [1, 0, 0], [1, 2, 2]])
     }
 
-    @Test(arguments: Disk.Order.allCases) func flushedContentsStay(order: Disk.Order) throws {
+    @Test(arguments: SimulatedDisk.Order.allCases) func flushedContentsStay(order: SimulatedDisk.Order) throws {
         let disk = disk(order, [create("a", file), write([1]), flushAll, write([2]), flush])
         #expect(try contents(disk) == [[2]])
     }
@@ -86,7 +86,8 @@ import Testing
         #expect(try contents(disk) == [[], [0], [1]])
     }
 
-    @Test(arguments: Disk.Order.allCases) func aTruncateMayHaveHappenedAndItsZerosTo(order: Disk.Order) throws {
+    @Test(arguments: SimulatedDisk.Order.allCases)
+    func aTruncateMayHaveHappenedAndItsZerosTo(order: SimulatedDisk.Order) throws {
         let disk = disk(
             order, [create("a", file), write(sectors(1, 1)), flushAll, Record(.truncate(file, to: 600))])
         let cut = sectors(1) + [UInt8](repeating: 1, count: 88)
@@ -129,7 +130,7 @@ import Testing
         #expect(try names(disk) == [[], ["a"], ["b"], ["a", "b"], ["c"], ["b", "c"]])
     }
 
-    @Test(arguments: Disk.Order.allCases) func aRenameIsAllOrNothing(order: Disk.Order) throws {
+    @Test(arguments: SimulatedDisk.Order.allCases) func aRenameIsAllOrNothing(order: SimulatedDisk.Order) throws {
         let disk = disk(
             order,
             [
@@ -180,7 +181,7 @@ import Testing
     }
 
     @Test func withoutFlushesNothingIsSafe() throws {
-        var disk = Disk(order: .unordered, holding: [create("a", file)])
+        var disk = SimulatedDisk(order: .unordered, holding: [create("a", file)])
         disk.ignoresFlushes = true
         for record in [write([1]), flush, flushAll] { disk.append(record) }
         #expect(try contents(disk) == [[], [0], [1]])
@@ -188,7 +189,8 @@ import Testing
 
     // MARK: Sampling
 
-    @Test(arguments: Disk.Order.allCases) func aSampleIsTheSameEachTimeAndHoldsTheExtremes(order: Disk.Order) throws {
+    @Test(arguments: SimulatedDisk.Order.allCases)
+    func aSampleIsTheSameEachTimeAndHoldsTheExtremes(order: SimulatedDisk.Order) throws {
         var records = [create("a", file), flushAll]
         for step in 0..<40 {
             records += [write([UInt8](repeating: 1, count: 4096), at: Int64(step) * 4096)]

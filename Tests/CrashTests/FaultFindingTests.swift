@@ -9,7 +9,7 @@ extension CrashTests {
     /// The simulator is believed because it finds faults where there are some.
     @Suite struct FaultFinding {
         /// Overwrites and appends with fsync, a directory or two: as gocryptfs writes them.
-        @Test(arguments: Disk.Order.allCases) func inWhatGocryptfsWrites(order: Disk.Order) throws {
+        @Test(arguments: SimulatedDisk.Order.allCases) func inWhatGocryptfsWrites(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
             let store = try RecordingStore(DirectoryStore(path: folder.path))
             let pattern = try GocryptfsPattern()
@@ -64,7 +64,7 @@ extension CrashTests {
         }
 
         /// The product's own writes, on a disk that lies about flushes.
-        @Test(arguments: Disk.Order.allCases) func whereFlushesDoNothing(order: Disk.Order) throws {
+        @Test(arguments: SimulatedDisk.Order.allCases) func whereFlushesDoNothing(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("file")
             try vault.synchronize(file)

@@ -2,11 +2,11 @@ import Store
 
 /// Chooses the states that a cut is tried with: all of them where they are few, else the telling ones and a sample.
 struct StateSampler {
-    private let disk: Disk
+    private let disk: SimulatedDisk
     private let files: [PendingContents]
     private let inodes: [RecordedInode]
 
-    init(_ disk: Disk) {
+    init(_ disk: SimulatedDisk) {
         self.disk = disk
         inodes = disk.pendingFiles
         files = inodes.map { disk.files[$0]! }

@@ -6,7 +6,7 @@ public import Store
 ///
 /// Two models of the backing file system. In both, each sector of a file's contents and each change of its length by a
 /// write reaches the disk whenever it likes until the file is flushed.
-public struct Disk: Sendable {
+public struct SimulatedDisk: Sendable {
     public enum Order: String, Sendable, CaseIterable {
         /// As ext4 and XFS: changes of metadata become durable in their order; a flush of a file brings those with it
         /// up to the last one that the file has seen.

@@ -2,7 +2,7 @@ import Store
 
 // What a flush makes durable.
 
-extension Disk {
+extension SimulatedDisk {
     mutating func settle(_ inode: RecordedInode, dataOnly: Bool) {
         let isDirectory = durable.inodes[inode]?.kind == .directory
         switch order {

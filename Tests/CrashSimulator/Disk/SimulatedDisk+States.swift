@@ -4,11 +4,11 @@ import Store
 struct CutChoice: Hashable, Sendable {
     /// Whether each pending change of metadata has happened.
     var metadata: [Bool]
-    /// Of each file with pending contents; in the order of `Disk.pendingFiles`.
+    /// Of each file with pending contents; in the order of `SimulatedDisk.pendingFiles`.
     var contents: [PendingContents.Choice]
 }
 
-extension Disk {
+extension SimulatedDisk {
     /// Files with pending contents, in an order.
     var pendingFiles: [RecordedInode] { files.keys.sorted { $0.number < $1.number } }
 

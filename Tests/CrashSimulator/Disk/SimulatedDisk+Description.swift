@@ -1,6 +1,6 @@
 import Store
 
-extension Disk {
+extension SimulatedDisk {
     /// What was pending at the cut and which of it has happened, for whoever looks for the fault. Inodes by the numbers
     /// of the record.
     func description(of choice: CutChoice) -> String {
@@ -22,7 +22,7 @@ extension Disk {
     }
 }
 
-extension Disk.MetadataChange: CustomStringConvertible {
+extension SimulatedDisk.MetadataChange: CustomStringConvertible {
     var description: String {
         switch kind {
         case .names(let change): change.description

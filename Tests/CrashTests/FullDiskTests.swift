@@ -1,0 +1,60 @@
+import CrashSimulator
+import Posix
+import Store
+import Testing
+
+extension CrashTests {
+    /// The backing store is full for a while, in the middle of whatever is going on, and then the power goes.
+    @Suite struct FullDisk {
+        @Test func inTheMiddle() throws {
+            withKnownIssue("a write that stops half-way tears a block", isIntermittent: true) { try fillAndCut() }
+        }
+
+        private func fillAndCut() throws {
+            var faults: FaultInjectingStore!
+            let vault = try RecordedVault { recording in
+                faults = FaultInjectingStore(recording)
+                return faults
+            }
+            var random = SeededRandom(9)
+            let folder = try vault.makeDirectory("folder")
+            var files = try (0..<3).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
+            for file in files {
+                try vault.write(random.bytes(10_000), to: file, at: 0)
+                try vault.synchronize(file)
+            }
+            try vault.synchronize()
+            for turn in 0..<40 {
+                let kinds: Set<Operation.Kind> = [.write, .allocate, .makeDirectory, .makeSymbolicLink]
+                faults.faults.fail(
+                    kinds, nth: Int.random(in: 1...6, using: &random), with: .ENOSPC,
+                    effect: turn % 2 == 0 ? .half : .none, lasts: true)
+                for _ in 0..<4 {
+                    let file = files.randomElement(using: &random)!
+                    let count = [10, 3000, 9000].randomElement(using: &random)!
+                    let length = Int(file.file.length)
+                    let offset = Bool.random(using: &random) ? length : Int.random(in: 0...length, using: &random)
+                    try vault.tryToWrite(random.bytes(count), to: file, at: offset)
+                }
+                _ = try? vault.makeDirectory(Name(bytes: "d\(turn)".utf8)!, in: folder)
+                if let saved = try? vault.makeFile("saved", in: folder) {
+                    try vault.tryToWrite(random.bytes(5000), to: saved, at: 0)
+                    if (try? vault.synchronize(saved)) != nil {
+                        try? vault.rename("saved", of: saved, in: folder, to: "f0", in: vault.root)
+                    }
+                    if try !vault.names(in: folder).contains("saved") {
+                        files[0] = saved
+                    } else {
+                        try? vault.unlink("saved", of: saved.inode, in: folder)
+                    }
+                }
+                faults.faults.clear()
+                for file in files where Bool.random(using: &random) { try vault.synchronize(file) }
+                if turn % 3 == 0 { try vault.synchronize() }
+                if turn % 5 == 0 { try vault.synchronize(folder) }
+            }
+            #expect(faults.faults.injected > 40)
+            try expectPromiseHolds("a full disk in the middle", vault)
+        }
+    }
+}
