@@ -13,17 +13,20 @@ public enum SecretKind: String, Codable, Hashable, Sendable {
 /// Calls block, and wait for each other when several threads make them. A descriptor that is passed stays the caller's.
 public final class ControlClient: Sendable {
     private let stream: Mutex<MessageStream>
-    private let socket: Descriptor
 
     /// Seconds that a daemon has for an answer that needs no work.
     private static let patience = 5.0
 
     /// Connects to a socket, and refuses one that neither this user nor root serves.
-    public init(socket path: String) throws(ControlError) {
+    public convenience init(socket path: String) throws(ControlError) {
         let socket = try connect(to: path, patience: Self.patience)
         let user = try peerUser(of: socket)
         guard user == geteuid() || user == 0 else { throw .permissionDenied }
-        self.socket = socket
+        self.init(connected: socket)
+    }
+
+    /// Takes a connection to a daemon over; the socket is non-blocking.
+    package init(connected socket: Descriptor) {
         stream = Mutex(MessageStream(socket: socket))
     }
 

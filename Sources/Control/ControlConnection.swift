@@ -3,27 +3,36 @@ import Glibc
 import Posix
 
 /// One client of a server: reads a call, answers it, and so on until either side has had enough.
-struct ControlConnection: ~Copyable {
+package struct ControlConnection: ~Copyable {
     private let server: ControlServer
     private var stream: MessageStream
 
-    init(server: ControlServer, socket: Descriptor) {
+    /// The socket is connected and non-blocking.
+    package init(server: ControlServer, socket: Descriptor) {
         self.server = server
         stream = MessageStream(socket: socket)
     }
 
     mutating func serve() {
-        let limits = server.limits
         do throws(ControlError) {
-            while let message = try stream.receive(
-                idle: .after(seconds: limits.idle), within: limits.message)
-            {
-                guard let frame = try? message.decode(CallFrame.self) else { throw .malformed("not a call") }
-                try answer(Call(frame: frame, message: message))
-            }
+            while try answerNext() {}
         } catch {
             // The client has gone, is too slow or speaks something else: the connection ends here.
         }
+    }
+
+    /// Waits for a call, as long as the server's limits allow, and answers it; false when the client has ended the
+    /// connection between two calls.
+    ///
+    /// - Throws: when the connection has to end; but after `timedOut` without a whole call, it may go on.
+    package mutating func answerNext() throws(ControlError) -> Bool {
+        let limits = server.limits
+        guard let message = try stream.receive(idle: .after(seconds: limits.idle), within: limits.message) else {
+            return false
+        }
+        guard let frame = try? message.decode(CallFrame.self) else { throw .malformed("not a call") }
+        try answer(Call(frame: frame, message: message))
+        return true
     }
 
     /// A call that has come in.

@@ -8,12 +8,18 @@ import Synchronization
 /// One thread accepts, and each connection has one: a slow or dead client keeps nobody else waiting.
 public final class ControlServer: Sendable {
     /// What clients may use up.
-    struct Limits: Sendable {
-        var connections = 64
+    package struct Limits: Sendable {
+        var connections: Int
         /// Seconds between two calls.
-        var idle = 300.0
+        var idle: Double
         /// Seconds for the rest of a call that has begun, and for an answer to be read.
-        var message = 5.0
+        var message: Double
+
+        package init(connections: Int = 64, idle: Double = 300, message: Double = 5) {
+            self.connections = connections
+            self.idle = idle
+            self.message = message
+        }
     }
 
     private struct State {
@@ -47,7 +53,7 @@ public final class ControlServer: Sendable {
             service: service, volume: volume, device: device, in: directory, version: version, limits: Limits())
     }
 
-    init(
+    package init(
         service: any ControlService, volume: String, device: UInt64? = nil, in directory: SocketDirectory,
         version: String, limits: Limits
     ) throws(ControlError) {
