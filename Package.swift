@@ -24,6 +24,16 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
 
+// libFuzzer brings a main function of its own, which only tools/fuzz wants.
+let fuzzing: [Target] =
+    Context.environment["LATCHKEY_FUZZ"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver",
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
+    ]
+
 let package = Package(
     name: "latchkey",
     products: [.executable(name: "latchkey", targets: ["latchkey"])],
@@ -63,6 +73,12 @@ let package = Package(
         .target(
             name: "CrashSimulator", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/CrashSimulator", swiftSettings: strict),
+        // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
+        .target(
+            name: "FuzzTargets",
+            dependencies: ["Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
+            path: "Tests/Fuzz/Targets", swiftSettings: strict),
+        tests("FuzzTests", ["FuzzTargets"]),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
@@ -75,5 +91,5 @@ let package = Package(
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
         tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
-    ]
+    ] + fuzzing
 )

@@ -1,0 +1,27 @@
+import Format
+import Keybag
+import Posix
+
+/// The device key file.
+final class DeviceKeyParser: FuzzedParser {
+    init() {}
+
+    func run(_ input: [UInt8]) throws(Finding) {
+        let file = try demandSuccess(of: "making a file") { () throws(Errno) in
+            let file = try Descriptor.memoryFile("device key")
+            try unsafe file.write(input.span.bytes, at: 0)
+            return file
+        }
+        let isKey =
+            input.count == 64 && input.starts(with: "LKDEVKEY".utf8) && input[8] == 1
+            && input[9..<16].allSatisfy { $0 == 0 }
+        let path = "/proc/self/fd/\(file.number)"
+        let volume = Result { () throws(KeybagError) in try DeviceKeyFile.load(path: path).volume }
+        switch volume {
+        case .success(let volume):
+            try demand(isKey && volume.bytes == Array(input[16..<32]), "a device key of \(input.count) bytes")
+        case .failure(.notADeviceKey): try demand(!isKey, "a device key that is taken for none")
+        case .failure(let error): throw Finding("loading: \(error)")
+        }
+    }
+}

@@ -1,0 +1,18 @@
+/// What is wrong with a parser, in words.
+public struct Finding: Error, Hashable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// States what has to hold for every input.
+func demand(_ holds: Bool, _ what: @autoclosure () -> String) throws(Finding) {
+    guard holds else { throw Finding(what()) }
+}
+
+/// Runs what has to succeed for every input.
+func demandSuccess<Result: ~Copyable, Failure: Error>(
+    of what: @autoclosure () -> String, _ body: () throws(Failure) -> Result
+) throws(Finding) -> Result {
+    do { return try body() } catch { throw Finding("\(what()): \(error)") }
+}

@@ -1,0 +1,47 @@
+import Control
+import Posix
+import Synchronization
+
+/// A daemon's place, taken by something whose answers depend on the calls alone.
+final class FixedService: ControlService {
+    static let volume = "00112233445566778899aabbccddeeff"
+
+    private let feed = StatusFeed()
+    private let state = Mutex(Status.State.beforeFirstUnlock)
+
+    /// Forgets all calls.
+    func reset() { state.withLock { $0 = .beforeFirstUnlock } }
+
+    private func set(_ new: Status.State) -> Status {
+        state.withLock { $0 = new }
+        return status
+    }
+
+    var status: Status {
+        Status(
+            state: state.withLock { $0 }, classKeys: ["none"], openFiles: ["none": 2], mountPoint: "/mnt",
+            vault: "/vault", volume: Self.volume, device: 1, deviceKey: "software", grace: 10, readOnly: false,
+            version: "1.0", formatVersion: 1, pid: 1)
+    }
+
+    func subscribe() throws(ControlError) -> StatusSubscription { try feed.subscribe(startingWith: status) }
+
+    func lock(now: Bool) -> Status { set(now ? .locked : .locking) }
+
+    func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
+        guard kind == .passcode else { throw .wrongRecoveryKey }
+        return set(.unlocked)
+    }
+
+    func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) { throw .wrongPasscode }
+
+    func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+        Explanation(
+            kind: .file, class: "complete", isExplicit: true, directoryClass: nil, wrappedBy: nil,
+            hasKeyInMemory: false, actions: [], backingPath: "x", state: status.state)
+    }
+
+    func unmount(lazily: Bool) throws(ControlError) {
+        if !lazily { throw .busy }
+    }
+}

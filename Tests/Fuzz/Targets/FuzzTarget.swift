@@ -1,0 +1,32 @@
+/// A parser, with what has to hold whatever bytes it is given.
+///
+/// One thread at a time. What it needs besides, a folder or a connection, is made once and gone with the object.
+public protocol FuzzedParser: AnyObject {
+    init() throws
+
+    /// Runs the parser over one input.
+    ///
+    /// - Throws: what does not hold. Everything that the parser may refuse is no finding.
+    func run(_ input: [UInt8]) throws(Finding)
+}
+
+/// The parsers, by the names of their corpora in Tests/Fuzz/Corpus.
+public enum FuzzTarget: String, CaseIterable, Sendable {
+    case control
+    case deviceKey = "device-key"
+    case directory
+    case keybag
+    case names
+    case recoveryKey = "recovery-key"
+
+    public func makeParser() throws -> any FuzzedParser {
+        switch self {
+        case .control: try ControlParser()
+        case .deviceKey: DeviceKeyParser()
+        case .directory: try DirectoryParser()
+        case .keybag: try KeybagParser()
+        case .names: try NameParser()
+        case .recoveryKey: RecoveryKeyParser()
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Crypto
+import Foundation
+import Format
+import Keybag
+import Posix
+import Store
+import Vault
+
+/// A vault in a temporary folder, opened to read with keys that are always the same, into which anybody can write.
+final class PlantedVault {
+    static let volumeID = VolumeIdentifier([UInt8](1...16))
+    static let rootID = DirectoryIdentifier([UInt8](17...32))
+
+    let folder: TemporaryFolder
+    let store: DirectoryStore
+    let keys: VolumeKeys
+    let vault: Vault
+    let root: Directory
+
+    init(recordKind: StoreTraits.RecordKind = .symbolicLink) throws {
+        folder = try TemporaryFolder()
+        store = try DirectoryStore(path: folder.path)
+        let volumeKey = try Secret.of([UInt8](repeating: 7, count: 32))
+        keys = try VolumeKeys(volumeKey: volumeKey, volume: Self.volumeID)
+        let ring = KeyRing(volume: Self.volumeID)
+        let traits = StoreTraits(nameMax: 255, recordKind: recordKind)
+        vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: true)
+        let record = DirectoryRecord(
+            directory: Self.rootID, defaultClass: .completeUntilFirstUserAuthentication, isExplicit: true)
+        let text = Base64URL.encode(
+            try keys.directories.seal(record.encoded, associatedData: Self.volumeID.bytes, Place.zero.bytes))
+        switch recordKind {
+        case .symbolicLink: try store.makeSymbolicLink(to: text, "lk.dir", in: store.root)
+        case .file: try store.plant(text, at: "lk.dir")
+        }
+        root = try vault.openRoot()
+    }
+}
+
+extension Store {
+    /// Makes a file, or replaces its contents, in the root.
+    func plant(_ contents: [UInt8], at name: Name) throws(Errno) {
+        let file = try open(name, in: root, OpenFlags.plant, mode: 0o600)
+        try unsafe write(contents.span.bytes, to: file, at: 0)
+    }
+}
+
+private enum OpenFlags {
+    static let plant = O_WRONLY | O_CREAT | O_TRUNC
+}
+
+extension Secret {
+    static func of(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
+}
+
+/// A folder that is gone with the object.
+final class TemporaryFolder {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "latchkey-fuzz-" + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
