@@ -79,6 +79,10 @@ let package = Package(
             dependencies: ["Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
+        // Serves a mount of which it records all that is done to the backing folder.
+        .executableTarget(
+            name: "recorder", dependencies: ["CrashSimulator", "Crypto", "Mount", "Posix", "Store", "Vault"],
+            path: "Tests/Recorder", swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
@@ -90,6 +94,6 @@ let package = Package(
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
-        tests("MountTests", ["Posix", subprocess, "latchkey", "probe"]),
+        tests("MountTests", ["CrashSimulator", "Posix", "Store", subprocess, "latchkey", "probe", "recorder"]),
     ] + fuzzing
 )

@@ -1,6 +1,3 @@
-import Posix
-import Vault
-
 /// Checks states of a vault against the ledger of what was done to it.
 final class LedgerCheck {
     private let keys: VaultKeys
@@ -18,12 +15,7 @@ final class LedgerCheck {
             promise.advance(to: cut)
             current = (cut, promise.during(cut))
         }
-        let opened: (vault: Vault, root: Directory)
-        do {
-            opened = try keys.open(folder)
-        } catch { return [Violation(.closed, "\(error)")] }
-        let observation = Observation(of: opened.vault, root: opened.root)
-        return current!.promise.violations(in: observation)
+        return keys.check(folder) { current!.promise.violations(in: $0) }
     }
 }
 

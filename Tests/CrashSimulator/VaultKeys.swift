@@ -8,7 +8,6 @@ public import Vault
 
 /// The keys of one vault, for as many openings as there are states of it.
 public final class VaultKeys: Sendable {
-    /// The device key lies beside the folder.
     private let devicePath: String
     private let keybag: OpenKeybag
     private let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
@@ -17,30 +16,41 @@ public final class VaultKeys: Sendable {
         try unsafe Secret(copying: Array("correct horse".utf8).span.bytes)
     }
 
-    /// Makes a vault in an empty folder.
-    public init(in folder: StateFolder) throws {
+    /// Makes a vault in an empty folder; its device key lies beside that.
+    public convenience init(in folder: StateFolder) throws {
         try SecureHeap.initialize()
         let volume = VolumeIdentifier([UInt8](1...16))
-        devicePath = folder.path + ".key"
         let store = try DirectoryStore(path: folder.path)
         let made = try OpenKeybag.create(
-            in: store, deviceKey: try DeviceKeyFile.create(path: devicePath, volume: volume),
+            in: store, deviceKey: try DeviceKeyFile.create(path: folder.keyPath, volume: volume),
             passcode: try Self.passcode(), cost: .minimum, settings: KeybagSettings(created: 0))
-        keybag = made.keybag
-        keybag.ring.install(try keybag.unlock(passcode: try Self.passcode()))
         try Vault.makeRoot(
-            in: store, keys: keybag.keys, traits: traits, defaultClass: .completeUntilFirstUserAuthentication)
+            in: store, keys: made.keybag.keys, traits: StoreTraits(nameMax: 255, recordKind: .symbolicLink),
+            defaultClass: .completeUntilFirstUserAuthentication)
         try store.synchronizeAll()
+        try self.init(of: store, deviceKey: folder.keyPath)
     }
 
-    deinit { unsafe unlink(devicePath) }
+    /// The keys of a vault that was made before, perhaps by another process.
+    public init(of store: any Store, deviceKey path: String) throws {
+        devicePath = path
+        keybag = try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: path), readOnly: true)
+        keybag.ring.install(try classKeys())
+    }
 
-    /// The way that a mount takes: the keybag by the device key, then the root.
-    func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
-        let store = try DirectoryStore(path: folder.path)
-        _ = try keybag(in: store)
-        let vault = vault(over: store)
-        return (vault, try vault.openRoot())
+    public func classKeys() throws -> ClassKeys { try keybag.unlock(passcode: try Self.passcode()) }
+
+    /// Opens the vault in a folder the way that a mount takes, by the keybag and the root, and reads all of it. What is
+    /// wrong with it: that it does not open, or what `check` finds.
+    public func check(_ folder: StateFolder, _ check: (Observation) throws -> [Violation]) rethrows -> [Violation] {
+        let observation: Observation
+        do {
+            let store = try DirectoryStore(path: folder.path)
+            _ = try keybag(in: store)
+            let vault = vault(over: store)
+            observation = Observation(of: vault, root: try vault.openRoot())
+        } catch { return [Violation(.closed, "\(error)")] }
+        return try check(observation)
     }
 
     /// The keybag of a store that holds the vault.

@@ -54,6 +54,9 @@ public final class StateFolder {
     public let path: String
     private let root: Descriptor
 
+    /// Where the device key of a vault in the folder lies.
+    public var keyPath: String { path + ".key" }
+
     public init() throws(Errno) {
         let place = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
         var template = Array("\(place)/latchkey-crash.XXXXXX".utf8CString)
@@ -65,12 +68,19 @@ public final class StateFolder {
     deinit {
         try? root.removeContents()
         unsafe rmdir(path)
+        unsafe unlink(keyPath)
     }
 
     /// Puts a state in the place of what is there.
     public func hold(_ image: DiskImage) throws(Errno) {
         try root.removeContents()
         try image.make(in: root)
+    }
+
+    /// Puts the plain tree in the place of what is there.
+    public func hold(_ observation: Observation) throws(Errno) {
+        try root.removeContents()
+        try observation.export(to: root)
     }
 }
 

@@ -13,6 +13,7 @@ enum Built {
 
     static var latchkey: String { folder + "/latchkey" }
     static var probe: String { folder + "/probe" }
+    static var recorder: String { folder + "/recorder" }
 
     /// The root of the project's sources.
     static let project = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/")

@@ -1,0 +1,65 @@
+import CrashSimulator
+import Foundation
+import Testing
+
+extension MountTests.PowerCuts {
+    @Suite struct Repositories {
+        /// Commits, each made durable to the last name, as git itself does not do it.
+        private static func commit(_ number: Int) -> String {
+            """
+            mkdir -p src/$((\(number) % 3)); seq \(number * 10) > src/$((\(number) % 3))/file\(number % 5)
+            echo \(number) > count; git add -A
+            git commit -q -m 'number \(number)'
+            test \(number) != 6 || git gc -q
+            find . -depth -print0 | xargs -0 sync
+            git rev-parse HEAD
+            """
+        }
+
+        private static let settings =
+            "git config core.fsync all; git config core.fsyncMethod fsync; git config gc.auto 0"
+
+        @Test func keepAcknowledgedCommits() throws {
+            let mount = try RecordedMount()
+            var told = Acknowledgements<String>()
+            try shell("git init -q --template= -b main work; cd work; \(Self.settings); sync ..", in: mount.path)
+                .succeeded()
+            for number in 1...12 {
+                let hash = try shell(Self.commit(number), in: mount.file("work")).succeeded().text
+                told.add(hash.trimmingCharacters(in: .newlines), at: try mount.count())
+            }
+            let recorded = try mount.end()
+            let folder = try StateFolder()
+            for order in SimulatedDisk.Order.allCases {
+                try cutPower("git commits", order, recorded, states: 60) { state, cut in
+                    try mount.keys.check(state) { observation in
+                        try folder.hold(observation)
+                        let commits = told.all.prefix(told.count(before: cut)).map(\.value)
+                        return observation.violations + (try Self.violations(in: folder.path + "/work", commits, order))
+                    }
+                }
+            }
+        }
+
+        private static func violations(
+            in path: String, _ commits: [String], _ order: SimulatedDisk.Order
+        ) throws -> [Violation] {
+            guard let last = commits.last else { return [] }
+            // Nothing of it may be missing or damaged.
+            let history = try run("git", ["-C", path, "rev-list", "--count", last])
+            let objects = try shell(
+                "git rev-list --objects \(last) | cut -c1-40 | git cat-file --batch > /dev/null", in: path)
+            guard history.status == 0, objects.status == 0, history.text == "\(commits.count)\n" else {
+                return [Violation(.program, "commit \(commits.count) of \(commits.count): \(history) \(objects)")]
+            }
+            // A branch that moved on before its objects were durable is git's own doing where names have no order.
+            guard order == .ordered else { return [] }
+            let check = try run("git", ["-C", path, "fsck", "--strict", "--no-dangling"])
+            let isAncestor = try run("git", ["-C", path, "merge-base", "--is-ancestor", last, "HEAD"])
+            guard check.status == 0, isAncestor.status == 0 else {
+                return [Violation(.program, "\(check) \(isAncestor)")]
+            }
+            return []
+        }
+    }
+}
