@@ -83,6 +83,9 @@ let package = Package(
         .executableTarget(
             name: "recorder", dependencies: ["CrashSimulator", "Crypto", "Mount", "Posix", "Store", "Vault"],
             path: "Tests/Recorder", swiftSettings: strict),
+        // Changes files for as long as it can, and says what.
+        .executableTarget(
+            name: "load", dependencies: ["CrashSimulator"], path: "Tests/Load", swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
@@ -94,6 +97,6 @@ let package = Package(
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
-        tests("MountTests", ["CrashSimulator", "Posix", "Store", subprocess, "latchkey", "probe", "recorder"]),
+        tests("MountTests", ["CrashSimulator", "Posix", "Store", subprocess, "latchkey", "load", "probe", "recorder"]),
     ] + fuzzing
 )

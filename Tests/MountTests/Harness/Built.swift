@@ -13,6 +13,7 @@ enum Built {
 
     static var latchkey: String { folder + "/latchkey" }
     static var probe: String { folder + "/probe" }
+    static var load: String { folder + "/load" }
     static var recorder: String { folder + "/recorder" }
 
     /// The root of the project's sources.
