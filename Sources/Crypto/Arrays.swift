@@ -78,3 +78,9 @@ extension X25519 {
         try unsafe agree(privateKey, publicKey.span.bytes)
     }
 }
+
+extension X25519.PrivateKey {
+    public func agree(_ publicKey: [UInt8]) throws(CryptoError) -> Secret {
+        try unsafe agree(publicKey.span.bytes)
+    }
+}

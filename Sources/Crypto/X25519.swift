@@ -19,13 +19,7 @@ public enum X25519 {
     }
 
     public static func publicKey(of privateKey: borrowing Secret) throws(CryptoError) -> [UInt8] {
-        let key = try unsafe load(privateKey)
-        defer { unsafe EVP_PKEY_free(key) }
-        var publicKey = [UInt8](repeating: 0, count: 32)
-        var count = publicKey.count
-        try check(unsafe EVP_PKEY_get_raw_public_key(key, &publicKey, &count), "X25519 public key")
-        try require(count == 32, "an X25519 public key has 32 bytes")
-        return publicKey
+        try PrivateKey(privateKey).publicKey()
     }
 
     /// The shared secret: not a key yet, derive one from it.
@@ -34,33 +28,56 @@ public enum X25519 {
     public static func agree(
         _ privateKey: borrowing Secret, _ publicKey: RawSpan
     ) throws(CryptoError) -> Secret {
-        try require(publicKey.byteCount == 32, "an X25519 public key has 32 bytes")
-        let own = try unsafe load(privateKey)
-        defer { unsafe EVP_PKEY_free(own) }
-        guard let peer = unsafe EVP_PKEY_new_raw_public_key_ex(nil, "X25519", nil, publicKey.start, 32) else {
-            throw .fromOpenSSL("X25519 public key")
-        }
-        defer { unsafe EVP_PKEY_free(peer) }
-        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, own, nil) else { throw .fromOpenSSL("X25519") }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        try check(unsafe EVP_PKEY_derive_init(context), "X25519")
-        try check(unsafe EVP_PKEY_derive_set_peer(context, peer), "X25519")
-
-        let shared = try Secret(count: 32)
-        var count = shared.count
-        let result = unsafe EVP_PKEY_derive(context, shared.mutableStart, &count)
-        ERR_clear_error()
-        let zeros = try Secret(count: 32)
-        guard result == 1, count == 32, !shared.equals(zeros) else { throw .notAuthentic }
-        return shared
+        try PrivateKey(privateKey).agree(publicKey)
     }
+}
 
-    private static func load(_ privateKey: borrowing Secret) throws(CryptoError) -> OpaquePointer {
-        try require(privateKey.count == 32, "an X25519 private key has 32 bytes")
-        _ = try Library.loaded()
-        guard let key = unsafe EVP_PKEY_new_raw_private_key_ex(nil, "X25519", nil, privateKey.start, 32) else {
-            throw .fromOpenSSL("X25519 private key")
+extension X25519 {
+    /// A private key that is used more than once: to load one costs as much as an agreement, for OpenSSL computes the
+    /// public key. Any number of threads at once; wiped when the last user lets go of it.
+    @safe
+    public final class PrivateKey: @unchecked Sendable {  // unchecked: the key behind the pointer never changes
+        private let key: OpaquePointer
+
+        /// - Parameter secret: 32 bytes, copied into OpenSSL's part of the arena.
+        public init(_ secret: borrowing Secret) throws(CryptoError) {
+            try require(secret.count == 32, "an X25519 private key has 32 bytes")
+            _ = try Library.loaded()
+            guard let key = unsafe EVP_PKEY_new_raw_private_key_ex(nil, "X25519", nil, secret.start, 32) else {
+                throw .fromOpenSSL("X25519 private key")
+            }
+            unsafe self.key = key
         }
-        return unsafe key
+
+        deinit { unsafe EVP_PKEY_free(key) }
+
+        public func publicKey() throws(CryptoError) -> [UInt8] {
+            var publicKey = [UInt8](repeating: 0, count: 32)
+            var count = publicKey.count
+            try check(unsafe EVP_PKEY_get_raw_public_key(key, &publicKey, &count), "X25519 public key")
+            try require(count == 32, "an X25519 public key has 32 bytes")
+            return publicKey
+        }
+
+        /// The shared secret, as of `X25519.agree`.
+        public func agree(_ publicKey: RawSpan) throws(CryptoError) -> Secret {
+            try require(publicKey.byteCount == 32, "an X25519 public key has 32 bytes")
+            guard let peer = unsafe EVP_PKEY_new_raw_public_key_ex(nil, "X25519", nil, publicKey.start, 32) else {
+                throw .fromOpenSSL("X25519 public key")
+            }
+            defer { unsafe EVP_PKEY_free(peer) }
+            guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else { throw .fromOpenSSL("X25519") }
+            defer { unsafe EVP_PKEY_CTX_free(context) }
+            try check(unsafe EVP_PKEY_derive_init(context), "X25519")
+            try check(unsafe EVP_PKEY_derive_set_peer(context, peer), "X25519")
+
+            let shared = try Secret(count: 32)
+            var count = shared.count
+            let result = unsafe EVP_PKEY_derive(context, shared.mutableStart, &count)
+            ERR_clear_error()
+            let zeros = try Secret(count: 32)
+            guard result == 1, count == 32, !shared.equals(zeros) else { throw .notAuthentic }
+            return shared
+        }
     }
 }

@@ -3,8 +3,7 @@ import Crypto
 /// The keys of all four classes, as unlocking yields them, on their way into a `KeyRing`.
 public struct ClassKeys: ~Copyable, Sendable {
     let complete: Secret
-    /// X25519.
-    let completeUnlessOpenPrivate: Secret
+    let completeUnlessOpenPrivate: X25519.PrivateKey
     let completeUntilFirstUserAuthentication: Secret
     let none: Secret
 }
@@ -32,7 +31,7 @@ struct Bundle: ~Copyable {
 
     func classKeys() throws(CryptoError) -> ClassKeys {
         ClassKeys(
-            complete: try bytes.slice(0..<32), completeUnlessOpenPrivate: try privateKeyB(),
+            complete: try bytes.slice(0..<32), completeUnlessOpenPrivate: try X25519.PrivateKey(privateKeyB()),
             completeUntilFirstUserAuthentication: try bytes.slice(64..<96), none: try classKeyD())
     }
 }

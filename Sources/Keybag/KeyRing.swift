@@ -37,7 +37,7 @@ public enum KeyRingError: Error, Hashable, Sendable {
 public final class KeyRing: Sendable {
     private struct Keys: ~Copyable {
         var complete: Secret?
-        var completeUnlessOpenPrivate: Secret?
+        var completeUnlessOpenPrivate: X25519.PrivateKey?
         var completeUntilFirstUserAuthentication: Secret?
         var none: Secret?
     }
@@ -190,7 +190,7 @@ public final class KeyRing: Sendable {
             switch unsafe keys.completeUnlessOpenPrivate {
             case .some(let privateKey):
                 do throws(CryptoError) {
-                    let shared = try X25519.agree(privateKey, ephemeral)
+                    let shared = try privateKey.agree(ephemeral)
                     return try keyForB(shared, file, ephemeral: ephemeral, publicKey)
                 } catch { throw KeyRingError(error) }
             case .none: throw .keyUnavailable

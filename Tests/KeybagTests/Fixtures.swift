@@ -100,7 +100,8 @@ extension Secret {
 extension ClassKeys {
     var exposed: [[UInt8]] {
         [
-            complete.exposed, completeUnlessOpenPrivate.exposed, completeUntilFirstUserAuthentication.exposed,
+            complete.exposed, (try? completeUnlessOpenPrivate.publicKey()) ?? [],
+            completeUntilFirstUserAuthentication.exposed,
             none.exposed,
         ]
     }

@@ -11,7 +11,7 @@ import Testing
 
     private func keys(_ privateKey: borrowing Secret) throws -> ClassKeys {
         ClassKeys(
-            complete: try Secret(random: 32), completeUnlessOpenPrivate: try privateKey.copy(),
+            complete: try Secret(random: 32), completeUnlessOpenPrivate: try X25519.PrivateKey(privateKey),
             completeUntilFirstUserAuthentication: try Secret(random: 32), none: try Secret(random: 32))
     }
 
@@ -81,7 +81,7 @@ import Testing
         let ring = KeyRing(volume: volume)
         let pattern = Random.bytes(32)
         let keys = ClassKeys(
-            complete: try secret(pattern), completeUnlessOpenPrivate: try Secret(random: 32),
+            complete: try secret(pattern), completeUnlessOpenPrivate: try X25519.PrivateKey(Secret(random: 32)),
             completeUntilFirstUserAuthentication: try Secret(random: 32), none: try Secret(random: 32))
         let address = keys.complete.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }

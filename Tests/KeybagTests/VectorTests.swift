@@ -29,7 +29,7 @@ import Testing
         #expect(keybag.settings.created == UInt64(try vectors.number("created")))
         #expect(keybag.ring.available == [.none])
         let wanted = [
-            try vectors.bytes("classKeyA"), try vectors.bytes("privateKeyB"), try vectors.bytes("classKeyC"),
+            try vectors.bytes("classKeyA"), try vectors.bytes("publicKeyB"), try vectors.bytes("classKeyC"),
             try vectors.bytes("classKeyD"),
         ]
         let byPasscode = try keybag.unlock(passcode: secret(vectors.bytes("passcode"))).exposed
@@ -100,7 +100,7 @@ import Testing
         ring.install(
             ClassKeys(
                 complete: try secret(keybag.bytes("classKeyA")),
-                completeUnlessOpenPrivate: try secret(keybag.bytes("privateKeyB")),
+                completeUnlessOpenPrivate: try X25519.PrivateKey(secret(keybag.bytes("privateKeyB"))),
                 completeUntilFirstUserAuthentication: try secret(keybag.bytes("classKeyC")),
                 none: try secret(keybag.bytes("classKeyD"))))
         for vector in try vectors.all("cases") + [vectors.one("caseB")] {
