@@ -44,6 +44,13 @@ public final class MessageAuthenticator: Sendable {
         let expected = self.tag(of: message)
         return unsafe CRYPTO_memcmp(expected, tag.start, 32) == 0
     }
+
+    /// Whether `tag` is the whole tag of `a` followed by `b`, in a time that does not depend on where they differ.
+    public func verify(_ tag: RawSpan, of a: RawSpan, _ b: RawSpan) -> Bool {
+        guard tag.byteCount == 32 else { return false }
+        let expected = self.tag(of: a, b)
+        return unsafe CRYPTO_memcmp(expected, tag.start, 32) == 0
+    }
 }
 
 extension Secret {

@@ -17,6 +17,7 @@ public enum BackingName: Hashable, Sendable {
     public static let newKeybag = "lk.keybag.new"
     public static let oldKeybag = "lk.keybag.old"
     public static let lock = "lk.lock"
+    public static let journal = "lk.journal"
     public static let directoryRecord = "lk.dir"
     public static let newDirectoryRecord = "lk.dir.new"
     public static let longPrefix = "lk.long."
@@ -24,7 +25,7 @@ public enum BackingName: Hashable, Sendable {
     public static let temporaryPrefix = "lk.tmp."
 
     private static let reservedNames: Set<[UInt8]> = Set(
-        [keybag, newKeybag, oldKeybag, lock, directoryRecord, newDirectoryRecord].map { Array($0.utf8) })
+        [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord].map { Array($0.utf8) })
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)
     private static let temporaryPrefixBytes = Array(temporaryPrefix.utf8)

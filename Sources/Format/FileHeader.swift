@@ -7,13 +7,18 @@ public struct FileHeader: Hashable, Sendable {
     /// The bytes that the MAC covers; it lies right behind them.
     public static let signedByteCount = 480
     public static let tagByteCount = 32
-    public static let largestWrap = 352
+    /// Room for both wraps together.
+    public static let largestWrap = 120
     public static let largestLength: UInt64 = 1 << 62
+    /// A file of more links is found at any place.
+    public static let mostPlaces = 16
     /// The value of `firstSparseBlock` in a file without holes.
     public static let noSparseBlock = UInt64.max
 
     static let magic: [UInt8] = Array("LKFILE\r\n".utf8)
     static let version: UInt16 = 1
+    static let placesOffset = 104
+    static let wrapOffset = 360
 
     public struct Flags: OptionSet, Hashable, Sendable {
         public let rawValue: UInt8
@@ -21,105 +26,61 @@ public struct FileHeader: Hashable, Sendable {
 
         /// The class was set on this file, not inherited at its creation.
         public static let explicitClass = Flags(rawValue: 1)
-        /// link(2) has given it more than one name: its place is not checked.
-        public static let severalLinks = Flags(rawValue: 2)
-        /// A rename is under way: it may stand at the second place as well.
+        /// It has, or had, more links than there is room for places: its place is not checked.
+        public static let manyLinks = Flags(rawValue: 2)
+        /// A rename is under way that changes the class: at the last place the coming protection holds.
         public static let moving = Flags(rawValue: 4)
 
-        static let known: Flags = [.explicitClass, .severalLinks, .moving]
+        static let known: Flags = [.explicitClass, .manyLinks, .moving]
     }
 
     public var features = FeatureBits.none
     public let volume: VolumeIdentifier
     public let file: FileIdentifier
-    public var protectionClass: ProtectionClass
-    public var flags: Flags
-    public var wrapAlgorithm: UInt8
-    /// At most `largestWrap` bytes.
-    public var wrap: [UInt8]
+    public var protection: FileProtection
+    /// What holds once the file stands at the last of its places.
+    public var coming: FileProtection?
     /// Grows by one at each write of the header.
     public var generation: UInt64
-    /// Of the plaintext, in bytes.
+    /// The confirmed length in bytes: every block below it was durable before this header was written.
     public var length: UInt64
+    /// The length in bytes of the plaintext, at least `length`: blocks past that one may not have reached the disk.
+    public var provisionalLength: UInt64
     /// Blocks from here on that are all zeros on disk read as zeros.
     public var firstSparseBlock: UInt64
-    public var place: Place
-    public var secondPlace: Place
+    /// Where the file may stand: one for each link, and the coming one of a rename under way. Empty: anywhere.
+    public var places: [Place]
 
-    public init(
-        volume: VolumeIdentifier, file: FileIdentifier, protectionClass: ProtectionClass, flags: Flags,
-        wrapAlgorithm: UInt8, wrap: [UInt8], place: Place
-    ) {
-        precondition(wrap.count <= Self.largestWrap)
+    public init(volume: VolumeIdentifier, file: FileIdentifier, protection: FileProtection, place: Place) {
         self.volume = volume
         self.file = file
-        self.protectionClass = protectionClass
-        self.flags = flags
-        self.wrapAlgorithm = wrapAlgorithm
-        self.wrap = wrap
+        self.protection = protection
         generation = 1
         length = 0
+        provisionalLength = 0
         firstSparseBlock = Self.noSparseBlock
-        self.place = place
-        secondPlace = .zero
+        places = [place]
     }
 
-    /// Reads the first 512 bytes of `bytes`, without the MAC.
-    public init(decoding bytes: RawSpan) throws(FormatError) {
-        guard bytes.byteCount >= Self.byteCount else { throw .tooShort }
-        guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
-        let version = bytes.integer(at: 8, as: UInt16.self)
-        guard version == Self.version else { throw .unknownVersion(version) }
-        guard bytes.integer(at: 10, as: UInt16.self) == Self.byteCount else { throw .badField("header size") }
-        features = FeatureBits(bytes, at: 12)
-        guard features.canRead else { throw .unknownFeature }
-        volume = VolumeIdentifier(bytes, at: 24)
-        file = FileIdentifier(bytes, at: 40)
-        guard let protectionClass = ProtectionClass(rawValue: bytes.integer(at: 56, as: UInt8.self)) else {
-            throw .badField("class")
-        }
-        self.protectionClass = protectionClass
-        flags = Flags(rawValue: bytes.integer(at: 57, as: UInt8.self))
-        guard flags.isSubset(of: .known) else { throw .badField("flags") }
-        wrapAlgorithm = bytes.integer(at: 58, as: UInt8.self)
-        let wrapCount = Int(bytes.integer(at: 60, as: UInt16.self))
-        guard wrapCount <= Self.largestWrap else { throw .badField("wrap length") }
-        wrap = bytes.array(128..<128 + wrapCount)
-        generation = bytes.integer(at: 64, as: UInt64.self)
-        length = bytes.integer(at: 72, as: UInt64.self)
-        guard length <= Self.largestLength else { throw .badField("length") }
-        firstSparseBlock = bytes.integer(at: 80, as: UInt64.self)
-        place = Place(bytes, at: 88)
-        secondPlace = Place(bytes, at: 104)
-        guard flags.contains(.moving) || secondPlace == .zero else { throw .badField("second place") }
-        guard bytes.isZero(59..<60), bytes.isZero(62..<64), bytes.isZero(120..<128),
-            bytes.isZero(128 + wrapCount..<Self.signedByteCount)
-        else { throw .badField("reserved") }
-    }
+    public var protectionClass: ProtectionClass { protection.protectionClass }
 
-    /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
-    public func encode(into bytes: inout MutableRawSpan) {
-        for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
-        bytes.store(Self.magic, at: 0)
-        bytes.store(Self.version, at: 8)
-        bytes.store(UInt16(Self.byteCount), at: 10)
-        features.store(into: &bytes, at: 12)
-        volume.store(into: &bytes, at: 24)
-        file.store(into: &bytes, at: 40)
-        bytes.store(protectionClass.rawValue, at: 56)
-        bytes.store(flags.rawValue, at: 57)
-        bytes.store(wrapAlgorithm, at: 58)
-        bytes.store(UInt16(wrap.count), at: 60)
-        bytes.store(generation, at: 64)
-        bytes.store(length, at: 72)
-        bytes.store(firstSparseBlock, at: 80)
-        place.store(into: &bytes, at: 88)
-        secondPlace.store(into: &bytes, at: 104)
-        bytes.store(wrap, at: 128)
+    public var flags: Flags {
+        var flags: Flags = []
+        if protection.isExplicit { flags.insert(.explicitClass) }
+        if places.isEmpty { flags.insert(.manyLinks) }
+        if coming != nil { flags.insert(.moving) }
+        return flags
     }
 
     /// Whether the file may stand at `place`.
-    public func belongs(at place: Place) -> Bool {
-        flags.contains(.severalLinks) || self.place == place || (flags.contains(.moving) && secondPlace == place)
+    public func belongs(at place: Place) -> Bool { places.isEmpty || places.contains(place) }
+
+    /// What the header says of a file that is found at `place`.
+    public func settled(at place: Place) -> FileHeader {
+        guard let coming else { return self }
+        var header = self
+        if places.last == place { header.protection = coming }
+        header.coming = nil
+        return header
     }
 }

@@ -12,6 +12,7 @@ public final class VolumeKeys: Sendable {
     public let directories: DeterministicCipher
     public let headers: MessageAuthenticator
     public let places: MessageAuthenticator
+    public let journal: MessageAuthenticator
 
     /// - Parameter volumeKey: 32 bytes.
     public init(volumeKey: borrowing Secret, volume: VolumeIdentifier) throws(CryptoError) {
@@ -24,6 +25,7 @@ public final class VolumeKeys: Sendable {
             key: .derived(from: volumeKey, salt: salt, info: Label.directories, count: 64))
         headers = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.headers))
         places = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.places))
+        journal = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.journal))
     }
 }
 

@@ -32,8 +32,9 @@ final class Node: Sendable {
         /// The header when the file was last closed: another generation on disk means that somebody else wrote the
         /// backing file.
         var header: FileHeader?
-        /// Of a file that is closed, what `File.freshSince` said.
-        var freshSince: ContinuousClock.Instant?
+        /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that the
+        /// kernel has just come to know, nobody knows.
+        var hasFreshMetadata = true
     }
 
     /// A file that is in use.

@@ -41,8 +41,20 @@ public final class ProtectedMount: Sendable {
 
     /// Serves requests; returns when the file system is unmounted and its last user has gone.
     public func run(threads: Int = 12) throws(Errno) {
+        let vault = fileSystem.vault
+        let settler = try Settler(vault) { [log = fileSystem.log] error in
+            log(.trouble("cannot bring the vault's files up to date: \(error)"))
+        }
         fileSystem.late.start()
-        defer { fileSystem.late.stop() }
+        settler.start()
+        defer {
+            fileSystem.late.stop()
+            settler.stop()
+            do throws(VaultError) { try vault.close() } catch {
+                // Nothing is lost: the next mount reads it from the journal.
+                fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
+            }
+        }
         try session.run(threads: threads)
     }
 

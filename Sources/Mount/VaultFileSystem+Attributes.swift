@@ -52,6 +52,7 @@ extension VaultFileSystem {
     ) {
         do throws(VaultError) {
             let node = try node(id)
+            node.state.withLock { $0.hasFreshMetadata = true }
             if node.isFile {
                 try tree.withShared { () throws(VaultError) in
                     try withFile(of: node) { (file) throws(VaultError) in

@@ -186,7 +186,16 @@ extension VaultFileSystem {
         _ request: Request, _ id: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>
     ) {
         answer(reply, id) { (node) throws(VaultError) in
-            try openFile(of: node).synchronize(dataOnly: dataOnly)
+            let file = try openFile(of: node)
+            let isWhole = !dataOnly && node.state.withLock { $0.hasFreshMetadata }
+            // Before: what changes meanwhile is for the next one.
+            if isWhole { node.state.withLock { $0.hasFreshMetadata = false } }
+            do throws(VaultError) {
+                try file.synchronize(dataOnly: !isWhole)
+            } catch {
+                if isWhole { node.state.withLock { $0.hasFreshMetadata = true } }
+                throw error
+            }
         }
     }
 

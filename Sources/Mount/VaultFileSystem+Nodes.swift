@@ -42,7 +42,7 @@ extension VaultFileSystem {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
         return try node.state.withLock { state throws(VaultError) in
             if state.file == nil {
-                let file = try open(state.names, identifier, state.freshSince)
+                let file = try open(state.names, identifier)
                 state.file = Node.OpenFile(file: file, users: 0, handles: 0)
             }
             state.file!.users += 1
@@ -53,14 +53,13 @@ extension VaultFileSystem {
     /// Opens a file under one of its names: another may have been removed or given to something else in the vault
     /// itself.
     private func open(
-        _ names: [Location], _ identifier: FileIdentifier, _ freshSince: ContinuousClock.Instant?
+        _ names: [Location], _ identifier: FileIdentifier
     ) throws(VaultError) -> File {
         var failure = VaultError.system(.ESTALE)
         for location in names {
             do throws(VaultError) {
                 let directory = try directory(of: location.parent)
-                return try vault.openFile(
-                    location.name, in: directory, expecting: identifier, freshSince: freshSince)
+                return try vault.openFile(location.name, in: directory, expecting: identifier)
             } catch {
                 // A name that is gone, replaced by an atomic save perhaps: at ESTALE the kernel looks it up again.
                 failure = error == .system(.ENOENT) ? .system(.ESTALE) : error
@@ -78,7 +77,6 @@ extension VaultFileSystem {
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.header = file.header
-            state.freshSince = file.freshSince
             state.file = nil
             return true
         }
@@ -137,7 +135,7 @@ extension VaultFileSystem {
                 state.protectionClass = current.protectionClass
                 return current
             }
-            status.size = Int64(current.length)
+            status.size = Int64(current.provisionalLength)
             timeout = self.timeout(for: current.protectionClass)
         case .directory(let directory):
             node = nodes.look(up: inode, .directory(directory.identifier))

@@ -18,6 +18,7 @@ extension VaultFileSystem {
                     }
                     try setClass(wanted, of: node, by: request, flags)
                 } else {
+                    node.state.withLock { $0.hasFreshMetadata = true }
                     try withOwner(of: node, of: name) { (owner) throws(VaultError) in
                         try vault.setAttribute(Array(name.utf8), to: value, flags: flags, of: owner)
                     }
@@ -70,6 +71,7 @@ extension VaultFileSystem {
                 if name == ProtectionClass.attributeName {
                     try clearMark(of: node, by: request)
                 } else {
+                    node.state.withLock { $0.hasFreshMetadata = true }
                     try withOwner(of: node, of: name) { (owner) throws(VaultError) in
                         try vault.removeAttribute(Array(name.utf8), of: owner)
                     }

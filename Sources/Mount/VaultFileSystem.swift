@@ -39,6 +39,13 @@ final class VaultFileSystem: Sendable {
         gates = ClassGates { vault.canOpen($0) }
         directories = DirectoryCache(limit: descriptorLimit / 4)
         late = LateRequests(notifier: notifier)
+        vault.mostUnsettled = descriptorLimit / 4
+        // The kernel's pages of a file that is closed stay good when the vault brings its backing file up to date.
+        vault.observeSettling { [nodes] status, header in
+            _ = nodes[BackingInode(status)]?.state.withLockIfAvailable { state in
+                if state.file == nil, state.header?.file == header.file { state.header = header }
+            }
+        }
     }
 
     /// The node of a number that the kernel uses.

@@ -55,4 +55,33 @@ public final class Descriptor: Sendable {
     public func setNonblocking(_ on: Bool) throws(Errno) {
         try perform { lk_set_nonblocking(number, on ? 1 : 0) }
     }
+
+    /// The path by which the open file is reached now, from the process's root; `ENOENT` for one without a name.
+    ///
+    /// Source: proc(5), /proc/PID/fd; readlink(2). ENAMETOOLONG where the kernel has no room for it.
+    public func path() throws(Errno) -> [UInt8] {
+        let status = try status()
+        guard status.linkCount > 0 else { throw .ENOENT }
+        let path = try unsafe withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) {
+            buffer throws(Errno) in
+            let count = try unsafe withCString(Array("/proc/self/fd/\(number)".utf8)) { link throws(Errno) in
+                try call {
+                    unsafe readlink(link, buffer.baseAddress!.assumingMemoryBound(to: CChar.self), buffer.count)
+                }
+            }
+            return unsafe Array(buffer.prefix(count))
+        }
+        guard path.count < Int(PATH_MAX) else { throw .ENAMETOOLONG }
+        // The kernel marks a name that was removed; the file may have others.
+        guard path.first == UInt8(ascii: "/"), !path.ends(with: Array(" (deleted)".utf8)) else {
+            throw .ENAMETOOLONG
+        }
+        return path
+    }
+}
+
+extension [UInt8] {
+    fileprivate func ends(with suffix: [UInt8]) -> Bool {
+        count >= suffix.count && self.suffix(suffix.count).elementsEqual(suffix)
+    }
 }

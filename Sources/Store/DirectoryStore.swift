@@ -20,6 +20,13 @@ public final class DirectoryStore: Store {
         try file.reopen(flags)
     }
 
+    public func path(of file: Descriptor) throws(Errno) -> [UInt8] {
+        let path = try file.path()
+        let folder = try root.path() + [UInt8(ascii: "/")]
+        guard path.starts(with: folder) else { throw .ENAMETOOLONG }
+        return Array(path.dropFirst(folder.count))
+    }
+
     public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
         try directory.status(of: name)
     }

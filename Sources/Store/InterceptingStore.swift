@@ -44,6 +44,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try inspect(.open) { () throws(Errno) in try base.reopen(file, flags) }
     }
 
+    public func path(of file: Descriptor) throws(Errno) -> [UInt8] {
+        try inspect(.status) { () throws(Errno) in try base.path(of: file) }
+    }
+
     public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
         try inspect(.status) { () throws(Errno) in try base.status(of: name, in: directory) }
     }

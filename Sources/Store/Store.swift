@@ -18,6 +18,10 @@ public protocol Store: AnyObject, Sendable {
     /// Opens an open file once more, with `flags` of its own: O_RDONLY, O_WRONLY or O_RDWR, and O_NONBLOCK.
     func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor
 
+    /// Where an open file lies, relative to the root; `ENOENT` if it has no name any more, ENAMETOOLONG if that cannot
+    /// be told.
+    func path(of file: Descriptor) throws(Errno) -> [UInt8]
+
     func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus
     func status(of file: Descriptor) throws(Errno) -> FileStatus
 

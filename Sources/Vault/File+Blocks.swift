@@ -56,35 +56,98 @@ extension File {
         return try body(unsafe data.span.bytes)
     }
 
-    /// Reads stored blocks from disk into `buffer`; returns how many bytes there were.
+    /// Reads stored blocks into `buffer`, which has room for whole ones, from where they lie: in the backing file or in
+    /// the journal. Returns how many bytes the backing file had.
     func readStored(_ buffer: UnsafeMutableRawBufferPointer, fromBlock block: UInt64) throws(VaultError) -> Int {
+        let count: Int
         do {
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
-            return try vault.store.read(descriptor, into: &span, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+            count = try vault.store.read(
+                descriptor, into: &span, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         } catch { throw .system(error) }
+        guard !state.unsettled.slots.isEmpty else { return count }
+        let size = Int(BlockGeometry.storedBlockSize)
+        for index in 0..<(buffer.count / size) {
+            guard let slot = state.unsettled.slots[block + UInt64(index)] else { continue }
+            do {
+                var span = unsafe MutableRawSpan(
+                    _unsafeBytes: buffer[(index * size)..<(index * size + slot.count)].rebased)
+                try vault.openJournal().read(slot, into: &span)
+            } catch { throw .system(error) }
+        }
+        return count
+    }
+
+    /// How many bytes block `block` is stored in, if the backing file has `available` bytes from its beginning on.
+    func storedCount(ofBlock block: UInt64, available: Int) -> Int {
+        if let slot = state.unsettled.slots[block] { return slot.count }
+        let most = Int(BlockGeometry.storedBlockSize)
+        let placed = state.unsettled.placedLength
+        // What follows a last block may have been written before that one was settled in its new length.
+        guard block < state.unsettled.placedBlocks else { return max(0, min(most, available)) }
+        return min(most, Int(placed - block * BlockGeometry.blockSize) + Self.overhead, max(0, available))
+    }
+
+    /// Decrypts block `block` from `stored`, which has room for a whole one, into `plain`, a whole one too. What is past
+    /// the block's own bytes are zeros.
+    ///
+    /// - Parameter available: how many bytes the backing file has from the block's beginning on.
+    /// - Returns: how many bytes of `stored` it was.
+    func openStored(
+        _ stored: UnsafeMutableRawBufferPointer, available: Int, block: UInt64,
+        into plain: UnsafeMutableRawBufferPointer, _ scratch: Scratch
+    ) throws(VaultError) -> Int {
+        var count = storedCount(ofBlock: block, available: available)
+        let live = liveCount(ofBlock: block)
+        do throws(VaultError) {
+            let confirmed = state.isUnproven ? confirmedCount(ofBlock: block) : live
+            guard count >= confirmed + Self.overhead, count > Self.overhead else {
+                throw .damaged("block \(block) is cut off")
+            }
+            do throws(VaultError) {
+                try unsafe open(
+                    UnsafeRawBufferPointer(rebasing: stored[..<count]), block: block,
+                    into: plain[..<(count - Self.overhead)].rebased, scratch)
+            } catch {
+                // A copy of the vault may have caught the header before the last block grew, and that after.
+                let longer = min(Int(BlockGeometry.storedBlockSize), available)
+                guard state.unsettled.slots[block] == nil, longer > count else { throw error }
+                try unsafe open(
+                    UnsafeRawBufferPointer(rebasing: stored[..<longer]), block: block,
+                    into: plain[..<(longer - Self.overhead)].rebased, scratch)
+                count = longer
+            }
+        } catch {
+            guard state.isUnproven, confirmedCount(ofBlock: block) == 0, case .damaged = error else { throw error }
+            // Written, but not to the end, and never confirmed.
+            unsafe explicit_bzero(plain.baseAddress!, plain.count)
+            return Self.overhead
+        }
+        let known = min(count - Self.overhead, live)
+        unsafe explicit_bzero(plain.baseAddress! + known, plain.count - known)
+        return count
     }
 
     /// How many bytes of block `block` lie below the live length.
-    func liveCount(ofBlock block: UInt64) -> Int {
+    func liveCount(ofBlock block: UInt64) -> Int { Self.count(ofBlock: block, below: state.length) }
+
+    /// How many bytes of block `block` lie below the confirmed length.
+    private func confirmedCount(ofBlock block: UInt64) -> Int { Self.count(ofBlock: block, below: state.header.length) }
+
+    private static func count(ofBlock block: UInt64, below length: UInt64) -> Int {
         let start = block * BlockGeometry.blockSize
-        return state.length <= start ? 0 : Int(min(BlockGeometry.blockSize, state.length - start))
+        return length <= start ? 0 : Int(min(BlockGeometry.blockSize, length - start))
     }
 
-    /// Reads one block's plaintext, `live` bytes of it, into the scratch's plain block `slot`; the rest of that is
-    /// zeros.
+    /// Reads one block's plaintext into the scratch's plain block `slot`; what is past its live bytes are zeros.
     ///
     /// Leaves the stored bytes, as many as returned, in the scratch's first stored block.
-    func loadBlock(_ block: UInt64, live: Int, slot: Int, _ scratch: Scratch) throws(VaultError) -> Int {
-        let count = try unsafe readStored(
-            scratch.stored(0, count: Self.blockSize + Self.overhead), fromBlock: block)
-        guard count >= live + Self.overhead else { throw .damaged("block \(block) is cut off") }
-        let plain = unsafe scratch.plain(slot, count: Self.blockSize)
-        try unsafe open(
-            UnsafeRawBufferPointer(scratch.stored(0, count: count)), block: block,
-            into: scratch.plain(slot, count: count - Self.overhead), scratch)
-        // What lies behind the live bytes is residue.
-        unsafe explicit_bzero(plain.baseAddress! + live, Self.blockSize - live)
-        return count
+    @discardableResult
+    func loadBlock(_ block: UInt64, slot: Int, _ scratch: Scratch) throws(VaultError) -> Int {
+        let stored = unsafe scratch.stored(0, count: Self.blockSize + Self.overhead)
+        let available = try unsafe readStored(stored, fromBlock: block)
+        return try unsafe openStored(
+            stored, available: available, block: block, into: scratch.plain(slot, count: Self.blockSize), scratch)
     }
 }
 

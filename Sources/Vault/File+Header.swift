@@ -3,59 +3,7 @@ import Format
 import Posix
 import Store
 
-extension Vault {
-    /// The header of a backing file, authentic and of this volume.
-    func readHeader(of descriptor: Descriptor) throws(VaultError) -> FileHeader {
-        var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
-        let count: Int
-        do {
-            var elements = bytes.mutableSpan
-            var span = unsafe elements.mutableBytes
-            count = try store.read(descriptor, into: &span, at: 0)
-        } catch { throw .system(error) }
-        return try header(from: unsafe bytes.span.bytes.extracting(0..<count))
-    }
-
-    /// The header that `raw` begins with, authentic and of this volume.
-    func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
-        guard raw.byteCount >= FileHeader.byteCount else { throw .damaged("shorter than a header") }
-        let header: FileHeader
-        do { header = try FileHeader(decoding: raw) } catch { throw .damaged("header: \(error)") }
-        guard header.volume == keys.volume else { throw .damaged("a file of another vault") }
-        let signed = raw.extracting(0..<FileHeader.signedByteCount)
-        let tag = raw.extracting(FileHeader.signedByteCount..<FileHeader.byteCount)
-        guard keys.headers.verify(tag, of: signed) else { throw .damaged("the header was changed") }
-        return header
-    }
-
-    /// Opens a file's backing file for reading, also one that its owner may not read: its header is metadata.
-    func openBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor {
-        try withOwnerPermissions(0o400, of: .entry(name, in: directory.descriptor)) { () throws(VaultError) in
-            try backing { () throws(Errno) in
-                try store.open(name, in: directory.descriptor, OpenFlags.read, mode: 0)
-            }
-        }
-    }
-
-    /// Opens a file's backing file for writing too; nil where that is not allowed just like that.
-    func openWritableBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor? {
-        guard !isReadOnly else { return nil }
-        do {
-            return try store.open(name, in: directory.descriptor, OpenFlags.readWrite, mode: 0)
-        } catch {
-            guard error == .EACCES || error == .EPERM || error == .EROFS else { throw .system(error) }
-            return nil
-        }
-    }
-}
-
 extension File {
-    /// After this time the kernel may have brought a file to the disk that nobody synced: ext4 commits every 5 s.
-    private static let freshTime = Duration.seconds(4)
-
-    /// When the file was made, unless it was synced since: then, or when it was opened from disk, nil.
-    public var freshSince: ContinuousClock.Instant? { lock.withShared { state.freshSince } }
-
     /// The backing file, open for writing: as it was opened, or else from the first write on. Needs `lock` exclusively.
     ///
     /// Also a file that its owner may not write to: renaming it writes its header.
@@ -73,127 +21,180 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in _ = try writable() }
     }
 
-    /// Writes the header as `state` has it. Needs `lock` exclusively.
-    func writeHeader() throws(VaultError) {
-        let file = try writable()
-        state.header.generation += 1
+    /// The 512 bytes of the header as `state` has it. Needs `lock`.
+    func signedHeader() -> InlineArray<512, UInt8> {
+        var header = state.header
+        header.provisionalLength = state.length
+        if let leaving = state.unsettled.leaving {
+            header.coming = header.protection
+            header.protection = leaving
+        }
         var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
         do {
             var elements = bytes.mutableSpan
             var span = unsafe elements.mutableBytes
-            state.header.encode(into: &span)
+            header.encode(into: &span)
         }
         let tag = vault.keys.headers.tag(of: unsafe bytes.span.bytes.extracting(0..<FileHeader.signedByteCount))
         for (index, byte) in tag.enumerated() { bytes[FileHeader.signedByteCount + index] = byte }
+        return bytes
+    }
+
+    /// Writes the header as `state` has it to the backing file: one sector, which a cut leaves old or new. Needs `lock`
+    /// exclusively.
+    func placeHeader() throws(VaultError) {
+        let file = try writable()
+        state.header.generation += 1
+        let bytes = signedHeader()
+        // A header that may be on disk guards what it confirms.
+        state.unsettled.guarded = max(state.unsettled.guarded, state.header.length)
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
+        state.unsettled.placedLength = state.header.length
+        state.unsettled.placedGeneration = state.header.generation
+        state.unsettled.isHeaderCurrent = true
     }
 
-    /// Changes the header and nothing that stat(2) shows but the time of change; all or nothing. Needs `lock`
-    /// exclusively.
-    func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
+    /// Writes the header as `state` has it, and nothing that stat(2) shows but the time of change. Needs `lock`
+    /// exclusively, and room in the journal.
+    func writeHeader() throws(VaultError) {
+        if state.unsettled.isJournaled { return try journalHeader() }
         let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
-        let before = state.header
-        change(&state.header)
-        do {
-            _ = try writable()
-            try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try writeHeader() }
-        } catch {
-            state.header = before
-            throw error
-        }
+        _ = try writable()
+        try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
         // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk.
         try? vault.store.setTimes(accessed: .keep, modified: .at(status.modified), of: descriptor)
     }
 
-    /// Changes the header durably before something else makes the change visible: a new name must never be on disk
-    /// before the header that allows it. Needs `lock` exclusively.
-    private func changeHeaderFirst(_ change: (inout FileHeader) -> Void) throws(VaultError) {
-        try changeHeader(change)
-        // What was made a moment ago and never synced is on no disk yet: a cut may take it with its name.
-        if let since = state.freshSince, ContinuousClock.now - since < Self.freshTime { return }
-        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+    /// Changes the header, all or nothing. Needs `lock` exclusively, and room in the journal.
+    func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
+        let before = state.header
+        change(&state.header)
+        state.unsettled.isSynced = false
+        do {
+            try writeHeader()
+        } catch {
+            state.header = before
+            throw error
+        }
     }
 
     /// Writes a length that grew since the last time. What close(2) does.
     public func persistLength() throws(VaultError) {
-        guard lock.withShared({ state.length != state.header.length }) else { return }
-        try lock.withExclusive { () throws(VaultError) in
-            let length = state.length
-            guard length != state.header.length else { return }
-            try changeHeader { $0.length = length }
-        }
-    }
-
-    /// Makes all that was written durable; then the length that covers it, durably too.
-    public func synchronize(dataOnly: Bool) throws(VaultError) {
-        let covered = lock.withShared { state.length }
-        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: dataOnly) }
-        let changed = try lock.withExclusive { () throws(VaultError) in
-            state.freshSince = nil
-            // It may have been cut meanwhile; then the header has the smaller length already.
-            let length = min(covered, state.length)
-            guard length > state.header.length else { return false }
-            try changeHeader { $0.length = length }
+        guard lock.withShared({ !state.unsettled.isHeaderCurrent }), !vault.isReadOnly else { return }
+        try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            if !state.unsettled.isHeaderCurrent { try writeHeader() }
             return true
         }
-        if changed {
-            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+    }
+
+    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too.
+    public func synchronize(dataOnly: Bool) throws(VaultError) {
+        guard !vault.isReadOnly else { return }
+        guard dataOnly else {
+            // The bulk of it without the lock, so that nobody waits for it.
+            if lock.withShared({ freshBlocks }) > Self.mostMirrored {
+                try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+            }
+            return try lock.withExclusive { () throws(VaultError) in try settleAlone(all: true) }
+        }
+        while true {
+            let (fresh, sequence) = lock.withShared {
+                (freshBlocks, state.unsettled.isSynced ? state.unsettled.sequence : nil)
+            }
+            if let sequence {
+                return try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) }
+            }
+            if try fresh > Self.mostMirrored ? confirmInPlace() : confirmInJournal() { return }
         }
     }
 
-    /// Before link(2): from now on the place is not checked.
-    func allowSeveralLinks() throws(VaultError) {
-        try lock.withExclusive { () throws(VaultError) in
-            guard !state.header.flags.contains(.severalLinks) else { return }
-            try changeHeaderFirst { $0.flags.insert(.severalLinks) }
-        }
+    /// So many blocks are rather copied into the journal than flushed where they are: one flush instead of two.
+    static let mostMirrored: UInt64 = 32
+
+    /// Blocks that no durable header covers. Needs `lock`.
+    private var freshBlocks: UInt64 {
+        let (all, guarded) = (BlockGeometry.blockCount(forLength: state.length), state.unsettled.guardedBlocks)
+        return all > guarded ? all - guarded : 0
     }
 
-    /// Before a rename to `place`: it may stand at both. With `protection`, it takes that class and mark at once.
-    func beginMove(
-        to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?
-    ) throws(VaultError) {
-        try lock.withExclusive { () throws(VaultError) in
-            let severalLinks = state.header.flags.contains(.severalLinks)
-            if severalLinks && protection == nil { return }
-            let wrap = try protection.map { (protection) throws(VaultError) in try rewrapped(for: protection.class) }
-            try changeHeaderFirst { header in
-                if !severalLinks {
-                    header.flags.insert(.moving)
-                    header.secondPlace = place
+    /// False if there is more to copy than was thought.
+    private func confirmInJournal() throws(VaultError) -> Bool {
+        var sequence: UInt64 = 0
+        var isDone = true
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(Int(Self.mostMirrored))) { (_) throws(VaultError) in
+            guard freshBlocks <= Self.mostMirrored else {
+                isDone = false
+                return true
+            }
+            guard try backing({ () throws(Errno) in try beginRecords() }) else {
+                state.unsettled.isSynced = true
+                return true
+            }
+            if freshBlocks > 0 {
+                // The cipher is not used: what is copied is encrypted.
+                try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
+                    for block in state.unsettled.guardedBlocks..<BlockGeometry.blockCount(forLength: state.length) {
+                        try mirror(block, scratch)
+                    }
                 }
-                if let protection, let wrap { header.take(protection.class, protection.isExplicit, wrap) }
             }
+            confirm(state.length)
+            try journalHeader()
+            state.unsettled.isSynced = true
+            state.unsettled.isDataSynced = true
+            sequence = state.unsettled.sequence
+            return true
         }
+        if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
+        return isDone
     }
 
-    /// Instead of a rename that failed: place, class, mark and wrap are again those of `before`.
-    func cancelMove(restoring before: FileHeader) throws(VaultError) {
-        try lock.withExclusive { () throws(VaultError) in
-            let now = state.header
-            guard now.flags != before.flags || now.wrap != before.wrap else { return }
-            try changeHeader { header in
-                header.flags = before.flags
-                header.place = before.place
-                header.secondPlace = before.secondPlace
-                header.protectionClass = before.protectionClass
-                header.wrapAlgorithm = before.wrapAlgorithm
-                header.wrap = before.wrap
-            }
+    /// False if the file was cut meanwhile.
+    private func confirmInPlace() throws(VaultError) -> Bool {
+        let before = lock.withExclusive {
+            guardAll()
+            return (
+                length: state.length, state.unsettled.placedGeneration, state.unsettled.round, state.unsettled.changes
+            )
         }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        var sequence: UInt64 = 0
+        var isDone = true
+        try withRoom(2 * Journal.roomForFile) { (_) throws(VaultError) in
+            guard state.unsettled.round == before.2 else {
+                isDone = false
+                return true
+            }
+            if state.unsettled.durableGeneration == 0 {
+                state.unsettled.durableGeneration = before.1
+                // The journal must not say any more that it has all of the file.
+                state.unsettled.isJournaled = false
+            }
+            confirm(before.length)
+            try journalHeader()
+            state.unsettled.isSynced = state.unsettled.changes == before.3
+            state.unsettled.isDataSynced = state.unsettled.isSynced
+            sequence = state.unsettled.sequence
+            return true
+        }
+        if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
+        return isDone
     }
 
-    /// After a rename: it stands at one place.
-    func finishMove(at place: Place) throws(VaultError) {
-        try lock.withExclusive { () throws(VaultError) in
-            guard state.header.flags.contains(.moving) else { return }
-            try changeHeader { header in
-                header.flags.remove(.moving)
-                header.place = place
-                header.secondPlace = .zero
-            }
-        }
+    /// From now on nothing that lies in the backing file is written over; what is there can be flushed and
+    /// confirmed.
+    func guardAll() {
+        state.unsettled.guarded = max(state.unsettled.guarded, state.length)
+        state.unsettled.guardedSince = max(state.unsettled.guardedSince, state.length)
+    }
+
+    /// All below `length` is durable, or in the journal before the header that will say so.
+    func confirm(_ length: UInt64) {
+        guard !state.isUnproven else { return }
+        state.header.length = max(state.header.length, length)
+        state.unsettled.guarded = max(state.unsettled.guarded, length)
+        state.unsettled.guardedSince = max(state.unsettled.guardedSince, length)
     }
 }

@@ -9,24 +9,21 @@ extension File {
     private static let largestFill: UInt64 = 1 << 20
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
+    /// A cut of more than this is settled at once: then the new blocks need not go through the journal.
+    private static let largestGuardedCut: UInt64 = 256 << 10
+
     /// Sets the length: ftruncate(2).
     public func truncate(to length: UInt64) throws(VaultError) {
         guard length <= FileHeader.largestLength else { throw .system(.EFBIG) }
-        try lock.withExclusive { () throws(VaultError) in
-            let key = try currentKey()
-            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
-                defer { scratch.wipePlain() }
-                try cutResidue(key, scratch)
-                if length > state.length {
-                    try extend(to: length, key, scratch)
-                } else if length < state.length {
-                    try shrink(to: length, key, scratch)
-                }
-                // A change of length shows as a change of contents, also when it is a hole that grew.
-                try backing { () throws(Errno) in
-                    try vault.store.setTimes(accessed: .keep, modified: .now, of: descriptor)
-                }
+        try changingLength { (key, scratch) throws(VaultError) in
+            try cutResidue(key, scratch)
+            if length > state.length {
+                try extend(to: length, key, scratch)
+            } else if length < state.length {
+                try shrink(to: length, key, scratch)
             }
+            // A change of length shows as a change of contents, also when it is a hole that grew.
+            try noteModification()
         }
     }
 
@@ -34,21 +31,30 @@ extension File {
     /// reserved.
     public func allocate(upTo length: UInt64) throws(VaultError) {
         guard length <= FileHeader.largestLength else { throw .system(.EFBIG) }
-        try lock.withExclusive { () throws(VaultError) in
-            let key = try currentKey()
+        try changingLength { (key, scratch) throws(VaultError) in
             guard length > state.length else { return }
             // Space first: the zeros that follow cannot then fail for want of it.
             let size = BlockGeometry.backingSize(forLength: length)
             let file = try writable()
             try backing { () throws(Errno) in
-                try vault.store.allocate(
-                    file, mode: FALLOC_FL_KEEP_SIZE, offset: 0, length: Int64(size))
+                try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: 0, length: Int64(size))
             }
+            try cutResidue(key, scratch)
+            try extend(to: length, key, scratch)
+        }
+    }
+
+    private func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
+        if lock.withShared({ state.isUnproven }) { try prove() }
+        // The last block, and those that a cut left guarded behind the new end.
+        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedCut)) + 2
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
+            let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
-                try cutResidue(key, scratch)
-                try extend(to: length, key, scratch)
+                try body(key, scratch)
             }
+            return true
         }
     }
 
@@ -68,14 +74,12 @@ extension File {
             try fill(to: length, key, scratch)
             return
         }
-        // The last block becomes a whole one, the hole begins behind it.
-        let border = BlockGeometry.blockCount(forLength: state.length) * BlockGeometry.blockSize
-        try fill(to: border, key, scratch)
-        let firstHole = BlockGeometry.block(at: border)
-        if firstHole < state.header.firstSparseBlock {
-            // Before the hole is there: without this its zeros would be damage.
-            try changeHeader { $0.firstSparseBlock = firstHole }
-        }
+        // The last block becomes a whole one, the hole begins behind it, and behind all that an earlier, longer file has
+        // left there.
+        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.unsettled.guardedBlocks)
+        try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
+        noteChange()
+        state.header.firstSparseBlock = min(state.header.firstSparseBlock, blocks)
         let file = try writable()
         try backing { () throws(Errno) in
             try vault.store.truncate(file, to: Int64(BlockGeometry.backingSize(forLength: length)))
@@ -93,60 +97,114 @@ extension File {
         }
     }
 
-    /// Cuts the file: the header says so before a block is lost. Needs `lock` exclusively.
+    /// Cuts the file. What lies behind the new end stays where it is until the header says so durably. Needs `lock`
+    /// exclusively.
     private func shrink(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         let tail = Int(length % BlockGeometry.blockSize)
-        let block = BlockGeometry.block(at: length)
+        // Read first: if the block is damaged nothing has changed yet.
         if tail > 0 {
-            // Read first: if the block is damaged nothing has changed yet.
             try prepare(scratch, key, .open)
-            _ = try loadBlock(block, live: tail, slot: 0, scratch)
+            try loadBlock(BlockGeometry.block(at: length), slot: 0, scratch)
         }
-        try changeHeader { header in
-            header.length = min(header.length, length)
-            // A later hole may begin earlier than the old one did.
-            if length == 0 { header.firstSparseBlock = FileHeader.noSparseBlock }
-        }
+        noteChange()
+        try putTail(of: length, key, scratch)
         state.length = length
-        state.hasResidue = true
-        try cut(tail: tail, block: block, key, scratch)
+        // Whoever flushes at the moment does not know what it confirms any more.
+        state.unsettled.round += 1
+        state.header.length = min(state.header.length, length)
+        if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
+        for block in state.unsettled.slots.keys where block >= BlockGeometry.blockCount(forLength: length) {
+            state.unsettled.slots[block] = nil
+        }
+        try writeHeader()
+        try cutBehind()
+        if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {
+            try settleAlone()
+        }
     }
 
     /// Cuts off what lies behind the length in the backing file, once after a crash or a failed write.
     func cutResidue(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         guard state.hasResidue else { return }
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
-        guard UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else {
-            state.hasResidue = false
-            return
-        }
-        let tail = Int(state.length % BlockGeometry.blockSize)
-        let block = BlockGeometry.block(at: state.length)
-        if tail > 0 {
-            try prepare(scratch, key, .open)
-            _ = try loadBlock(block, live: tail, slot: 0, scratch)
-        }
-        try cut(tail: tail, block: block, key, scratch)
-    }
-
-    /// Writes the last block anew, `tail` bytes of it, from the scratch's first plain block, and cuts the file behind
-    /// it.
-    private func cut(tail: Int, block: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        let file = try writable()
-        if tail > 0 {
-            try prepare(scratch, key, .seal)
-            scratch.drawNonces(1)
-            let stored = unsafe scratch.stored(0, count: tail + Int(BlockGeometry.overhead))
-            try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: tail)), as: block, into: stored, scratch)
-            try backing { () throws(Errno) in
-                try unsafe vault.store.write(
-                    UnsafeRawBufferPointer(stored).bytes, to: file,
-                    at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+        if UInt64(size) > neededBackingSize {
+            let tail = Int(state.length % BlockGeometry.blockSize)
+            let block = BlockGeometry.block(at: state.length)
+            if tail > 0 {
+                try prepare(scratch, key, .open)
+                // As long as the header says, it need not be written again.
+                let count = try loadBlock(block, slot: 0, scratch)
+                if count != tail + Int(BlockGeometry.overhead) { try putTail(of: state.length, key, scratch) }
             }
-        }
-        try backing { () throws(Errno) in
-            try vault.store.truncate(file, to: Int64(BlockGeometry.backingSize(forLength: state.length)))
+            try cutBehind()
         }
         state.hasResidue = false
+    }
+
+    /// Writes the last block of a file of `length` bytes anew, from the scratch's first plain block.
+    private func putTail(of length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let tail = Int(length % BlockGeometry.blockSize)
+        let block = BlockGeometry.block(at: length)
+        guard tail > 0 else { return }
+        try prepare(scratch, key, .seal)
+        scratch.drawNonces(1)
+        let stored = unsafe scratch.stored(0, count: tail + Int(BlockGeometry.overhead))
+        try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: tail)), as: block, into: stored, scratch)
+        try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
+    }
+
+    /// Writes a stored block where it may be written: into the backing file, or the journal.
+    private func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
+        if block < state.unsettled.guardedBlocks { return try journal(stored, asBlock: block) }
+        let file = try writable()
+        try backing { () throws(Errno) in
+            try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+        }
+    }
+
+    /// Cuts the backing file as far as nothing is needed of it.
+    func cutBehind() throws(VaultError) {
+        let needed = Int64(neededBackingSize)
+        let file = try writable()
+        try backing { () throws(Errno) in
+            guard try vault.store.status(of: descriptor).size > needed else { return }
+            try vault.store.truncate(file, to: needed)
+        }
+    }
+
+    /// How long the backing file must be for what it holds now, and for what a cut must find in it.
+    var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.unsettled.guarded)) }
+
+    /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are zeros
+    /// from now on. `locked` when the key is away.
+    func prove() throws(VaultError) {
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(1)) { (_) throws(VaultError) in
+            guard state.isUnproven else { return true }
+            let key = try currentKey()
+            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+                defer { scratch.wipePlain() }
+                try cutResidue(key, scratch)
+                noteChange()
+                // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
+                let confirmed = BlockGeometry.block(at: state.header.length)
+                for block in confirmed..<max(confirmed, BlockGeometry.blockCount(forLength: state.length)) {
+                    try prove(block, key, scratch)
+                }
+                state.isUnproven = false
+            }
+            return true
+        }
+    }
+
+    private func prove(_ block: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let live = liveCount(ofBlock: block)
+        let overhead = Int(BlockGeometry.overhead)
+        try prepare(scratch, key, .open)
+        guard try loadBlock(block, slot: 0, scratch) < live + overhead else { return }
+        try prepare(scratch, key, .seal)
+        scratch.drawNonces(1)
+        let stored = unsafe scratch.stored(0, count: live + overhead)
+        try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: live)), as: block, into: stored, scratch)
+        try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
     }
 }

@@ -12,9 +12,21 @@ extension File {
 
     /// Sets the times. A length that the header does not have yet is written first: closing must not move them again.
     public func setTimes(accessed: TimeChange, modified: TimeChange) throws(VaultError) {
-        try persistLength()
+        if lock.withShared({ !state.unsettled.isJournaled }) { try persistLength() }
         // A change of the header puts the time back that it found: not an older one over this.
         try lock.withExclusive { () throws(VaultError) in
+            var modified = modified
+            if state.unsettled.isJournaled || state.unsettled.modified != nil {
+                // The backing file is changed later: who copies it by its time must see that.
+                switch modified {
+                case .keep: break
+                case .now: state.unsettled.modified = .now
+                case .at(let time): state.unsettled.modified = time
+                }
+                modified = .keep
+                state.unsettled.isSynced = false
+                state.unsettled.isHeaderCurrent = false
+            }
             try backing { () throws(Errno) in
                 try vault.store.setTimes(accessed: accessed, modified: modified, of: descriptor)
             }

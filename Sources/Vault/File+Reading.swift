@@ -38,22 +38,18 @@ extension File {
         for index in 0..<blocks {
             let block = first + UInt64(index)
             let start = block * blockSize
-            let stored = min(storedSize, available - index * storedSize)
-            let plain = stored - Int(BlockGeometry.overhead)
-            guard plain >= liveCount(ofBlock: block), plain > 0 else {
-                throw .damaged("block \(block) is cut off")
-            }
             let from = max(offset, start)
             let to = min(end, start + blockSize)
-            let source = unsafe UnsafeRawBufferPointer(scratch.stored(index, count: stored))
+            let source = unsafe scratch.stored(index, count: storedSize)
             let target = unsafe UnsafeMutableRawBufferPointer(
                 rebasing: buffer[Int(from - offset)..<Int(to - offset)])
-            if from == start && target.count == plain {
-                try unsafe open(source, block: block, into: target, scratch)
+            let left = available - index * storedSize
+            if from == start && target.count == Int(blockSize) {
+                _ = try unsafe openStored(source, available: left, block: block, into: target, scratch)
             } else {
-                let whole = unsafe scratch.plain(0, count: plain)
+                let whole = unsafe scratch.plain(0, count: Int(blockSize))
                 defer { scratch.wipePlain() }
-                try unsafe open(source, block: block, into: whole, scratch)
+                _ = try unsafe openStored(source, available: left, block: block, into: whole, scratch)
                 unsafe target.copyMemory(
                     from: UnsafeRawBufferPointer(rebasing: whole[Int(from - start)..<Int(to - start)]))
             }

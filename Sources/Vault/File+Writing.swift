@@ -10,30 +10,53 @@ extension File {
     public func write(_ bytes: RawSpan, at offset: UInt64) throws(VaultError) {
         guard offset <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
-            lock.lockExclusive()
-            defer { lock.unlockExclusive() }
-            try unsafe writeLocked(bytes, at: offset)
+            try changing(offset, bytes.count) { (key, scratch) throws(VaultError) in
+                try cutResidue(key, scratch)
+                if offset > state.length { try extend(to: offset, key, scratch) }
+                try unsafe put(bytes, at: offset, key, scratch)
+            }
         }
     }
 
     /// Writes behind the last byte, wherever that is by now: O_APPEND.
     public func append(_ bytes: RawSpan) throws(VaultError) {
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
-            lock.lockExclusive()
-            defer { lock.unlockExclusive() }
-            try unsafe writeLocked(bytes, at: state.length)
+            try changing(length, bytes.count) { (key, scratch) throws(VaultError) in
+                try cutResidue(key, scratch)
+                try unsafe put(bytes, at: state.length, key, scratch)
+            }
         }
     }
 
-    private func writeLocked(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(VaultError) {
-        let key = try currentKey()
-        guard bytes.count > 0 else { return }
-        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
-            defer { scratch.wipePlain() }
-            try cutResidue(key, scratch)
-            if offset > state.length { try extend(to: offset, key, scratch) }
-            try unsafe put(bytes, at: offset, key, scratch)
+    /// Runs `body`, which writes up to `count` bytes from `offset` on and what lies between the end and there, with the
+    /// lock held, a key, and room in the journal.
+    private func changing(
+        _ offset: UInt64, _ count: Int, _ body: (FileKey, Scratch) throws(VaultError) -> Void
+    ) throws(VaultError) {
+        if lock.withShared({ state.isUnproven }) { try prove() }
+        try withRoom(room(offset, count)) { (reserved) throws(VaultError) in
+            let key = try currentKey()
+            guard count > 0 else { return true }
+            // It may have been confirmed further since it was asked for.
+            guard room(offset, count, isLocked: true) <= reserved else { return false }
+            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+                defer { scratch.wipePlain() }
+                try body(key, scratch)
+            }
+            return true
         }
+    }
+
+    /// Room in the journal for a write: for the guarded blocks that it touches.
+    private func room(_ offset: UInt64, _ count: Int, isLocked: Bool = false) -> UInt64 {
+        let (length, guarded) =
+            isLocked
+            ? (state.length, state.unsettled.guarded)
+            : lock.withShared { (state.length, state.unsettled.guarded) }
+        let first = BlockGeometry.block(at: min(offset, length))
+        let end = BlockGeometry.blockCount(forLength: offset + UInt64(count))
+        let blocks = min(end, BlockGeometry.blockCount(forLength: guarded))
+        return Journal.roomForFile + Journal.roomForBlocks(blocks > first ? Int(blocks - first) : 0)
     }
 
     /// Writes `bytes` at `offset`, which is not past the end. Needs `lock` exclusively.
@@ -62,6 +85,7 @@ extension File {
         // Bytes of the last block behind the new ones.
         let hasTail = end % blockSize != 0 && end < state.length
         let newLength = max(state.length, end)
+        let guarded = state.unsettled.guardedBlocks
 
         // What lies on disk of the block that grows, also when all of its bytes are replaced.
         let growing = BlockGeometry.block(at: state.length)
@@ -69,17 +93,13 @@ extension File {
         let saved = grows ? growing : first
         let savedCount =
             try unsafe (grows || hasHead || (hasTail && first == last)) && liveCount(ofBlock: saved) > 0
-            ? readStored(scratch.saved, fromBlock: saved) : 0
+            && saved >= guarded ? readStored(scratch.saved, fromBlock: saved) : 0
 
         // The blocks that keep some of their bytes are read before anything is encrypted: the cipher has one key and
         // one direction at a time.
         if hasHead || hasTail { try prepare(scratch, key, .open) }
-        if hasHead || (hasTail && first == last) {
-            _ = try loadBlock(first, live: liveCount(ofBlock: first), slot: 0, scratch)
-        }
-        if hasTail && last != first {
-            _ = try loadBlock(last, live: liveCount(ofBlock: last), slot: 1, scratch)
-        }
+        if hasHead || (hasTail && first == last) { try loadBlock(first, slot: 0, scratch) }
+        if hasTail && last != first { try loadBlock(last, slot: 1, scratch) }
 
         try prepare(scratch, key, .seal)
         scratch.drawNonces(Int(last - first) + 1)
@@ -103,22 +123,34 @@ extension File {
             try unsafe seal(plain, as: block, into: target, scratch)
             storedCount = Int(block - first) * storedSize + plainCount + overhead
         }
-        try commit(storedCount, atBlock: first, saved: saved, savedCount, scratch)
+        noteChange()
+        // The guarded ones go into the journal, and last: what fails before that has changed nothing.
+        let behind = max(first, min(guarded, last + 1))
+        let skipped = Int(behind - first) * storedSize
+        if storedCount > skipped {
+            try commit(skipped..<storedCount, atBlock: behind, saved: saved, savedCount, scratch)
+        }
+        for block in first..<behind {
+            let offset = Int(block - first) * storedSize
+            try unsafe journal(
+                scratch.stored.bytes.extracting(offset..<min(offset + storedSize, storedCount)), asBlock: block)
+        }
         state.length = newLength
         return Int(end - offset)
     }
 
-    /// Puts the pass's stored blocks on disk; when that fails half-way, puts the old bytes of block `saved` back.
+    /// Puts the pass's stored blocks from `block` on into the backing file; when that fails half-way, puts the old bytes
+    /// of block `saved` back.
     ///
     /// A full disk stops a write inside a block that grows, and a block of which a part is new does not verify:
     /// without this, saved bytes in the same block would be lost.
     private func commit(
-        _ count: Int, atBlock block: UInt64, saved: UInt64, _ savedCount: Int, _ scratch: Scratch
+        _ range: Range<Int>, atBlock block: UInt64, saved: UInt64, _ savedCount: Int, _ scratch: Scratch
     ) throws(VaultError) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
         let file = try writable()
         do {
-            try unsafe vault.store.write(scratch.stored.bytes.extracting(0..<count), to: file, at: offset)
+            try unsafe vault.store.write(scratch.stored.bytes.extracting(range), to: file, at: offset)
         } catch {
             if savedCount > 0 {
                 try? unsafe vault.store.write(
@@ -127,7 +159,7 @@ extension File {
             }
             // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
             state.hasResidue = true
-            let size = Int64(BlockGeometry.backingSize(forLength: state.length))
+            let size = Int64(neededBackingSize)
             if let status = try? vault.store.status(of: descriptor), status.size > size {
                 try? vault.store.truncate(file, to: size)
             }

@@ -4,13 +4,15 @@ import Posix
 import Store
 import Synchronization
 
-/// A regular file of the vault while somebody uses it: its backing descriptor, its header, and its key while that is
-/// in memory.
+/// A regular file of the vault while somebody uses it, or until what was written to it is settled: its backing
+/// descriptor, its header, and its key while that is in memory.
 ///
 /// At most one for each inode, shared by all who have the file open. Thread-safe: readers share `lock`, writers hold
 /// it alone.
 ///
-/// Lock order: a `Directory`'s state, `lock`, `key`; the vault's `modes` and the key ring's own lock come last.
+/// Lock order: the vault's `settling`, a `Directory`'s state, `lock`, `key`; the file table, the journal, the vault's
+/// `modes` and the key ring's own lock come last. Room in the journal is made before `lock` is taken: whoever frees a
+/// half needs the locks of other files.
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault
@@ -24,29 +26,35 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     let key: Mutex<FileKey?>
 
     struct State {
-        /// As it lies on disk, or will with the next write of it.
+        /// As it will be written next, but for the provisional length and the generation.
         var header: FileHeader
-        /// The live length: the header's is behind until the next sync or close.
+        /// The live length; the header's is what was confirmed.
         var length: UInt64
         /// The backing file may be longer than the length needs: what a crash left.
         var hasResidue: Bool
-        /// When the file was made, until its first sync.
-        var freshSince: ContinuousClock.Instant?
+        /// A cut left blocks between the confirmed length and the live one that may not verify: those read as zeros.
+        var isUnproven: Bool
+        /// What has to be done until all of this lies in the backing file, durably.
+        var unsettled = Unsettled()
         /// The descriptor that is written to, if there is one already.
         var writable: Descriptor?
     }
 
-    init(
-        vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, key: FileKey?, hasResidue: Bool,
-        freshSince: ContinuousClock.Instant?
-    ) {
+    init(vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, isNew: Bool, backingSize: UInt64) {
         self.vault = vault
         self.descriptor = descriptor
         identifier = header.file
+        let length = header.provisionalLength
         state = State(
-            header: header, length: header.length, hasResidue: hasResidue, freshSince: freshSince,
-            writable: isWritable ? descriptor : nil)
-        self.key = Mutex(key)
+            header: header, length: length,
+            hasResidue: backingSize > BlockGeometry.backingSize(forLength: length),
+            isUnproven: header.length < length, writable: isWritable ? descriptor : nil)
+        state.unsettled.placedLength = header.length
+        state.unsettled.placedGeneration = header.generation
+        state.unsettled.durableGeneration = isNew ? 0 : header.generation
+        state.unsettled.guarded = header.length
+        state.unsettled.guardedSince = header.length
+        key = Mutex(nil)
     }
 
     /// The file key, unwrapped when it is not in memory; `locked` when its class key is away. Needs `lock`.
@@ -56,8 +64,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             let header = state.header
             do throws(KeyRingError) {
                 let secret = try vault.ring.unwrap(
-                    FileKeyWrap(algorithm: header.wrapAlgorithm, bytes: header.wrap), file: header.file,
-                    class: header.protectionClass)
+                    FileKeyWrap(algorithm: header.protection.wrapAlgorithm, bytes: header.protection.wrap),
+                    file: header.file, class: header.protectionClass)
                 let fresh = FileKey(secret)
                 key = fresh
                 return fresh
@@ -66,8 +74,14 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     }
 
     /// Makes sure that the key is in memory: what open(2) does, so that class B can be used while locked.
+    ///
+    /// With the key at hand, what a cut left half-written is put right.
     public func loadKey() throws(VaultError) {
-        try lock.withShared { () throws(VaultError) in _ = try currentKey() }
+        let isUnproven = try lock.withShared { () throws(VaultError) in
+            _ = try currentKey()
+            return state.isUnproven
+        }
+        if isUnproven && !vault.isReadOnly { try prove() }
     }
 
     /// Wipes the file key. Whoever is in the middle of a read or write finishes first.
@@ -79,10 +93,11 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     public var protectionClass: ProtectionClass { lock.withShared { state.header.protectionClass } }
 
+    /// The header as it would be written now.
     public var header: FileHeader {
         lock.withShared {
             var header = state.header
-            header.length = state.length
+            header.provisionalLength = state.length
             return header
         }
     }
@@ -92,11 +107,30 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// What stat(2) says. A length that the header does not have yet is written first, so that a later close
     /// changes no time that somebody has seen.
     public func status() throws(VaultError) -> FileStatus {
-        try persistLength()
+        if lock.withShared({ !state.unsettled.isJournaled }) { try persistLength() }
         return try lock.withShared { () throws(VaultError) in
             var status = try vault.backingStatus(of: .file(descriptor))
-            status.size = Int64(state.length)
+            show(&status)
             return status
         }
+    }
+
+    /// Shows what the journal has of it, in a vault that is only read.
+    func show(_ overlay: Overlay, at place: Place) {
+        lock.withExclusive {
+            state.header = overlay.header.settled(at: place)
+            state.length = overlay.header.provisionalLength
+            state.isUnproven = overlay.header.length < state.length
+            state.unsettled.slots = overlay.slots
+            state.unsettled.modified = overlay.modified
+        }
+    }
+
+    /// Puts into what stat(2) says of the backing file what is not there yet. Needs `lock`.
+    func show(_ status: inout FileStatus) {
+        status.size = Int64(state.length)
+        guard let modified = state.unsettled.modified else { return }
+        status.modified = modified
+        status.changed = max(status.changed, modified)
     }
 }

@@ -77,16 +77,19 @@ final class ScratchPool: Sendable {
     func withScratch<Result>(
         _ key: FileKey, for direction: Direction, _ body: (Scratch) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
+        try withIdleScratch { (scratch) throws(VaultError) in
+            defer { scratch.cipher.clear() }
+            try authentic("") { () throws(CryptoError) in try scratch.cipher.setKey(key.secret, for: direction) }
+            return try body(scratch)
+        }
+    }
+
+    /// Lends a scratch without a key: memory for blocks.
+    func withIdleScratch<Result>(_ body: (Scratch) throws(VaultError) -> Result) throws(VaultError) -> Result {
         let scratch = try authentic("") { () throws(CryptoError) in
-            let scratch: Scratch
-            if let used = idle.withLock({ $0.popLast() }) { scratch = used } else { scratch = try Scratch() }
-            try scratch.cipher.setKey(key.secret, for: direction)
-            return scratch
+            if let used = idle.withLock({ $0.popLast() }) { used } else { try Scratch() }
         }
-        defer {
-            scratch.cipher.clear()
-            idle.withLock { $0.append(scratch) }
-        }
+        defer { idle.withLock { $0.append(scratch) } }
         return try body(scratch)
     }
 }

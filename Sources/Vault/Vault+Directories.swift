@@ -48,6 +48,7 @@ extension Vault {
             try backing { () throws(Errno) in try give(folder, ownership) }
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
+            files.noteFolder(stored.name.bytes, in: parent.identifier)
         } catch {
             try? store.unlinkTree(temporary, in: parent.descriptor)
             throw error
@@ -66,7 +67,9 @@ extension Vault {
     ///
     /// With its record in it, no backing store would remove it or rename over it; and with the record taken out first,
     /// a cut would leave a directory without one.
-    func setAside(_ stored: StoredName, in parent: Directory) throws(VaultError) -> Name {
+    ///
+    /// - Parameter noting: a cut puts it back, unless something else stands in its place by then.
+    func setAside(_ stored: StoredName, in parent: Directory, noting: Bool = false) throws(VaultError) -> Name {
         let entries = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in
             let folder = try openFolder(stored.name, in: parent.descriptor)
@@ -79,10 +82,26 @@ extension Vault {
             }
         }
         let aside = Name.temporary()
+        if noting { try noteAside(aside, of: stored, in: parent) }
         try backing { () throws(Errno) in
             try store.rename(stored.name, in: parent.descriptor, to: aside, in: parent.descriptor, flags: 0)
         }
         return aside
+    }
+
+    private func noteAside(_ aside: Name, of stored: StoredName, in parent: Directory) throws(VaultError) {
+        let room = Journal.room(records: 1, payload: JournalRecord.largestPayload)
+        try makeRoom(room)
+        defer { giveBackRoom(room) }
+        try backing { () throws(Errno) in
+            let path = parent.descriptor === store.root ? [] : try store.path(of: parent.descriptor)
+            let note = AsideNote(path: path, aside: aside.bytes, name: stored.name.bytes).encoded
+            let journal = try openJournal()
+            // Of no file; and what the record says holds only until the folder is synced, so it keeps no half in use.
+            let slot = try unsafe journal.append(
+                JournalRecord(.aside, of: .zero, payloadCount: note.count), note.span.bytes)
+            try journal.flush(upTo: slot.sequence)
+        }
     }
 
     /// Removes what was set aside. It is rubbish already, so a failure is not told.

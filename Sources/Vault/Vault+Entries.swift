@@ -16,11 +16,21 @@ extension Vault {
         case .regular:
             let descriptor = try openBacking(stored.name, in: parent)
             let header = try readHeader(of: descriptor)
-            guard header.belongs(at: place(of: name, in: parent)) else {
+            let place = place(of: name, in: parent)
+            guard header.belongs(at: place) else {
                 throw .damaged("a file that belongs to another name stands here")
             }
-            status.size = Int64(header.length)
-            return FoundEntry(status: status, details: .file(header))
+            if let file = files[header.file] {
+                file.lock.withShared { file.show(&status) }
+                return FoundEntry(status: status, details: .file(file.header))
+            }
+            var latest = header
+            if let overlay = overlay(of: header) {
+                latest = overlay.header
+                status.modified = overlay.modified
+            }
+            status.size = Int64(latest.provisionalLength)
+            return FoundEntry(status: status, details: .file(latest.settled(at: place)))
         case .symbolicLink:
             status.size = Int64(try readSymbolicLink(stored).count)
             return FoundEntry(status: status, details: .other)
@@ -145,21 +155,45 @@ extension Vault {
     /// Removes a name that is no directory's.
     public func unlink(_ name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
+        try replacing(stored, name, in: parent) { () throws(VaultError) in
+            try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
+        }
         dropSidecar(of: stored, in: parent)
     }
 
-    /// Gives what is at `name` a second name. A regular file goes with its open `file`: from now on its header says
-    /// that it has several.
+    /// Runs `body`, which takes the name away from whatever file has it, if any has.
+    func replacing(
+        _ stored: StoredName, _ name: Name, in parent: Directory, _ body: () throws(VaultError) -> Void
+    ) throws(VaultError) {
+        let status = try? store.status(of: stored.name, in: parent.descriptor)
+        guard let status, status.kind == .regular, !isReadOnly else { return try body() }
+        guard status.linkCount > 1 else {
+            try body()
+            return noteRemoval(of: status)
+        }
+        // One of several names: the file goes on without it. A damaged one need not.
+        let file = try? openFile(name, in: parent)
+        try file?.settleBeforeUnlink()
+        try body()
+        file?.finishMove(from: place(of: name, in: parent), [parent.descriptor])
+    }
+
+    /// Gives what is at `name` a second name. A regular file goes with its open `file`: from now on its header has both
+    /// places.
     public func link(
         _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
     ) throws(VaultError) {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
-        if let file { try file.allowSeveralLinks() }
         try prepareSidecar(of: new, in: newParent)
-        try backing { () throws(Errno) in
-            try store.link(old.name, in: parent.descriptor, to: new.name, in: newParent.descriptor)
+        let move = try file?.beginMove(to: place(of: newName, in: newParent), taking: nil, replacing: false)
+        do throws(VaultError) {
+            try backing { () throws(Errno) in
+                try store.link(old.name, in: parent.descriptor, to: new.name, in: newParent.descriptor)
+            }
+        } catch {
+            if let file, let move { try? file.cancelMove(move) }
+            throw error
         }
     }
 
@@ -199,8 +233,20 @@ extension Vault {
         }
     }
 
-    /// Makes the names in a directory durable.
+    /// Makes the names in a directory durable, and that there is something behind each.
     public func synchronize(_ directory: Directory) throws(VaultError) {
+        if !isReadOnly {
+            for file in files.unsettled where file.birthplace == directory.identifier { try file.confirmBirth() }
+            try backing { () throws(Errno) in
+                try openJournal().flush()
+                for name in files.takeFolders(in: directory.identifier) {
+                    guard let name = Name(bytes: name),
+                        let folder = try? store.open(name, in: directory.descriptor, OpenFlags.directory, mode: 0)
+                    else { continue }
+                    try store.synchronize(folder, dataOnly: false)
+                }
+            }
+        }
         try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
     }
 }

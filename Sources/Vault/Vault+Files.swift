@@ -6,14 +6,13 @@ import Posix
 import Store
 
 extension Vault {
-    /// Opens the file `name`. Its key is not loaded: metadata can be changed without one.
+    /// Opens the file `name`: the one that is in memory already, if there is one. Its key is not loaded: metadata can be
+    /// changed without one.
     ///
-    /// - Parameters:
-    ///   - expected: the file that is looked for; `ESTALE`, and nothing is touched, when another stands there by now.
-    ///   - freshSince: what `File.freshSince` said when the file was last closed.
+    /// - Parameter expected: the file that is looked for; `ESTALE`, and nothing is touched, when another stands there by
+    ///   now.
     public func openFile(
-        _ name: Name, in parent: Directory, expecting expected: FileIdentifier? = nil,
-        freshSince: ContinuousClock.Instant? = nil
+        _ name: Name, in parent: Directory, expecting expected: FileIdentifier? = nil
     ) throws(VaultError) -> File {
         let stored = try storedName(name, in: parent)
         let writable = try openWritableBacking(stored.name, in: parent)
@@ -25,12 +24,16 @@ extension Vault {
             throw .damaged("a file that belongs to another name stands here")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
-        let size = try backing { () throws(Errno) in try store.status(of: descriptor).size }
-        let file = File(
-            vault: self, descriptor: descriptor, isWritable: writable != nil, header: header, key: nil,
-            hasResidue: UInt64(size) > BlockGeometry.backingSize(forLength: header.length), freshSince: freshSince)
+        if let known = files[header.file] { return known }
+        let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
+        let file = files.enter(
+            File(
+                vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.settled(at: place),
+                isNew: false, backingSize: UInt64(status.size)))
+        if let overlay = overlay(of: header) { file.show(overlay, at: place) }
         // A cut in the middle of a rename: this is where it has come to stand.
-        if header.flags.contains(.moving) && !isReadOnly { try file.finishMove(at: place) }
+        let isBetween = header.coming != nil || (status.linkCount == 1 && header.places.count > 1)
+        if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? place : nil) }
         return file
     }
 
@@ -41,6 +44,7 @@ extension Vault {
     public func createFile(
         _ name: Name, in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
+        try boundUnsettled()
         let stored = try storedName(name, in: parent)
         let identifier = FileIdentifier(Random.bytes(16))
         let key = FileKey(try authentic("") { () throws(CryptoError) in try Secret(random: 32) })
@@ -50,21 +54,32 @@ extension Vault {
         } catch { throw VaultError(error) }
         let ownership = try inheritingGroup(ownership, in: parent, isDirectory: false)
         let header = FileHeader(
-            volume: keys.volume, file: identifier, protectionClass: protectionClass, flags: [],
-            wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes, place: place(of: name, in: parent))
+            volume: keys.volume, file: identifier,
+            protection: FileProtection(protectionClass, isExplicit: false, wrap), place: place(of: name, in: parent))
 
         let temporary = Name.temporary()
         let descriptor = try backing { () throws(Errno) in
             try store.open(temporary, in: parent.descriptor, OpenFlags.create, mode: 0o600)
         }
-        do {
-            let file = File(
-                vault: self, descriptor: descriptor, isWritable: true, header: header, key: key,
-                hasResidue: false, freshSince: .now)
-            try file.lock.withExclusive { () throws(VaultError) in try file.writeHeader() }
-            try backing { () throws(Errno) in try give(descriptor, ownership) }
-            try prepareSidecar(of: stored, in: parent)
-            try renameFresh(temporary, to: stored.name, in: parent)
+        do throws(VaultError) {
+            let file = files.enter(
+                File(
+                    vault: self, descriptor: descriptor, isWritable: true, header: header, isNew: true,
+                    backingSize: UInt64(FileHeader.byteCount)))
+            file.key.withLock { $0 = key }
+            try file.lock.withExclusive { () throws(VaultError) in
+                try file.placeHeader()
+                file.state.unsettled.birthplace = parent.identifier
+                file.list()
+            }
+            do throws(VaultError) {
+                try backing { () throws(Errno) in try give(descriptor, ownership) }
+                try prepareSidecar(of: stored, in: parent)
+                try renameFresh(temporary, to: stored.name, in: parent)
+            } catch {
+                files.unlist(file)
+                throw error
+            }
             return file
         } catch {
             try? store.unlink(temporary, in: parent.descriptor)

@@ -91,18 +91,4 @@ extension Vault {
         }
         return bytes
     }
-
-    /// Makes sure that the sidecar of a long name is there, whole, before its entry appears.
-    func prepareSidecar(of stored: StoredName, in directory: Directory) throws(VaultError) {
-        guard let sidecar = stored.sidecar else { return }
-        try backing { () throws(Errno) in
-            try writeWholeFile(sidecar.ciphertext, at: sidecar.name, in: directory.descriptor)
-        }
-    }
-
-    /// Removes the sidecar of a long name whose entry is gone. A leftover is harmless, so a failure is not told.
-    func dropSidecar(of stored: StoredName, in directory: Directory) {
-        guard let sidecar = stored.sidecar else { return }
-        try? store.unlink(sidecar.name, in: directory.descriptor)
-    }
 }

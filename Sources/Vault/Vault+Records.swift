@@ -9,8 +9,11 @@ import Store
 extension Vault {
     /// Opens the root, whose record stands at the place of zeros.
     public func openRoot() throws(VaultError) -> Directory {
+        if isReadOnly { try overlayJournal() } else { try recover() }
         let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
-        return Directory(descriptor: store.root, record: record, place: .zero)
+        let root = Directory(descriptor: store.root, record: record, place: .zero)
+        try tidy(root)
+        return root
     }
 
     /// Opens the directory `name`; one whose record is missing or belongs elsewhere is damaged.
@@ -31,6 +34,7 @@ extension Vault {
             }
         }
         if isMoving && !isReadOnly { try finishMove(of: directory) }
+        try tidy(directory)
         return directory
     }
 
@@ -118,6 +122,7 @@ extension Vault {
     /// Before a rename of `directory` to `place`: leaves a record there that will be the right one afterwards.
     func beginMove(of directory: Directory, to place: Place) throws(VaultError) {
         try writeRecord(directory.record, at: place, as: .newDirectoryRecord, in: directory.descriptor)
+        try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
     }
 
     /// After the rename: makes the coming record the record.

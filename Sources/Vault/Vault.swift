@@ -2,6 +2,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Synchronization
 
 /// The encrypted tree in a backing folder: what lies there, opened with the keys that are at hand.
 ///
@@ -15,6 +16,24 @@ public final class Vault: Sendable {
     let ring: KeyRing
     let traits: StoreTraits
     let scratches = ScratchPool()
+    let files = FileTable()
+    /// Held by whoever settles files.
+    let settling = Mutex<Void>(())
+    /// Opened with the root.
+    let journal = Mutex<Journal?>(nil)
+    /// Sessions that ended in a cut: what is empty since then was never synced.
+    let windows = Mutex<[JournalHead.Window]>([])
+    /// Of a vault that is only read: what its journal says.
+    let overlays = Mutex<[FileIdentifier: Overlay]>([:])
+    let sidecars = StaleSidecars()
+    private let settledObserver = Mutex<(@Sendable (FileStatus, FileHeader) -> Void)?>(nil)
+    let halfSize: UInt64
+    private let unsettledLimit = Atomic<Int>(1024)
+    /// How many files may wait to be settled: each keeps a descriptor open.
+    public var mostUnsettled: Int {
+        get { unsettledLimit.load(ordering: .relaxed) }
+        set { unsettledLimit.store(max(64, newValue), ordering: .relaxed) }
+    }
     public let isReadOnly: Bool
     /// The daemon is root: it may open everything and give files away.
     let isPrivileged: Bool
@@ -32,8 +51,10 @@ public final class Vault: Sendable {
     }
 
     init(
-        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool, isPrivileged: Bool
+        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool, isPrivileged: Bool,
+        halfSize: UInt64 = Journal.usualHalfSize
     ) {
+        self.halfSize = halfSize
         self.store = store
         self.keys = keys
         self.ring = ring
@@ -51,13 +72,26 @@ public final class Vault: Sendable {
         try backing { () throws(Errno) in try store.statistics() }
     }
 
-    /// Makes all that was written durable, as far as the backing store's file system is told of it.
+    /// Makes all that was written durable.
     public func synchronize() throws(VaultError) {
+        try settle()
         try backing { () throws(Errno) in try store.synchronizeAll() }
     }
 
     /// The longest name of an entry, in bytes of plaintext.
     public static let nameMax = 255
+}
+
+extension Vault {
+    /// Has `observer` told of each file whose header is written behind its users' backs, with the backing file's status.
+    /// It is called under locks that requests hold: it must not wait for any.
+    public func observeSettling(_ observer: @escaping @Sendable (FileStatus, FileHeader) -> Void) {
+        settledObserver.withLock { $0 = observer }
+    }
+
+    func noteSettled(_ status: FileStatus, _ header: FileHeader) {
+        settledObserver.withLock { $0 }?(status, header)
+    }
 }
 
 extension Vault {

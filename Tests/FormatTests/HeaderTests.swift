@@ -5,9 +5,12 @@ import Testing
 private func sampleHeader() -> FileHeader {
     var header = FileHeader(
         volume: VolumeIdentifier([UInt8](1...16)), file: FileIdentifier([UInt8](17...32)),
-        protectionClass: .completeUnlessOpen, flags: .explicitClass, wrapAlgorithm: 2,
-        wrap: [UInt8](repeating: 0xA5, count: 72), place: Place([UInt8](33...48)))
+        protection: FileProtection(
+            protectionClass: .completeUnlessOpen, isExplicit: true, wrapAlgorithm: 2,
+            wrap: [UInt8](repeating: 0xA5, count: 72)),
+        place: Place([UInt8](33...48)))
     header.length = 123_456_789
+    header.provisionalLength = 123_456_789
     header.generation = 7
     return header
 }
@@ -28,9 +31,11 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
     @Test func roundTrip() throws {
         var header = sampleHeader()
         #expect(try decoded(encoded(header)) == header)
-        header.flags.insert(.moving)
-        header.secondPlace = Place([UInt8](49...64))
+        header.places.append(Place([UInt8](49...64)))
+        header.coming = FileProtection(
+            protectionClass: .none, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.firstSparseBlock = 5
+        header.provisionalLength += 1
         #expect(try decoded(encoded(header)) == header)
     }
 
@@ -40,14 +45,15 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(bytes[8...11] == [1, 0, 0, 2])
         #expect(Array(bytes[24..<40]) == [UInt8](1...16))
         #expect(Array(bytes[40..<56]) == [UInt8](17...32))
-        #expect(bytes[56...63] == [2, 1, 2, 0, 72, 0, 0, 0])
+        #expect(bytes[56...63] == [2, 1, 2, 1, 72, 0, 0, 0])
         #expect(bytes[64] == 7)
         #expect(bytes[72...75] == [0x15, 0xCD, 0x5B, 0x07])
-        #expect(Array(bytes[88..<104]) == [UInt8](33...48))
-        #expect(bytes[128] == 0xA5 && bytes[199] == 0xA5 && bytes[200] == 0)
+        #expect(bytes[88...91] == [0x15, 0xCD, 0x5B, 0x07])
+        #expect(Array(bytes[104..<120]) == [UInt8](33...48))
+        #expect(bytes[360] == 0xA5 && bytes[431] == 0xA5 && bytes[432] == 0)
     }
 
-    @Test(arguments: [0, 8, 10, 20, 56, 57, 59, 61, 62, 79, 104, 120, 127, 200, 479])
+    @Test(arguments: [0, 8, 10, 20, 56, 57, 59, 61, 62, 63, 79, 95, 96, 97, 98, 100, 120, 359, 432, 479])
     func refusesAForeignByte(at offset: Int) {
         var bytes = encoded(sampleHeader())
         bytes[offset] = 0x77
@@ -59,16 +65,28 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(throws: FormatError.tooShort) { try decoded(bytes) }
     }
 
-    @Test func placeIsCheckedUnlessSeveralLinks() {
+    @Test func standsAtItsPlacesOnly() {
         var header = sampleHeader()
+        let first = header.places[0]
         let elsewhere = Place([UInt8](repeating: 9, count: 16))
-        #expect(header.belongs(at: header.place))
+        #expect(header.belongs(at: first))
         #expect(!header.belongs(at: elsewhere))
         #expect(!header.belongs(at: .zero))
-        header.flags.insert(.moving)
-        header.secondPlace = elsewhere
-        #expect(header.belongs(at: elsewhere) && header.belongs(at: header.place))
-        header.flags = .severalLinks
-        #expect(header.belongs(at: .zero))
+        header.places.append(elsewhere)
+        #expect(header.belongs(at: elsewhere) && header.belongs(at: first))
+        header.places = []
+        #expect(header.belongs(at: .zero) && header.flags.contains(.manyLinks))
+    }
+
+    @Test func theComingProtectionHoldsAtTheLastPlace() {
+        var header = sampleHeader()
+        let (first, last) = (header.places[0], Place([UInt8](repeating: 9, count: 16)))
+        let coming = FileProtection(
+            protectionClass: .complete, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 1, count: 40))
+        header.places.append(last)
+        header.coming = coming
+        #expect(header.settled(at: last).protection == coming)
+        #expect(header.settled(at: first).protection == header.protection)
+        #expect(header.settled(at: first).coming == nil)
     }
 }

@@ -34,53 +34,6 @@ import Testing
         }
     }
 
-    private struct Header: Decodable {
-        let `class`: UInt8
-        let flags: UInt8
-        let fileID: String
-        let wrap: String
-        let wrapAlgorithm: UInt8
-        let place: String
-        let secondPlace: String
-        let length: UInt64
-        let generation: UInt64
-        let firstSparseBlock: UInt64
-        let header: String
-    }
-
-    private struct RefusedHeader: Decodable {
-        let why: String
-        let by: String
-        let header: String
-    }
-
-    @Test func headers() throws {
-        let vectors = try Vectors<Header, RefusedHeader>(file: "headers")
-        for item in vectors.cases {
-            let raw = bytes(item.header)
-            let header = try unsafe FileHeader(decoding: raw.span.bytes)
-            #expect(header.file.bytes == bytes(item.fileID))
-            #expect(header.protectionClass.rawValue == item.class)
-            #expect(header.flags.rawValue == item.flags)
-            #expect(header.wrapAlgorithm == item.wrapAlgorithm)
-            #expect(header.wrap == bytes(item.wrap))
-            #expect(header.place.bytes == bytes(item.place))
-            #expect(header.secondPlace.bytes == bytes(item.secondPlace))
-            #expect(header.length == item.length)
-            #expect(header.generation == item.generation)
-            #expect(header.firstSparseBlock == item.firstSparseBlock)
-            var encoded = [UInt8](repeating: 0xFF, count: FileHeader.signedByteCount)
-            var elements = encoded.mutableSpan
-            var span = unsafe elements.mutableBytes
-            header.encode(into: &span)
-            #expect(encoded == Array(raw.prefix(FileHeader.signedByteCount)))
-        }
-        for item in vectors.refused where item.by == "fields" {
-            let raw = bytes(item.header)
-            #expect(throws: FormatError.self, "\(item.why)") { try unsafe FileHeader(decoding: raw.span.bytes) }
-        }
-    }
-
     private struct Record: Decodable {
         let directoryID: String
         let `class`: UInt8

@@ -45,8 +45,10 @@ import Testing
 @Suite struct CiphertextTests {
     private let header = FileHeader(
         volume: VolumeIdentifier([UInt8](repeating: 1, count: 16)),
-        file: FileIdentifier([UInt8](repeating: 2, count: 16)), protectionClass: .completeUnlessOpen,
-        flags: .explicitClass, wrapAlgorithm: 2, wrap: [UInt8](repeating: 3, count: 72),
+        file: FileIdentifier([UInt8](repeating: 2, count: 16)),
+        protection: FileProtection(
+            protectionClass: .completeUnlessOpen, isExplicit: true, wrapAlgorithm: 2,
+            wrap: [UInt8](repeating: 3, count: 72)),
         place: Place([UInt8](repeating: 4, count: 16)))
 
     private func backingFile(_ bytes: [UInt8]) throws -> (path: String, folder: URL) {

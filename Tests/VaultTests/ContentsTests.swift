@@ -148,7 +148,8 @@ struct Seeded: RandomNumberGenerator {
         try file.persistLength()
         // Written, but neither synced nor closed: a crash forgets it.
         try file.write([UInt8](repeating: 2, count: 6000), at: 6000)
-        let again = try test.vault.openFile("file", in: test.root)
+        let (vault, root) = try test.afterDeath()
+        let again = try vault.openFile("file", in: root)
         #expect(again.length == 6000)
         #expect(try again.contents(20_000) == [UInt8](repeating: 1, count: 6000))
         try again.truncate(to: 12_000)

@@ -30,8 +30,8 @@ import Testing
         let file = try test.vault.openFile("new", in: test.root)
         #expect(file.header.protectionClass == .complete)
         #expect(file.header.flags == before.flags)
-        #expect(file.header.place == before.place && file.header.secondPlace == before.secondPlace)
-        #expect(file.header.wrap == before.wrap)
+        #expect(file.header.places == before.places)
+        #expect(file.header.protection == before.protection)
         #expect(try file.contents(3) == [4, 5, 6])
     }
 

@@ -41,6 +41,14 @@ final class TestVault: Sendable {
         root = try vault.openRoot()
     }
 
+    /// The vault as the next daemon finds it when this one has died: with nothing of what it had in memory.
+    func afterDeath() throws -> (vault: Vault, root: Directory) {
+        let next = Vault(
+            store: store, keys: vault.keys, ring: ring, traits: vault.traits, isReadOnly: false,
+            isPrivileged: vault.isPrivileged)
+        return (next, try next.openRoot())
+    }
+
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     var me: Ownership { Ownership(mode: 0o644, user: getuid(), group: getgid()) }

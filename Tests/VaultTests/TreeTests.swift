@@ -22,7 +22,9 @@ import Testing
             try test.vault.unlink(name, in: test.root)
         }
         #expect(try test.names().isEmpty)
-        #expect(try test.backingNames.sorted() == ["lk.dir"])
+        // The sidecars of long names go when it is durable that their entries are gone.
+        try test.vault.settle()
+        #expect(try test.backingNames.sorted() == ["lk.dir", "lk.journal"])
     }
 
     @Test(arguments: [StoreTraits.RecordKind.symbolicLink, .file])
@@ -182,7 +184,7 @@ import Testing
 extension File {
     fileprivate var wrapped: FileKeyWrap {
         let header = header
-        return FileKeyWrap(algorithm: header.wrapAlgorithm, bytes: header.wrap)
+        return FileKeyWrap(algorithm: header.protection.wrapAlgorithm, bytes: header.protection.wrap)
     }
 }
 
@@ -192,7 +194,7 @@ extension File {
         let test = try TestVault()
         let file = try test.create("a")
         let other = try test.create("b")
-        try other.beginMove(to: test.vault.place(of: "c", in: test.root), taking: nil)
+        _ = try other.beginMove(to: test.vault.place(of: "c", in: test.root), taking: nil, replacing: false)
         let before = other.header
         #expect(throws: VaultError.system(.ESTALE)) {
             try test.vault.openFile("b", in: test.root, expecting: file.identifier)

@@ -150,7 +150,8 @@ extension Vault {
         do throws(KeyRingError) {
             return FileKey(
                 try ring.unwrap(
-                    FileKeyWrap(algorithm: header.wrapAlgorithm, bytes: header.wrap), file: header.file,
+                    FileKeyWrap(algorithm: header.protection.wrapAlgorithm, bytes: header.protection.wrap),
+                    file: header.file,
                     class: header.protectionClass))
         } catch { throw VaultError(error) }
     }

@@ -7,16 +7,19 @@ extension Check {
     /// The root, if its record opens.
     func openRoot() -> CheckedFolder? {
         let reason: String
+        var kind = Finding.Kind.directory
         do throws(VaultError) {
             return CheckedFolder(try vault.openRoot(), .root, share: CheckProgress.whole)
         } catch {
             switch error {
             case .damaged(let what): reason = what
-            case .locked, .system: reason = "its record cannot be read: \(error.errno)"
+            case .locked, .system:
+                reason = "its record cannot be read: \(error.errno)"
+                kind = .unreadable
             }
         }
         report(
-            Finding(.damage, .directory, path: Trail.root.path(), backingPath: Trail.root.backingPath(), reason: reason)
+            Finding(.damage, kind, path: Trail.root.path(), backingPath: Trail.root.backingPath(), reason: reason)
         )
         return nil
     }

@@ -90,13 +90,13 @@ struct Ciphertext: Encodable {
             return [Field(name: "header", value: "not one of a Latchkey file: \(error)")]
         }
         let flags: [(FileHeader.Flags, String)] = [
-            (.explicitClass, "class set on it"), (.severalLinks, "several links"), (.moving, "moving"),
+            (.explicitClass, "class set on it"), (.manyLinks, "many links"), (.moving, "moving"),
         ]
         let wrap =
-            switch header.wrapAlgorithm {
+            switch header.protection.wrapAlgorithm {
             case 1: "AES-256 key wrap (RFC 3394)"
             case 2: "ephemeral X25519, then AES-256 key wrap"
-            default: "algorithm \(header.wrapAlgorithm)"
+            default: "algorithm \(header.protection.wrapAlgorithm)"
             }
         return [
             Field(name: "volume ID", value: "\(header.volume)"),
@@ -105,15 +105,15 @@ struct Ciphertext: Encodable {
             Field(
                 name: "flags",
                 value: flags.filter { header.flags.contains($0.0) }.map(\.1).joined(separator: ", ").orNone),
-            Field(name: "wrap", value: "\(wrap), \(header.wrap.count) bytes"),
-            Field(name: "wrapped key", value: HexDump.hexadecimal(header.wrap)),
+            Field(name: "wrap", value: "\(wrap), \(header.protection.wrap.count) bytes"),
+            Field(name: "wrapped key", value: HexDump.hexadecimal(header.protection.wrap)),
             Field(name: "generation", value: "\(header.generation)"),
-            Field(name: "length", value: "\(header.length)"),
+            Field(name: "length", value: "\(header.provisionalLength)"),
+            Field(name: "confirmed length", value: "\(header.length)"),
             Field(
                 name: "first sparse block",
                 value: header.firstSparseBlock == FileHeader.noSparseBlock ? "none" : "\(header.firstSparseBlock)"),
-            Field(name: "place", value: "\(header.place)"),
-            Field(name: "second place", value: header.secondPlace == .zero ? "none" : "\(header.secondPlace)"),
+            Field(name: "places", value: header.places.map { "\($0)" }.joined(separator: ", ").orNone),
             Field(name: "MAC", value: HexDump.hexadecimal(bytes[FileHeader.signedByteCount...])),
         ]
     }

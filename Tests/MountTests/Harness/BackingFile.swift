@@ -16,7 +16,7 @@ struct BackingFile {
         var classCode: UInt8 { bytes[56] }
         var isExplicit: Bool { bytes[57] & 1 != 0 }
         var algorithm: UInt8 { bytes[58] }
-        var wrap: [UInt8] { Array(bytes[128..<128 + Int(bytes[60]) + Int(bytes[61]) << 8]) }
+        var wrap: [UInt8] { Array(bytes[360..<360 + Int(bytes[60]) + Int(bytes[61]) << 8]) }
         var length: UInt64 { bytes[72..<80].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
     }
 

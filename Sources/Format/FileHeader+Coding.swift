@@ -1,0 +1,88 @@
+extension FileHeader {
+    /// Reads the first 512 bytes of `bytes`, without the MAC.
+    public init(decoding bytes: RawSpan) throws(FormatError) {
+        guard bytes.byteCount >= Self.byteCount else { throw .tooShort }
+        guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
+        let version = bytes.integer(at: 8, as: UInt16.self)
+        guard version == Self.version else { throw .unknownVersion(version) }
+        guard bytes.integer(at: 10, as: UInt16.self) == Self.byteCount else { throw .badField("header size") }
+        features = FeatureBits(bytes, at: 12)
+        guard features.canRead else { throw .unknownFeature }
+        volume = VolumeIdentifier(bytes, at: 24)
+        file = FileIdentifier(bytes, at: 40)
+
+        let flags = Flags(rawValue: bytes.integer(at: 57, as: UInt8.self))
+        guard flags.isSubset(of: .known) else { throw .badField("flags") }
+        let wrapCount = Int(bytes.integer(at: 60, as: UInt16.self))
+        let comingCount = Int(bytes.integer(at: 98, as: UInt16.self))
+        guard wrapCount + comingCount <= Self.largestWrap else { throw .badField("wrap length") }
+        let wrapsEnd = Self.wrapOffset + wrapCount + comingCount
+        guard let protectionClass = ProtectionClass(rawValue: bytes.integer(at: 56, as: UInt8.self)) else {
+            throw .badField("class")
+        }
+        protection = FileProtection(
+            protectionClass: protectionClass, isExplicit: flags.contains(.explicitClass),
+            wrapAlgorithm: bytes.integer(at: 58, as: UInt8.self),
+            wrap: bytes.array(Self.wrapOffset..<Self.wrapOffset + wrapCount))
+        if flags.contains(.moving) {
+            let comingFlags = Flags(rawValue: bytes.integer(at: 63, as: UInt8.self))
+            guard let comingClass = ProtectionClass(rawValue: bytes.integer(at: 62, as: UInt8.self)),
+                comingFlags.isSubset(of: .explicitClass)
+            else { throw .badField("second class") }
+            coming = FileProtection(
+                protectionClass: comingClass, isExplicit: comingFlags.contains(.explicitClass),
+                wrapAlgorithm: bytes.integer(at: 96, as: UInt8.self),
+                wrap: bytes.array(Self.wrapOffset + wrapCount..<wrapsEnd))
+        } else {
+            guard bytes.isZero(62..<64), bytes.isZero(96..<97), comingCount == 0 else {
+                throw .badField("second class")
+            }
+        }
+
+        generation = bytes.integer(at: 64, as: UInt64.self)
+        length = bytes.integer(at: 72, as: UInt64.self)
+        firstSparseBlock = bytes.integer(at: 80, as: UInt64.self)
+        provisionalLength = bytes.integer(at: 88, as: UInt64.self)
+        guard length <= provisionalLength, provisionalLength <= Self.largestLength else { throw .badField("length") }
+
+        let placeCount = Int(bytes.integer(at: 59, as: UInt8.self))
+        guard placeCount <= Self.mostPlaces, (placeCount == 0) == flags.contains(.manyLinks),
+            coming == nil || placeCount > 0
+        else { throw .badField("places") }
+        places = (0..<placeCount).map { Place(bytes, at: Self.placesOffset + 16 * $0) }
+        guard bytes.isZero(97..<98), bytes.isZero(100..<104),
+            bytes.isZero(Self.placesOffset + 16 * placeCount..<Self.wrapOffset),
+            bytes.isZero(wrapsEnd..<Self.signedByteCount)
+        else { throw .badField("reserved") }
+    }
+
+    /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
+    public func encode(into bytes: inout MutableRawSpan) {
+        precondition(protection.wrap.count + (coming?.wrap.count ?? 0) <= Self.largestWrap)
+        for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
+        bytes.store(Self.magic, at: 0)
+        bytes.store(Self.version, at: 8)
+        bytes.store(UInt16(Self.byteCount), at: 10)
+        features.store(into: &bytes, at: 12)
+        volume.store(into: &bytes, at: 24)
+        file.store(into: &bytes, at: 40)
+        bytes.store(protection.protectionClass.rawValue, at: 56)
+        bytes.store(flags.rawValue, at: 57)
+        bytes.store(protection.wrapAlgorithm, at: 58)
+        bytes.store(UInt8(places.count), at: 59)
+        bytes.store(UInt16(protection.wrap.count), at: 60)
+        bytes.store(generation, at: 64)
+        bytes.store(length, at: 72)
+        bytes.store(firstSparseBlock, at: 80)
+        bytes.store(provisionalLength, at: 88)
+        for (index, place) in places.enumerated() { place.store(into: &bytes, at: Self.placesOffset + 16 * index) }
+        bytes.store(protection.wrap, at: Self.wrapOffset)
+        if let coming {
+            bytes.store(coming.protectionClass.rawValue, at: 62)
+            bytes.store((coming.isExplicit ? Flags.explicitClass : []).rawValue, at: 63)
+            bytes.store(coming.wrapAlgorithm, at: 96)
+            bytes.store(UInt16(coming.wrap.count), at: 98)
+            bytes.store(coming.wrap, at: Self.wrapOffset + protection.wrap.count)
+        }
+    }
+}

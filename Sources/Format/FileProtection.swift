@@ -1,0 +1,17 @@
+/// How a file's key is protected: its class, and the key wrapped for that class.
+public struct FileProtection: Hashable, Sendable {
+    public var protectionClass: ProtectionClass
+    /// The class was set on this file, not inherited at its creation.
+    public var isExplicit: Bool
+    public var wrapAlgorithm: UInt8
+    /// At most `FileHeader.largestWrap` bytes.
+    public var wrap: [UInt8]
+
+    public init(protectionClass: ProtectionClass, isExplicit: Bool, wrapAlgorithm: UInt8, wrap: [UInt8]) {
+        precondition(wrap.count <= FileHeader.largestWrap)
+        self.protectionClass = protectionClass
+        self.isExplicit = isExplicit
+        self.wrapAlgorithm = wrapAlgorithm
+        self.wrap = wrap
+    }
+}

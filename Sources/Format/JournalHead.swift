@@ -1,0 +1,90 @@
+/// The first sector of `lk.journal`: how large the journal is, and which sessions did not end cleanly.
+///
+/// Decoding does not check the MAC: that needs a key. Layout: docs/FORMAT.md, "The journal".
+public struct JournalHead: Hashable, Sendable {
+    /// Bytes on disk, one sector, so that a rewrite of it cannot tear.
+    public static let byteCount = 512
+    public static let signedByteCount = 480
+    /// Where the first half begins.
+    public static let areaOffset = 4096
+    public static let largestHalf: UInt64 = 1 << 30
+    public static let mostWindows = 16
+
+    static let magic: [UInt8] = Array("LKJRNL\r\n".utf8)
+    static let version: UInt16 = 1
+
+    /// A session that did not end cleanly, in seconds since 1970: from its beginning to that of the next one.
+    public struct Window: Hashable, Sendable {
+        public var from: UInt64
+        public var to: UInt64
+
+        public init(from: UInt64, to: UInt64) {
+            self.from = from
+            self.to = to
+        }
+    }
+
+    public var features = FeatureBits.none
+    public let volume: VolumeIdentifier
+    /// Bytes of one half, a multiple of 4096.
+    public var halfSize: UInt64
+    /// When the session began that may have left records, in seconds since 1970; 0 after a clean end.
+    public var opened: UInt64
+    /// The number of the next lap: every use of a half has its own.
+    public var nextLap: UInt64
+    /// At most 16, the oldest first.
+    public var windows: [Window]
+
+    public init(volume: VolumeIdentifier, halfSize: UInt64) {
+        self.volume = volume
+        self.halfSize = halfSize
+        opened = 0
+        nextLap = 1
+        windows = []
+    }
+
+    /// Where half 0 or 1 begins in the file.
+    public func offset(ofHalf half: Int) -> UInt64 { UInt64(Self.areaOffset) + UInt64(half) * halfSize }
+
+    /// Reads the first 512 bytes of `bytes`, without the MAC.
+    public init(decoding bytes: RawSpan) throws(FormatError) {
+        guard bytes.byteCount >= Self.byteCount else { throw .tooShort }
+        guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
+        let version = bytes.integer(at: 8, as: UInt16.self)
+        guard version == Self.version else { throw .unknownVersion(version) }
+        features = FeatureBits(bytes, at: 16)
+        guard features.canRead else { throw .unknownFeature }
+        volume = VolumeIdentifier(bytes, at: 32)
+        halfSize = bytes.integer(at: 48, as: UInt64.self)
+        guard halfSize > 0, halfSize <= Self.largestHalf, halfSize % 4096 == 0 else { throw .badField("half size") }
+        opened = bytes.integer(at: 56, as: UInt64.self)
+        nextLap = bytes.integer(at: 64, as: UInt64.self)
+        let count = Int(bytes.integer(at: 72, as: UInt8.self))
+        guard count <= Self.mostWindows else { throw .badField("windows") }
+        windows = (0..<count).map { index in
+            Window(
+                from: bytes.integer(at: 80 + 16 * index, as: UInt64.self),
+                to: bytes.integer(at: 88 + 16 * index, as: UInt64.self))
+        }
+        guard bytes.isZero(10..<16), bytes.isZero(28..<32), bytes.isZero(73..<80),
+            bytes.isZero(80 + 16 * count..<Self.signedByteCount)
+        else { throw .badField("reserved") }
+    }
+
+    /// Writes bytes 0 to 479 of the head; the caller appends the MAC over them. `bytes` holds 480 or more.
+    public func encode(into bytes: inout MutableRawSpan) {
+        for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
+        bytes.store(Self.magic, at: 0)
+        bytes.store(Self.version, at: 8)
+        features.store(into: &bytes, at: 16)
+        volume.store(into: &bytes, at: 32)
+        bytes.store(halfSize, at: 48)
+        bytes.store(opened, at: 56)
+        bytes.store(nextLap, at: 64)
+        bytes.store(UInt8(windows.count), at: 72)
+        for (index, window) in windows.enumerated() {
+            bytes.store(window.from, at: 80 + 16 * index)
+            bytes.store(window.to, at: 88 + 16 * index)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+/// The first 64 bytes of a record in `lk.journal`; behind them its payload, padding, and a MAC of 32 bytes.
+///
+/// Decoding does not check the MAC: that needs a key. Layout: docs/FORMAT.md, "The journal".
+public struct JournalRecord: Hashable, Sendable {
+    public enum Kind: UInt8, Sendable {
+        /// From here on records of this file follow; the payload is its path, the generation that of its header on disk.
+        case file = 1
+        /// A stored block; `number` says which.
+        case block = 2
+        /// A header, with the time of modification.
+        case header = 3
+        /// The file was removed.
+        case forget = 4
+        /// An empty directory was moved aside for another one; the payload is an `AsideNote`.
+        case aside = 5
+    }
+
+    public static let prefixByteCount = 64
+    public static let tagByteCount = 32
+    /// Records begin at multiples of this.
+    public static let alignment = 8
+    /// The first record after a flush begins at a multiple of this, so that no durable sector is written again.
+    public static let sectorSize = 512
+    public static let largestPayload = 8192
+
+    public var kind: Kind
+    public var lap: UInt64
+    /// Where the record begins in its half.
+    public var position: UInt64
+    public var file: FileIdentifier
+    public var generation: UInt64
+    /// Of a block, its number; of a header, the seconds of its time of modification.
+    public var number: UInt64
+    /// Of a header, those of its time of modification.
+    public var nanoseconds: UInt32
+    public var payloadCount: Int
+
+    public init(
+        _ kind: Kind, of file: FileIdentifier, generation: UInt64 = 0, number: UInt64 = 0, nanoseconds: UInt32 = 0,
+        payloadCount: Int
+    ) {
+        precondition(payloadCount <= Self.largestPayload)
+        self.kind = kind
+        lap = 0
+        position = 0
+        self.file = file
+        self.generation = generation
+        self.number = number
+        self.nanoseconds = nanoseconds
+        self.payloadCount = payloadCount
+    }
+
+    /// Bytes of the whole record with `payloadCount` bytes of payload: a multiple of 8.
+    public static func byteCount(payload payloadCount: Int) -> Int {
+        (prefixByteCount + payloadCount + tagByteCount + alignment - 1) / alignment * alignment
+    }
+
+    public var byteCount: Int { Self.byteCount(payload: payloadCount) }
+
+    /// Reads the first 64 bytes of `bytes`.
+    public init(decoding bytes: RawSpan) throws(FormatError) {
+        guard bytes.byteCount >= Self.prefixByteCount else { throw .tooShort }
+        guard let kind = Kind(rawValue: bytes.integer(at: 4, as: UInt8.self)) else { throw .badField("type") }
+        self.kind = kind
+        let count = bytes.integer(at: 60, as: UInt32.self)
+        guard count <= UInt32(Self.largestPayload) else { throw .badField("payload length") }
+        payloadCount = Int(count)
+        guard Int(bytes.integer(at: 0, as: UInt32.self)) == Self.byteCount(payload: payloadCount) else {
+            throw .badField("size")
+        }
+        guard bytes.isZero(5..<8) else { throw .badField("reserved") }
+        lap = bytes.integer(at: 8, as: UInt64.self)
+        position = bytes.integer(at: 16, as: UInt64.self)
+        file = FileIdentifier(bytes, at: 24)
+        generation = bytes.integer(at: 40, as: UInt64.self)
+        number = bytes.integer(at: 48, as: UInt64.self)
+        nanoseconds = bytes.integer(at: 56, as: UInt32.self)
+    }
+
+    /// Writes the first 64 bytes, and zeros where padding will be; the caller puts the payload between, and the MAC at
+    /// the end. `bytes` holds the whole record.
+    public func encode(into bytes: inout MutableRawSpan) {
+        let padding = Self.prefixByteCount + payloadCount
+        for offset in padding..<byteCount { bytes.store(UInt8(0), at: offset) }
+        bytes.store(UInt32(byteCount), at: 0)
+        bytes.store(UInt32(kind.rawValue), at: 4)
+        bytes.store(lap, at: 8)
+        bytes.store(position, at: 16)
+        file.store(into: &bytes, at: 24)
+        bytes.store(generation, at: 40)
+        bytes.store(number, at: 48)
+        bytes.store(nanoseconds, at: 56)
+        bytes.store(UInt32(payloadCount), at: 60)
+    }
+}
+
+/// The payload of an *aside* record: in the folder at `path`, `aside` was called `name`.
+public struct AsideNote: Hashable, Sendable {
+    /// From the vault's root; empty for the root itself.
+    public var path: [UInt8]
+    public var aside: [UInt8]
+    public var name: [UInt8]
+
+    public init(path: [UInt8], aside: [UInt8], name: [UInt8]) {
+        self.path = path
+        self.aside = aside
+        self.name = name
+    }
+
+    public init(decoding bytes: [UInt8]) throws(FormatError) {
+        let parts = bytes.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
+        guard parts.count == 3, !parts[1].isEmpty, !parts[2].isEmpty else { throw .badField("aside") }
+        (path, aside, name) = (parts[0], parts[1], parts[2])
+    }
+
+    public var encoded: [UInt8] { path + [0] + aside + [0] + name }
+}

@@ -1,0 +1,169 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+import Store
+
+extension Journal {
+    /// Room for a file's record and a header.
+    static let roomForFile = room(records: 2, payload: Int(PATH_MAX) + FileHeader.byteCount)
+
+    static func roomForBlocks(_ count: Int) -> UInt64 {
+        room(records: count, payload: count * Int(BlockGeometry.storedBlockSize))
+    }
+}
+
+extension File {
+    /// Runs `body` with the lock held exclusively and with room in the journal; again, if it answers false because it
+    /// found that it needs more.
+    func withRoom(
+        _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
+    ) throws(VaultError) {
+        while true {
+            let reserved = count()
+            try vault.makeRoom(reserved)
+            defer { vault.giveBackRoom(reserved) }
+            let isDone = try lock.withExclusive { () throws(VaultError) in try body(reserved) }
+            if isDone { return }
+        }
+    }
+
+    /// Before a change: what is durable is not all any more. Needs `lock` exclusively.
+    func noteChange() {
+        state.unsettled.isSynced = false
+        state.unsettled.isDataSynced = false
+        state.unsettled.changes += 1
+        state.unsettled.isHeaderCurrent = false
+        if state.unsettled.modified != nil { state.unsettled.modified = .now }
+        list()
+    }
+
+    /// Has the vault settle the file by and by. Needs `lock` exclusively.
+    func list() {
+        guard !state.unsettled.isListed else { return }
+        state.unsettled.isListed = true
+        vault.files.list(self)
+    }
+
+    /// The file was modified now. Needs `lock` exclusively.
+    func noteModification() throws(VaultError) {
+        guard !state.unsettled.isJournaled else {
+            state.unsettled.modified = .now
+            return
+        }
+        try backing { () throws(Errno) in
+            try vault.store.setTimes(accessed: .keep, modified: .now, of: descriptor)
+        }
+    }
+
+    /// Writes a stored block where a cut cannot harm what is there now: into the journal. Needs `lock` exclusively, and
+    /// room.
+    func journal(_ stored: RawSpan, asBlock block: UInt64) throws(VaultError) {
+        let file = try writable()
+        try backing { () throws(Errno) in
+            guard try beginRecords() else {
+                // Without a name no cut leaves anything of it.
+                return try vault.store.write(
+                    stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+            }
+            try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
+            let slot = try vault.openJournal().append(
+                JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), stored)
+            state.unsettled.slots[block] = slot
+            state.unsettled.sequence = slot.sequence
+            state.unsettled.modified = .now
+        }
+    }
+
+    /// Copies a block that was written to the backing file into the journal too, so that one flush confirms it.
+    func mirror(_ block: UInt64, _ scratch: Scratch) throws(VaultError) {
+        let stored = unsafe scratch.stored(0, count: Int(BlockGeometry.storedBlockSize))
+        let available = try unsafe readStored(stored, fromBlock: block)
+        let count = storedCount(ofBlock: block, available: available)
+        guard count >= liveCount(ofBlock: block) + Int(BlockGeometry.overhead) else {
+            throw .damaged("block \(block) is cut off")
+        }
+        try backing { () throws(Errno) in
+            let slot = try unsafe vault.openJournal().append(
+                JournalRecord(.block, of: identifier, number: block, payloadCount: count),
+                stored.bytes.extracting(0..<count))
+            state.unsettled.sequence = slot.sequence
+        }
+    }
+
+    /// Appends the header as it is now, with the time of modification. Needs `lock` exclusively, and room.
+    func journalHeader() throws(VaultError) {
+        try backing { () throws(Errno) in
+            guard try beginRecords() else { return }
+            let modified = try modified()
+            state.header.generation += 1
+            let bytes = signedHeader()
+            let slot = try vault.openJournal().append(
+                JournalRecord(
+                    .header, of: identifier, number: UInt64(bitPattern: modified.seconds),
+                    nanoseconds: UInt32(modified.nanoseconds), payloadCount: FileHeader.byteCount),
+                unsafe bytes.span.bytes)
+            state.unsettled.sequence = slot.sequence
+            state.unsettled.isHeaderCurrent = true
+        }
+    }
+
+    /// Makes sure that the journal knows the file, on top of the header that the backing file has; false for a file
+    /// without a name.
+    func beginRecords() throws(Errno) -> Bool {
+        if state.unsettled.isRemoved { return false }
+        if state.unsettled.isJournaled { return true }
+        var path: [UInt8] = []
+        do throws(Errno) {
+            path = try vault.store.path(of: descriptor)
+        } catch {
+            guard error != .ENOENT else {
+                state.unsettled.isRemoved = true
+                return false
+            }
+        }
+        let journal = try vault.openJournal()
+        // Listed before it has records: whoever frees a half takes a file that is not listed for settled.
+        list()
+        let slot = try unsafe journal.append(
+            JournalRecord(
+                .file, of: identifier, generation: state.unsettled.placedGeneration,
+                number: state.unsettled.durableGeneration, payloadCount: path.count), path.span.bytes)
+        if state.unsettled.durableGeneration == 0 {
+            journal.noteBirth(of: identifier, inode: try vault.store.status(of: descriptor).inode)
+        }
+        state.unsettled.isJournaled = true
+        state.unsettled.sequence = slot.sequence
+        return true
+    }
+
+    /// When it was last written to. Needs `lock`.
+    func modified() throws(Errno) -> Timespec {
+        if let modified = state.unsettled.modified { return modified }
+        return try vault.store.status(of: descriptor).modified
+    }
+
+    /// Makes sure that settling cannot fail for want of space: what was acknowledged must find its place.
+    private func reserveSpace(for count: Int, ofBlock block: UInt64, in file: Descriptor) throws(Errno) {
+        let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
+        if let slot = state.unsettled.slots[block], slot.count >= count { return }
+        let isSparse = block >= state.header.firstSparseBlock
+        if !isSparse {
+            guard try vault.store.status(of: descriptor).size < offset + Int64(count) else { return }
+        }
+        do throws(Errno) {
+            try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: offset, length: Int64(count))
+        } catch {
+            guard error == .EOPNOTSUPP || error == .ENOSYS else { throw error }
+        }
+    }
+}
+
+extension Timespec {
+    /// Source: clock_gettime(2), CLOCK_REALTIME.
+    static var now: Timespec {
+        var time = Glibc.timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Timespec(time)
+    }
+}

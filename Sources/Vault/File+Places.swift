@@ -1,0 +1,144 @@
+import Format
+import Posix
+import Store
+
+// Where a file may stand: before it gets a new name its header says so durably, and what it has left it forgets only
+// when the folders say so durably.
+
+extension File {
+    /// What a rename or link has changed, to take it back.
+    struct Move {
+        fileprivate let places: [Place]
+        fileprivate let protection: FileProtection
+    }
+
+    /// Before a rename or link to `place`: it may stand there as well, durably. With `protection`, it takes that class and
+    /// mark, which hold there.
+    ///
+    /// - Parameter replacing: something durable is lost with the rename, so all of this file must be durable.
+    func beginMove(
+        to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing: Bool
+    ) throws(VaultError) -> Move {
+        var made: Move?
+        try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            try settlePlaces()
+            let move = Move(places: state.header.places, protection: state.header.protection)
+            let places = Self.adding(place, to: state.header.places)
+            var taken = state.header.protection
+            if let protection {
+                let wrap = try rewrapped(for: protection.class)
+                taken = FileProtection(
+                    protectionClass: protection.class, isExplicit: protection.isExplicit,
+                    wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
+            }
+            if taken != move.protection, !places.isEmpty,
+                taken.wrap.count + move.protection.wrap.count <= FileHeader.largestWrap
+            {
+                state.unsettled.leaving = move.protection
+            }
+            do throws(VaultError) {
+                try settleAlone(confirming: replacing) { header in
+                    header.places = places
+                    header.protection = taken
+                }
+                try forget()
+            } catch {
+                state.unsettled.leaving = nil
+                throw error
+            }
+            made = move
+            return true
+        }
+        return made!
+    }
+
+    private static func adding(_ place: Place, to places: [Place]) -> [Place] {
+        if places.isEmpty { return [] }
+        // The coming place is the last one.
+        let places = places.filter { $0 != place } + [place]
+        return places.count > FileHeader.mostPlaces ? [] : places
+    }
+
+    /// The journal could make the file again where it stood: no more, durably. Needs room in it.
+    private func forget() throws(VaultError) {
+        try backing { () throws(Errno) in
+            let journal = try vault.openJournal()
+            let inode = try vault.store.status(of: descriptor).inode
+            guard journal.takeBorn(inode: inode) != nil else { return }
+            try journal.flush(upTo: journal.forget(identifier))
+        }
+    }
+
+    /// Instead of a rename or link that failed: as it was.
+    func cancelMove(_ move: Move) throws(VaultError) {
+        try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            state.unsettled.leaving = nil
+            guard state.header.places != move.places || state.header.protection != move.protection else { return true }
+            try changeHeader { header in
+                header.places = move.places
+                header.protection = move.protection
+            }
+            return true
+        }
+    }
+
+    /// After a rename to another place, or an unlink: `place` is left, once the folders are durable.
+    func finishMove(from place: Place, to newPlace: Place? = nil, _ folders: [Descriptor]) {
+        lock.withExclusive {
+            guard !state.header.places.isEmpty, place != newPlace else { return }
+            let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }
+            guard !left.isEmpty else { return }
+            state.unsettled.finalPlaces = left
+            state.unsettled.movedIn += folders
+            list()
+        }
+    }
+
+    /// The folders are durable: places that are left are forgotten. Needs `lock` exclusively.
+    func leavePlaces() {
+        if let places = state.unsettled.finalPlaces { state.header.places = places }
+        state.unsettled.finalPlaces = nil
+        state.unsettled.leaving = nil
+        state.unsettled.movedIn = []
+    }
+
+    /// Before another change of the same kind. Needs `lock` exclusively.
+    func settlePlaces() throws(VaultError) {
+        guard !state.unsettled.movedIn.isEmpty else { return }
+        for folder in state.unsettled.movedIn {
+            try backing { () throws(Errno) in try vault.store.synchronize(folder, dataOnly: false) }
+        }
+        leavePlaces()
+    }
+
+    /// Before one of several names goes: the journal may know the file by that name.
+    func settleBeforeUnlink() throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            try settlePlaces()
+            if state.unsettled.isJournaled { try settleAlone(confirming: false) }
+        }
+    }
+
+    /// Before its folder is synced: there must be a file when the name is there.
+    func confirmBirth() throws(VaultError) {
+        try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            guard state.unsettled.durableGeneration == 0, !state.unsettled.isJournaled else { return true }
+            try journalHeader()
+            return true
+        }
+    }
+
+    var birthplace: DirectoryIdentifier? { lock.withShared { state.unsettled.birthplace } }
+}
+
+extension File {
+    /// After a cut in the middle of a rename: it stands at `place` and nowhere else. Nil when it has several links.
+    func stay(at place: Place?) throws(VaultError) {
+        try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            try changeHeader { header in
+                if let place, !header.places.isEmpty { header.places = [place] }
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Format
+import Posix
+import Store
+
+// Bringing a file's backing file up to date: what the journal has goes into place, the length is confirmed, places that
+// it has left are forgotten. docs/DURABILITY.md has the order and why.
+
+extension File {
+    /// Settles the file at once, with flushes of its own. Needs `lock` exclusively.
+    ///
+    /// - Parameters:
+    ///   - all: makes durable what stat(2) says too.
+    ///   - confirming: makes durable what was written since the last sync; otherwise only what the journal has.
+    ///   - change: is made to the header, and is durable when this returns.
+    func settleAlone(
+        all: Bool = false, confirming: Bool = true, _ change: (inout FileHeader) -> Void = { _ in }
+    ) throws(VaultError) {
+        try copyIntoPlace()
+        let hasData = confirming && (state.length != state.header.length || !state.unsettled.isDataSynced)
+        if all || hasData || state.unsettled.isJournaled {
+            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: !all) }
+            confirm(state.length)
+            state.unsettled.isDataSynced = true
+        }
+        let before = state.header
+        change(&state.header)
+        do throws(VaultError) {
+            try placeSettledHeader()
+            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        } catch {
+            // What is on disk now nobody knows; what is there for the next reader is what it was.
+            let generation = state.header.generation
+            state.header = before
+            state.header.generation = generation
+            try? placeHeader()
+            throw error
+        }
+        state.unsettled.isSynced = state.length == state.header.length && state.unsettled.isDataSynced
+        try finishSettling(state.unsettled.placedGeneration)
+    }
+
+    /// Copies the blocks that lie in the journal into the backing file, once they are durable there. Needs `lock`
+    /// exclusively.
+    func copyIntoPlace() throws(VaultError) {
+        guard !state.unsettled.slots.isEmpty else { return }
+        let file = try writable()
+        try backing { () throws(Errno) in
+            let journal = try vault.openJournal()
+            // Before: a cut in the middle of the copying needs them.
+            try journal.flush(upTo: state.unsettled.sequence)
+            let modified = try modified()
+            for (number, slot) in state.unsettled.slots.sorted(by: { $0.key < $1.key }) {
+                var block = [UInt8](repeating: 0, count: slot.count)
+                do {
+                    var elements = block.mutableSpan
+                    var bytes = unsafe elements.mutableBytes
+                    try journal.read(slot, into: &bytes)
+                }
+                try unsafe vault.store.write(
+                    block.span.bytes, to: file,
+                    at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
+            }
+            state.unsettled.modified = modified
+        }
+    }
+
+    /// Writes the header on top of blocks that are all durable where they are, or never will be confirmed. From here on
+    /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
+    func placeSettledHeader() throws(VaultError) {
+        let modified = try backing { () throws(Errno) -> Timespec in try self.modified() }
+        state.unsettled.guardedSince = state.header.length
+        _ = try writable()
+        try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
+        try? vault.store.setTimes(accessed: .keep, modified: .at(modified), of: descriptor)
+        state.unsettled.isJournaled = false
+        state.unsettled.placedSequence = state.unsettled.sequence
+        state.unsettled.slots = [:]
+        state.unsettled.modified = nil
+        state.unsettled.round += 1
+    }
+
+    /// After the header of a generation was flushed: its file needs neither journal nor what it has left behind. Needs
+    /// `lock` exclusively.
+    func finishSettling(_ generation: UInt64) throws(VaultError) {
+        state.unsettled.durableGeneration = max(state.unsettled.durableGeneration, generation)
+        state.unsettled.birthplace = nil
+        state.unsettled.guarded = state.unsettled.guardedSince
+        try backing { () throws(Errno) in
+            try vault.openJournal().release(identifier, upTo: state.unsettled.placedSequence)
+        }
+        try cutBehind()
+        unlistIfSettled()
+    }
+
+    /// Needs `lock` exclusively.
+    func unlistIfSettled() {
+        guard state.unsettled.isListed, !state.unsettled.isJournaled, state.unsettled.finalPlaces == nil,
+            state.header.length == state.length, state.unsettled.isHeaderCurrent,
+            state.unsettled.guarded <= state.length
+        else { return }
+        state.unsettled.isListed = false
+        vault.files.unlist(self)
+    }
+
+    // MARK: Together with others
+
+    /// What was found when a file's settling began.
+    struct Settling {
+        let file: File
+        let status: FileStatus
+        let length: UInt64
+        let generation: UInt64
+        let round: UInt64
+        let sequence: UInt64
+        let folders: [Descriptor]
+        /// The new header must be durable before the file is done.
+        let needsSecondFlush: Bool
+    }
+
+    /// Puts into place what the journal has; nil for a file without a name, which is done.
+    func beginSettling() throws(VaultError) -> Settling? {
+        try lock.withExclusive { () throws(VaultError) in
+            try copyIntoPlace()
+            let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
+            if status.linkCount == 0 {
+                state.unsettled.isRemoved = true
+                state.unsettled.isJournaled = false
+                state.unsettled.slots = [:]
+                state.unsettled.guarded = 0
+                state.unsettled.placedLength = state.length
+                try cutBehind()
+                state.unsettled.isListed = false
+                try backing { () throws(Errno) in try vault.openJournal().release(identifier, upTo: .max) }
+                vault.files.unlist(self)
+                return nil
+            }
+            guardAll()
+            return Settling(
+                file: self, status: status, length: state.length, generation: state.unsettled.placedGeneration,
+                round: state.unsettled.round, sequence: state.unsettled.sequence, folders: state.unsettled.movedIn,
+                needsSecondFlush: state.unsettled.isJournaled
+                    || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length))
+        }
+    }
+
+    /// What was there when the settling began is durable in place: the header says so now. True if it must be flushed.
+    func continueSettling(_ settling: Settling) throws(VaultError) -> Bool {
+        try lock.withExclusive { () throws(VaultError) in
+            // Somebody else has settled it since, or it was cut: it is done, or its turn comes again.
+            guard state.unsettled.round == settling.round else { return false }
+            state.unsettled.durableGeneration = max(state.unsettled.durableGeneration, settling.generation)
+            state.unsettled.birthplace = nil
+            if state.unsettled.sequence != settling.sequence {
+                // It is written to all the time. The rest is little.
+                try settleAlone()
+                return false
+            }
+            confirm(settling.length)
+            if !settling.folders.isEmpty, state.unsettled.movedIn.count == settling.folders.count { leavePlaces() }
+            try placeSettledHeader()
+            if !settling.needsSecondFlush {
+                state.unsettled.guarded = state.unsettled.guardedSince
+                unlistIfSettled()
+            }
+            return settling.needsSecondFlush
+        }
+    }
+
+    func endSettling(_ settling: Settling) throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            guard state.unsettled.round == settling.round + 1 else { return }
+            try finishSettling(state.unsettled.placedGeneration)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Format
+import Synchronization
+
+/// The files of a vault that are in memory, and among them those that are to be settled.
+///
+/// There is at most one `File` for a file: two would write its header in each other's way.
+final class FileTable: Sendable {
+    private struct State {
+        var files: [FileIdentifier: WeakFile] = [:]
+        var unsettled: [FileIdentifier: File] = [:]
+        /// Folders in which directories were made that need not be on disk yet.
+        var freshFolders: [DirectoryIdentifier: Set<[UInt8]>] = [:]
+        var sweepAt = 1024
+    }
+
+    private struct WeakFile {
+        weak var file: File?
+    }
+
+    private let state = Mutex(State())
+
+    subscript(identifier: FileIdentifier) -> File? {
+        state.withLock { $0.files[identifier]?.file }
+    }
+
+    /// Enters a file that was opened, unless there is one already; the one that counts.
+    func enter(_ file: File) -> File {
+        state.withLock { state in
+            if let known = state.files[file.identifier]?.file { return known }
+            state.files[file.identifier] = WeakFile(file: file)
+            if state.files.count > state.sweepAt {
+                state.files = state.files.filter { $0.value.file != nil }
+                state.sweepAt = max(1024, 2 * state.files.count)
+            }
+            return file
+        }
+    }
+
+    // MARK: To be settled
+
+    func list(_ file: File) { state.withLock { $0.unsettled[file.identifier] = file } }
+
+    func unlist(_ file: File) {
+        // Let go of outside the lock: it may be the last reference.
+        let gone = state.withLock { $0.unsettled.removeValue(forKey: file.identifier) }
+        withExtendedLifetime(gone) {}
+    }
+
+    var unsettled: [File] { state.withLock { Array($0.unsettled.values) } }
+
+    var unsettledCount: Int { state.withLock { $0.unsettled.count } }
+
+    func unsettled(_ identifiers: [FileIdentifier]) -> [File] {
+        state.withLock { state in identifiers.compactMap { state.unsettled[$0] } }
+    }
+
+    // MARK: Directories that were just made
+
+    func noteFolder(_ name: [UInt8], in parent: DirectoryIdentifier) {
+        _ = state.withLock { $0.freshFolders[parent, default: []].insert(name) }
+    }
+
+    func takeFolders(in parent: DirectoryIdentifier) -> Set<[UInt8]> {
+        state.withLock { $0.freshFolders.removeValue(forKey: parent) ?? [] }
+    }
+
+    func takeAllFolders() -> [DirectoryIdentifier: Set<[UInt8]>] {
+        state.withLock { state in
+            defer { state.freshFolders = [:] }
+            return state.freshFolders
+        }
+    }
+
+    var hasFreshFolders: Bool { state.withLock { !$0.freshFolders.isEmpty } }
+}

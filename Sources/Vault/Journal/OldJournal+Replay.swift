@@ -1,0 +1,232 @@
+import Format
+import Posix
+import Store
+
+// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a cut in the
+// middle, comes to the same.
+
+extension OldJournal {
+    /// What the journal says of one file.
+    private struct Claim {
+        /// Its first record that counts, by its place in the journal, for each *file* record.
+        var files: [(index: Int, path: [UInt8], low: UInt64, high: UInt64)] = []
+        var isForgotten = false
+    }
+
+    /// What is to be done to one file: its records that count, in their order.
+    struct Effect {
+        let file: FileIdentifier
+        let descriptor: Descriptor
+        /// Of the header on disk; 0 for a file that a cut has left empty.
+        let generation: UInt64
+        let entries: [Entry]
+
+        /// The last version of each block.
+        var blocks: [UInt64: Entry] {
+            var blocks: [UInt64: Entry] = [:]
+            for entry in entries where entry.record.kind == .block { blocks[entry.record.number] = entry }
+            return blocks
+        }
+
+        var header: Entry? { entries.last { $0.record.kind == .header } }
+    }
+
+    /// Brings the files to where the last session left them, durably.
+    func replay() throws(VaultError) {
+        let entries = try entries()
+        for entry in entries where entry.record.kind == .aside { try putBack(try payload(of: entry)) }
+        for effect in try effects(of: entries) { try apply(effect) }
+        try backing { () throws(Errno) in try vault.store.synchronizeAll() }
+    }
+
+    /// What the records come to, with the files as they are on disk.
+    func effects(of entries: [Entry]) throws(VaultError) -> [Effect] {
+        var claims: [FileIdentifier: Claim] = [:]
+        var order: [FileIdentifier] = []
+        /// The file that was the last one made under a path.
+        var owners: [[UInt8]: FileIdentifier] = [:]
+        for (index, entry) in entries.enumerated() {
+            let file = entry.record.file
+            switch entry.record.kind {
+            case .file:
+                let path = try payload(of: entry)
+                if claims[file] == nil { order.append(file) }
+                claims[file, default: Claim()].files.append(
+                    (index, path, entry.record.number, entry.record.generation))
+                claims[file]!.isForgotten = false
+                owners[path] = file
+            case .forget:
+                claims[file]?.isForgotten = true
+            case .aside, .block, .header:
+                break
+            }
+        }
+        var effects: [Effect] = []
+        for file in order {
+            let claim = claims[file]!
+            let path = claim.files.last!.path
+            let isOwner = owners[path] == file && !claim.isForgotten
+            guard let found = try find(file, path) else { continue }
+            // Made again only if the journal has all of it, and nobody has taken its name since.
+            if found.generation == 0 && !(isOwner && claim.files.last!.low == 0) { continue }
+            guard
+                let first = claim.files.first(where: { $0.low <= found.generation && found.generation <= $0.high })
+            else { continue }
+            effects.append(
+                Effect(
+                    file: file, descriptor: found.descriptor, generation: found.generation,
+                    entries: entries[first.index...].filter { $0.record.file == file }))
+        }
+        return effects
+    }
+
+    private struct Found {
+        let descriptor: Descriptor
+        /// Of the header on disk; 0 for a file that a cut has left empty.
+        let generation: UInt64
+    }
+
+    /// The file, where its records say that it stands; nil if it was removed since.
+    private func find(_ file: FileIdentifier, _ path: [UInt8]) throws(VaultError) -> Found? {
+        guard !path.isEmpty else {
+            return try Walk(vault: vault).find(file).map {
+                Found(descriptor: $0.descriptor, generation: $0.header.generation)
+            }
+        }
+        guard let descriptor = try vault.openForReplay(path) else { return nil }
+        do throws(VaultError) {
+            let header = try vault.readHeader(of: descriptor)
+            return header.file == file ? Found(descriptor: descriptor, generation: header.generation) : nil
+        } catch {
+            guard case .damaged = error else { throw error }
+            return try vault.isVoid(descriptor) ? Found(descriptor: descriptor, generation: 0) : nil
+        }
+    }
+
+    /// Puts the last version of each block in place, then the last header: first the blocks durably, so that a header
+    /// never stands before what it confirms.
+    private func apply(_ effect: Effect) throws(VaultError) {
+        let file = effect.descriptor
+        for (number, entry) in effect.blocks.sorted(by: { $0.key < $1.key }) {
+            let stored = try payload(of: entry)
+            try backing { () throws(Errno) in
+                try unsafe vault.store.write(
+                    stored.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
+            }
+        }
+        guard let last = effect.header else { return }
+        let header = try payload(of: last)
+        _ = try unsafe vault.header(from: header.span.bytes)
+        try backing { () throws(Errno) in
+            try vault.store.synchronize(file, dataOnly: true)
+            try unsafe vault.store.write(header.span.bytes, to: file, at: 0)
+            try vault.store.setTimes(accessed: .keep, modified: .at(last.modified), of: file)
+        }
+    }
+
+    /// A cut between moving an empty directory aside and putting another in its place.
+    private func putBack(_ payload: [UInt8]) throws(VaultError) {
+        guard let note = try? AsideNote(decoding: payload), let aside = Name(bytes: note.aside),
+            let name = Name(bytes: note.name), let folder = try vault.openFolderForReplay(note.path)
+        else { return }
+        try backing { () throws(Errno) in
+            do throws(Errno) {
+                try vault.store.rename(aside, in: folder, to: name, in: folder, flags: RenameFlags.noReplace)
+            } catch {
+                guard error == .ENOENT || error == .EEXIST || error == .ENOTEMPTY else { throw error }
+                return
+            }
+            try vault.store.synchronize(folder, dataOnly: false)
+        }
+    }
+}
+
+extension OldJournal.Entry {
+    /// Of a *header* record.
+    var modified: Timespec {
+        Timespec(seconds: Int64(bitPattern: record.number), nanoseconds: Int64(record.nanoseconds))
+    }
+}
+
+extension Vault {
+    /// The folder at a backing path, nil if there is none any more.
+    func openFolderForReplay(_ path: [UInt8]) throws(VaultError) -> Descriptor? {
+        var folder = store.root
+        for component in path.split(separator: UInt8(ascii: "/")) {
+            guard let name = Name(bytes: Array(component)) else { return nil }
+            do throws(Errno) {
+                folder = try store.open(name, in: folder, OpenFlags.directory, mode: 0)
+            } catch {
+                guard error == .ENOENT || error == .ENOTDIR || error == .ELOOP else { throw .system(error) }
+                return nil
+            }
+        }
+        return folder
+    }
+
+    /// The file at a backing path, nil if there is none any more.
+    func openForReplay(_ path: [UInt8]) throws(VaultError) -> Descriptor? {
+        let slash = path.lastIndex(of: UInt8(ascii: "/"))
+        guard let folder = try openFolderForReplay(Array(path[..<(slash ?? 0)])),
+            let name = Name(bytes: Array(path[(slash.map { $0 + 1 } ?? 0)...]))
+        else { return nil }
+        do throws(VaultError) {
+            return try withOwnerPermissions(0o600, of: .entry(name, in: folder)) { () throws(VaultError) in
+                try backing { () throws(Errno) in
+                    guard try store.status(of: name, in: folder).kind == .regular else { return nil }
+                    return try store.open(name, in: folder, isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
+                }
+            }
+        } catch {
+            guard error == .system(.ENOENT) else { throw error }
+            return nil
+        }
+    }
+
+    /// What a cut leaves of a file whose header never came to the disk.
+    func isVoid(_ file: Descriptor) throws(VaultError) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: FileHeader.byteCount)
+        let count: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            count = try store.read(file, into: &span, at: 0)
+        } catch { throw .system(error) }
+        return count < FileHeader.byteCount || bytes.allSatisfy { $0 == 0 }
+    }
+}
+
+/// Looks for a file by what it is, where nobody could tell its path: in all of the vault.
+private struct Walk {
+    let vault: Vault
+
+    func find(_ file: FileIdentifier) throws(VaultError) -> (descriptor: Descriptor, header: FileHeader)? {
+        var match: (descriptor: Descriptor, header: FileHeader)?
+        try search(vault.store.root) { (descriptor, header) in
+            if header.file == file { match = (descriptor, header) }
+            return match == nil
+        }
+        return match
+    }
+
+    private func search(
+        _ folder: Descriptor, _ visit: (Descriptor, FileHeader) -> Bool
+    ) throws(VaultError) {
+        for entry in try vault.backingEntries(of: folder) {
+            switch BackingName(entry.name.bytes) {
+            case .entry, .longEntry: break
+            default: continue
+            }
+            let kind = try? vault.store.status(of: entry.name, in: folder).kind
+            if kind == .directory {
+                if let inner = try? vault.openFolder(entry.name, in: folder) { try search(inner, visit) }
+            } else if kind == .regular,
+                let descriptor = try? vault.store.open(
+                    entry.name, in: folder, vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0),
+                let header = try? vault.readHeader(of: descriptor)
+            {
+                guard visit(descriptor, header) else { return }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+/// The journal as the last session left it.
+struct OldJournal {
+    let vault: Vault
+    let file: Descriptor
+    let head: JournalHead
+
+    /// A record whose MAC is right, and where its payload lies.
+    struct Entry {
+        let record: JournalRecord
+        let offset: Int64
+    }
+
+    /// Nil if there is none.
+    init?(of vault: Vault) throws(VaultError) {
+        self.vault = vault
+        do throws(Errno) {
+            file = try vault.store.open(
+                .journal, in: vault.store.root, vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
+        } catch {
+            guard error != .ENOENT else { return nil }
+            throw .system(error)
+        }
+        let bytes = try Self.read(JournalHead.byteCount, at: 0, of: file, vault)
+        guard bytes.count == JournalHead.byteCount,
+            unsafe vault.keys.journal.verify(
+                bytes.span.bytes.extracting(JournalHead.signedByteCount..<JournalHead.byteCount),
+                of: bytes.span.bytes.extracting(0..<JournalHead.signedByteCount))
+        else { throw .damaged("the journal's head was changed") }
+        do { head = try unsafe JournalHead(decoding: bytes.span.bytes) } catch {
+            throw .damaged("the journal's head: \(error)")
+        }
+        guard head.volume == vault.keys.volume else { throw .damaged("a journal of another vault") }
+    }
+
+    /// All records, in the order in which they were written.
+    func entries() throws(VaultError) -> [Entry] {
+        var halves: [[Entry]] = []
+        for half in 0..<2 { halves.append(try entries(ofHalf: half)) }
+        return halves.filter { !$0.isEmpty }.sorted { $0[0].record.lap < $1[0].record.lap }.flatMap { $0 }
+    }
+
+    private func entries(ofHalf half: Int) throws(VaultError) -> [Entry] {
+        let start = Int64(head.offset(ofHalf: half))
+        var entries: [Entry] = []
+        var position: UInt64 = 0
+        let sector = UInt64(JournalRecord.sectorSize)
+        while true {
+            // Behind a flush, records begin at the next sector.
+            let next = (position + sector - 1) / sector * sector
+            var found: JournalRecord?
+            for candidate in position == next ? [position] : [position, next] {
+                found = try record(at: candidate, start, lap: entries.first?.record.lap)
+                if found != nil { break }
+            }
+            guard let found else { return entries }
+            entries.append(
+                Entry(record: found, offset: start + Int64(found.position) + Int64(JournalRecord.prefixByteCount)))
+            position = found.position + UInt64(found.byteCount)
+        }
+    }
+
+    private func record(at position: UInt64, _ start: Int64, lap: UInt64?) throws(VaultError) -> JournalRecord? {
+        let tag = JournalRecord.tagByteCount
+        guard position + UInt64(JournalRecord.prefixByteCount + tag) <= head.halfSize else { return nil }
+        let prefix = try Self.read(JournalRecord.prefixByteCount, at: start + Int64(position), of: file, vault)
+        guard let record = try? unsafe JournalRecord(decoding: prefix.span.bytes), record.position == position,
+            lap == nil || record.lap == lap, position + UInt64(record.byteCount) <= head.halfSize
+        else { return nil }
+        let bytes = try Self.read(record.byteCount, at: start + Int64(position), of: file, vault)
+        guard bytes.count == record.byteCount else { return nil }
+        let isAuthentic = vault.keys.volume.withBytes { volume in
+            unsafe vault.keys.journal.verify(
+                bytes.span.bytes.extracting(bytes.count - tag..<bytes.count), of: volume,
+                bytes.span.bytes.extracting(0..<bytes.count - tag))
+        }
+        return isAuthentic ? record : nil
+    }
+
+    func payload(of entry: Entry) throws(VaultError) -> [UInt8] {
+        let bytes = try Self.read(entry.record.payloadCount, at: entry.offset, of: file, vault)
+        guard bytes.count == entry.record.payloadCount else { throw .damaged("the journal is cut off") }
+        return bytes
+    }
+
+    private static func read(
+        _ count: Int, at offset: Int64, of file: Descriptor, _ vault: Vault
+    ) throws(VaultError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            got = try vault.store.read(file, into: &span, at: offset)
+        } catch { throw .system(error) }
+        return Array(bytes.prefix(got))
+    }
+}

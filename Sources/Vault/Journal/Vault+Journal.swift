@@ -1,0 +1,91 @@
+import Format
+import Glibc
+import Posix
+import Store
+
+extension Name {
+    static let journal = Name(ascii: BackingName.journal)
+}
+
+extension Vault {
+    /// The journal of this session; `EROFS` where nothing is written.
+    func openJournal() throws(Errno) -> Journal {
+        guard let journal = journal.withLock({ $0 }) else { throw .EROFS }
+        return journal
+    }
+
+    var isOpen: Bool { journal.withLock { $0 != nil } }
+
+    /// Brings the vault to where the last session left it, and begins a new one. Does nothing the second time.
+    func recover() throws(VaultError) {
+        guard !isOpen else { return }
+        let now = UInt64(max(0, Timespec.now.seconds))
+        var head = JournalHead(volume: keys.volume, halfSize: halfSize)
+        let file: Descriptor
+        if let old = try OldJournal(of: self) {
+            head.nextLap = old.head.nextLap
+            head.windows = old.head.windows
+            if old.head.opened != 0 {
+                try old.replay()
+                // The clocks of file systems are coarse.
+                head.windows.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: now + 2))
+                head.windows = head.windows.suffix(JournalHead.mostWindows)
+                // Above all numbers that the last session can have used: what is left of it is never taken for new.
+                head.nextLap += 1 << 32
+            }
+            file = old.file
+        } else {
+            file = try makeJournal(head)
+        }
+        windows.withLock { $0 = head.windows }
+        head.opened = max(1, now)
+        let journal = Journal(store: store, keys: keys, file: file, head: head)
+        try backing { () throws(Errno) in
+            try journal.allocate()
+            try journal.changeHead { _ in }
+        }
+        self.journal.withLock { $0 = journal }
+    }
+
+    private func makeJournal(_ head: JournalHead) throws(VaultError) -> Descriptor {
+        try backing { () throws(Errno) in
+            try writeWholeFile(
+                JournalHead.signed(head, keys)
+                    + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount),
+                at: .journal, in: store.root)
+            try store.synchronize(store.root, dataOnly: false)
+            return try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
+        }
+    }
+
+    /// Settles all and ends the session: the next one need not look for what a cut left. Nobody may use the vault any
+    /// more.
+    public func close() throws(VaultError) {
+        guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
+        try settle()
+        try backing { () throws(Errno) in
+            try store.synchronizeAll()
+            try journal.changeHead { $0.opened = 0 }
+            try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))
+        }
+        self.journal.withLock { $0 = nil }
+    }
+}
+
+extension Journal {
+    /// Reserves the space of both halves, where the backing store can: a full disk must not stop a write over what is
+    /// there already.
+    func allocate() throws(Errno) {
+        let size = Int64(head.offset(ofHalf: 2))
+        do {
+            try store.truncate(file, to: Int64(JournalHead.areaOffset))
+            try store.allocate(file, mode: 0, offset: 0, length: size)
+        } catch {
+            switch error {
+            // A full disk is no reason not to mount: there may be something to delete.
+            case .EOPNOTSUPP, .ENOSYS, .ENOSPC, .EDQUOT: break
+            default: throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Format
+import Posix
+import Store
+
+/// What the journal says of a file that may not be written to: shown as if it were in the file.
+struct Overlay: Sendable {
+    /// Of the header on disk that it lies over.
+    let generation: UInt64
+    let header: FileHeader
+    let slots: [UInt64: Journal.Slot]
+    let modified: Timespec
+}
+
+extension Vault {
+    /// Reads what a cut has left in the journal of a vault that is only read. Files that can only be made from it are not
+    /// there until it is mounted to be written to.
+    func overlayJournal() throws(VaultError) {
+        guard !isOpen, let old = try OldJournal(of: self), old.head.opened != 0 else { return }
+        var overlays: [FileIdentifier: Overlay] = [:]
+        for effect in try old.effects(of: try old.entries()) where effect.generation > 0 {
+            guard let last = effect.header else { continue }
+            let header = try old.payload(of: last)
+            overlays[effect.file] = Overlay(
+                generation: effect.generation, header: try unsafe self.header(from: header.span.bytes),
+                slots: effect.blocks.mapValues { entry in
+                    Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
+                },
+                modified: last.modified)
+        }
+        self.overlays.withLock { $0 = overlays }
+        journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
+    }
+
+    /// What lies over a file whose header on disk is this.
+    func overlay(of header: FileHeader) -> Overlay? {
+        guard isReadOnly, let overlay = overlays.withLock({ $0[header.file] }),
+            overlay.generation == header.generation
+        else { return nil }
+        return overlay
+    }
+}

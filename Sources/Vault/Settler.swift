@@ -1,0 +1,69 @@
+import Glibc
+import Posix
+
+/// A thread that settles a vault's files by and by, so that a cut finds little to lose and the journal room.
+@safe
+public final class Settler: @unchecked Sendable {  // unchecked: `thread` is used by whoever starts and stops it
+    /// As long as file systems commonly let data wait.
+    private static let interval = Duration.seconds(5)
+    /// How often it looks whether the journal fills up.
+    private static let glance = Duration.milliseconds(500)
+
+    private let vault: Vault
+    private let failed: @Sendable (VaultError) -> Void
+    private let bell: Pipe
+    private var thread: pthread_t?
+
+    /// - Parameter failed: told of each settling that fails, which is tried again.
+    public init(_ vault: Vault, failed: @escaping @Sendable (VaultError) -> Void) throws(Errno) {
+        self.vault = vault
+        self.failed = failed
+        bell = try Pipe()
+    }
+
+    public func start() {
+        var thread = pthread_t()
+        let settler = unsafe Unmanaged.passRetained(self)
+        let result = unsafe pthread_create(
+            &thread, nil,
+            { argument in
+                unsafe Unmanaged<Settler>.fromOpaque(argument!).takeRetainedValue().run()
+                return nil
+            }, settler.toOpaque())
+        precondition(result == 0, "cannot start a thread")
+        self.thread = thread
+    }
+
+    /// Ends the thread; returns when it has ended.
+    public func stop() {
+        let byte: [UInt8] = [0]
+        unsafe byte.withUnsafeBytes { bytes in _ = unsafe write(bell.writeEnd.number, bytes.baseAddress, 1) }
+        if let thread { pthread_join(thread, nil) }
+        thread = nil
+    }
+
+    private func run() {
+        var unsettledSince: Duration?
+        while true {
+            // Without an end: nothing else is on the pipe, and poll does not fail for two valid descriptors.
+            let rings = (try? Poll.readable([bell.readEnd], timeout: Self.glance)) ?? []
+            if !rings.isEmpty { return }
+            guard !vault.isSettled else {
+                unsettledSince = nil
+                continue
+            }
+            let since = unsettledSince ?? BootClock.now
+            unsettledSince = since
+            guard BootClock.now - since >= Self.interval || vault.isPressed else { continue }
+            do throws(VaultError) { try vault.settle() } catch { failed(error) }
+            unsettledSince = nil
+        }
+    }
+}
+
+extension Vault {
+    /// Settling now saves somebody from waiting for it.
+    var isPressed: Bool {
+        files.unsettledCount > mostUnsettled / 2 || journal.withLock { $0 }?.isPressed ?? false
+    }
+}

@@ -1,0 +1,35 @@
+import Posix
+import Store
+import Synchronization
+
+/// Sidecars of long names whose entries are gone. They go when that is durable: an entry without its sidecar is lost.
+final class StaleSidecars: Sendable {
+    struct Sidecar {
+        let directory: Descriptor
+        let name: Name
+        /// The entry that it belongs to.
+        let entry: Name
+    }
+
+    private let stale = Mutex<[Sidecar]>([])
+
+    var isEmpty: Bool { stale.withLock { $0.isEmpty } }
+    var count: Int { stale.withLock { $0.count } }
+
+    func add(_ sidecar: Sidecar) { stale.withLock { $0.append(sidecar) } }
+
+    /// The entry comes back: its sidecar stays. The hash in the name is of this directory alone.
+    func keep(_ name: Name) { stale.withLock { $0.removeAll { $0.name == name } } }
+
+    var all: [Sidecar] { stale.withLock { $0 } }
+
+    /// Removes a sidecar unless it was to be kept meanwhile. Under the lock: `keep` comes before or after it as a whole.
+    func remove(_ sidecar: Sidecar, from store: any Store) {
+        stale.withLock { stale in
+            guard let index = stale.firstIndex(where: { $0.name == sidecar.name }) else { return }
+            stale.remove(at: index)
+            guard (try? store.status(of: sidecar.entry, in: sidecar.directory)) == nil else { return }
+            try? store.unlink(sidecar.name, in: sidecar.directory)
+        }
+    }
+}

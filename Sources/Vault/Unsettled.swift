@@ -1,0 +1,60 @@
+import Format
+import Posix
+
+/// How far a file's backing file is behind what was written to the file, and what a cut must find unharmed there.
+struct Unsettled {
+    /// The confirmed length in the header as it was last written to the backing file: it says how long a block that lies
+    /// there below it is.
+    var placedLength: UInt64 = 0
+    /// The generation of that header.
+    var placedGeneration: UInt64 = 0
+    /// The generation that is on disk at least; 0 if no header need be there yet. A cut finds this one, the one above, or
+    /// one between.
+    var durableGeneration: UInt64 = 0
+    /// Blocks that hold bytes below this are never written in the backing file but by settling: a header that says so may
+    /// be on disk, there or in the journal.
+    var guarded: UInt64 = 0
+    /// `guarded`, counting only headers since the last one that was written to the backing file.
+    var guardedSince: UInt64 = 0
+
+    /// Records of this file stand in the journal on top of the header in the backing file, which from then on is only
+    /// written by settling.
+    var isJournaled = false
+    /// Blocks that lie in the journal and not in the backing file.
+    var slots: [UInt64: Journal.Slot] = [:]
+    /// The last record of the file in the journal.
+    var sequence: UInt64 = 0
+    /// The last record that the header in the backing file has made dead.
+    var placedSequence: UInt64 = 0
+    /// The header in `sequence`'s record, or in the backing file, is as the file is now.
+    var isHeaderCurrent = true
+    /// All that was written is durable once the journal is, up to `sequence`.
+    var isSynced = false
+    /// Nothing was written since it was last confirmed.
+    var isDataSynced = true
+    /// When it was last written to, if the backing file does not tell.
+    var modified: Timespec?
+
+    /// Folders whose names must be durable before the file may cease to belong at `places` that it has left.
+    var movedIn: [Descriptor] = []
+    /// The places that are left then.
+    var finalPlaces: [Place]?
+    /// The class and wrap that hold where the file stood before a rename that took over another class.
+    var leaving: FileProtection?
+    /// The folder that it was made in, until its header is durable.
+    var birthplace: DirectoryIdentifier?
+    /// It has no name any more.
+    var isRemoved = false
+
+    /// Among the files that the vault will settle.
+    var isListed = false
+    /// Grows with each settling and each cut: who has flushed meanwhile does not know what that confirms.
+    var round: UInt64 = 0
+    /// Grows with each change.
+    var changes: UInt64 = 0
+
+    /// Blocks below this one are guarded.
+    var guardedBlocks: UInt64 { BlockGeometry.blockCount(forLength: guarded) }
+    /// Blocks below this one lie in the backing file as long as `placedLength` makes them.
+    var placedBlocks: UInt64 { BlockGeometry.blockCount(forLength: placedLength) }
+}

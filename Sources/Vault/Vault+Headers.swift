@@ -1,0 +1,49 @@
+import Format
+import Posix
+import Store
+
+extension Vault {
+    /// The header of a backing file, authentic and of this volume.
+    func readHeader(of descriptor: Descriptor) throws(VaultError) -> FileHeader {
+        var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
+        let count: Int
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            count = try store.read(descriptor, into: &span, at: 0)
+        } catch { throw .system(error) }
+        return try header(from: unsafe bytes.span.bytes.extracting(0..<count))
+    }
+
+    /// The header that `raw` begins with, authentic and of this volume.
+    func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
+        guard raw.byteCount >= FileHeader.byteCount else { throw .damaged("shorter than a header") }
+        let header: FileHeader
+        do { header = try FileHeader(decoding: raw) } catch { throw .damaged("header: \(error)") }
+        guard header.volume == keys.volume else { throw .damaged("a file of another vault") }
+        let signed = raw.extracting(0..<FileHeader.signedByteCount)
+        let tag = raw.extracting(FileHeader.signedByteCount..<FileHeader.byteCount)
+        guard keys.headers.verify(tag, of: signed) else { throw .damaged("the header was changed") }
+        return header
+    }
+
+    /// Opens a file's backing file for reading, also one that its owner may not read: its header is metadata.
+    func openBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor {
+        try withOwnerPermissions(0o400, of: .entry(name, in: directory.descriptor)) { () throws(VaultError) in
+            try backing { () throws(Errno) in
+                try store.open(name, in: directory.descriptor, OpenFlags.read, mode: 0)
+            }
+        }
+    }
+
+    /// Opens a file's backing file for writing too; nil where that is not allowed just like that.
+    func openWritableBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor? {
+        guard !isReadOnly else { return nil }
+        do {
+            return try store.open(name, in: directory.descriptor, OpenFlags.readWrite, mode: 0)
+        } catch {
+            guard error == .EACCES || error == .EPERM || error == .EROFS else { throw .system(error) }
+            return nil
+        }
+    }
+}

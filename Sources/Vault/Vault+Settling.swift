@@ -1,0 +1,129 @@
+import Format
+import Posix
+import Store
+
+extension Vault {
+    /// So many files are flushed one by one; more, with all that the backing store's file system has.
+    private static let mostFlushedAlone = 8
+
+    /// Brings all backing files up to date: what was written lies durably in them.
+    public func settle() throws(VaultError) {
+        guard !isReadOnly, isOpen else { return }
+        try backing { () throws(Errno) in try openJournal().flush() }
+        try settle(files.unsettled)
+        try dropSidecars()
+    }
+
+    /// Whether there is anything to settle.
+    public var isSettled: Bool { files.unsettledCount == 0 && sidecars.isEmpty }
+
+    /// Settles files; the first error is thrown, after the others have been settled.
+    func settle(_ files: [File]) throws(VaultError) {
+        guard !files.isEmpty else { return }
+        try settling.withLock { _ throws(VaultError) in
+            var failure: VaultError?
+            func trying<Result>(_ body: () throws(VaultError) -> Result?) -> Result? {
+                do throws(VaultError) { return try body() } catch {
+                    failure = failure ?? error
+                    return nil
+                }
+            }
+            var begun = files.compactMap { file in trying { () throws(VaultError) in try file.beginSettling() } }
+            begun = flush(begun, withFolders: true, trying)
+            let placed = begun.filter { settling in
+                let needsFlush =
+                    trying { () throws(VaultError) in try settling.file.continueSettling(settling) } ?? false
+                noteSettled(settling.status, settling.file.header)
+                return needsFlush
+            }
+            for settling in flush(placed, withFolders: false, trying) {
+                trying { () throws(VaultError) in try settling.file.endSettling(settling) }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    /// Makes what lies in the backing files durable; those for which that succeeded.
+    private func flush(
+        _ settlings: [File.Settling], withFolders: Bool,
+        _ trying: (() throws(VaultError) -> Void?) -> Void?
+    ) -> [File.Settling] {
+        guard !settlings.isEmpty else { return [] }
+        var folders: [Descriptor] = []
+        if withFolders {
+            for folder in settlings.flatMap(\.folders) where !folders.contains(where: { $0 === folder }) {
+                folders.append(folder)
+            }
+        }
+        if settlings.count + folders.count > Self.mostFlushedAlone {
+            let isDone: Void? = trying { () throws(VaultError) in
+                try backing { () throws(Errno) in try store.synchronizeAll() }
+            }
+            return isDone == nil ? [] : settlings
+        }
+        for folder in folders {
+            let isDone: Void? = trying { () throws(VaultError) in
+                try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
+            }
+            if isDone == nil { return [] }
+        }
+        return settlings.filter { settling in
+            trying { () throws(VaultError) in
+                try backing { () throws(Errno) in
+                    try store.synchronize(settling.file.descriptor, dataOnly: true)
+                }
+            } != nil
+        }
+    }
+
+    // MARK: Room in the journal
+
+    /// Makes sure that the journal has room for records; frees a half if need be. No `File.lock` may be held.
+    func makeRoom(_ count: UInt64) throws(VaultError) {
+        try boundUnsettled()
+        while true {
+            let (hasRoom, users) = try backing { () throws(Errno) in
+                let journal = try openJournal()
+                return (try journal.reserve(count), journal.usersOfOtherHalf)
+            }
+            if hasRoom { return }
+            let listed = files.unsettled(users.map(\.key))
+            try settle(listed)
+            // What is not listed has been settled; its last records only say that it is gone.
+            for user in users where !listed.contains(where: { $0.identifier == user.key }) {
+                try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
+            }
+        }
+    }
+
+    /// Settles when too many files wait for it.
+    func boundUnsettled() throws(VaultError) {
+        if files.unsettledCount > mostUnsettled { try settle() }
+    }
+
+    func giveBackRoom(_ count: UInt64) {
+        journal.withLock { $0 }?.unreserve(count)
+    }
+
+    /// A file that the journal could make again was removed.
+    func noteRemoval(of status: FileStatus) {
+        guard status.kind == .regular, status.linkCount <= 1, let journal = journal.withLock({ $0 }),
+            let file = journal.takeBorn(inode: status.inode)
+        else { return }
+        // Without it, a later file that a cut leaves empty under the same name would become this one: only then, and as
+        // if it had never been removed.
+        do throws(VaultError) {
+            try makeRoom(Journal.roomForFile)
+            defer { giveBackRoom(Journal.roomForFile) }
+            _ = try? journal.forget(file)
+        } catch {}
+    }
+}
+
+extension Journal {
+    /// Says that a file was removed, or stands elsewhere; the record's sequence number.
+    func forget(_ file: FileIdentifier) throws(Errno) -> UInt64 {
+        let nothing: [UInt8] = []
+        return try unsafe append(JournalRecord(.forget, of: file, payloadCount: 0), nothing.span.bytes).sequence
+    }
+}
