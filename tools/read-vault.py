@@ -125,6 +125,7 @@ class VolumeKeys:
     directories: bytes
     headers: bytes
     places: bytes
+    journal: bytes
 
     @classmethod
     def derive(cls, volume_key: bytes, volume: bytes) -> VolumeKeys:
@@ -139,6 +140,7 @@ class VolumeKeys:
             directories=subkey("directories", 64),
             headers=subkey("headers", 32),
             places=subkey("places", 32),
+            journal=subkey("journal", 32),
         )
 
 
@@ -201,42 +203,57 @@ def open_directory_record(keys: VolumeKeys, place: bytes, target: bytes) -> Dire
 # Files: the header -------------------------------------------------------------------------------------------------
 
 HEADER_SIZE = 512
-HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHHQQQ16s16s8s")
-WRAP_ROOM = 352
+HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI256s")
+PLACES_ROOM, WRAPS_ROOM = 16, 120
 WRAP_LENGTHS = {1: 40, 2: 72}
-EXPLICIT, SEVERAL_LINKS, MOVING = 1, 2, 4
+EXPLICIT, MANY_LINKS, MOVING = 1, 2, 4
+
+
+@dataclass
+class FileProtection:
+    """A class, its mark, and the file key wrapped for it."""
+
+    protection: int
+    explicit: bool
+    algorithm: int
+    wrap: bytes
 
 
 @dataclass
 class FileHeader:
     file: bytes
-    protection: int
-    flags: int
-    algorithm: int
+    first: FileProtection
+    second: Optional[FileProtection]
     generation: int
     length: int
+    provisional_length: int
     first_sparse_block: int
-    place: bytes
-    second_place: bytes
-    wrap: bytes
+    places: list[bytes]
 
-    @property
-    def explicit(self) -> bool:
-        return bool(self.flags & EXPLICIT)
+    def at(self, place: bytes) -> FileProtection:
+        """What holds for the file that is found at `place`."""
+        if self.places and place not in self.places:
+            refuse("this file belongs under another name: it was moved or copied here")
+        return self.second if self.second is not None and place == self.places[-1] else self.first
 
-    def stands_at(self, place: bytes) -> bool:
-        """Whether a file with this header may be found under the name that yields `place`."""
-        if self.flags & SEVERAL_LINKS or place == self.place:
-            return True
-        return bool(self.flags & MOVING) and place == self.second_place
+
+def is_void(raw: bytes) -> bool:
+    """Whether a backing file that begins so has never had a header."""
+    return len(raw) < HEADER_SIZE or not any(raw[:HEADER_SIZE])
+
+
+def check_algorithm(protection: int, algorithm: int, wrap_length: int) -> None:
+    if algorithm != (2 if protection == 2 else 1) or wrap_length != WRAP_LENGTHS[algorithm]:
+        refuse(f"wrap algorithm {algorithm} of {wrap_length} bytes in class {CLASS_LETTERS[protection]}")
 
 
 def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     if len(raw) < HEADER_SIZE:
         refuse(f"a file of {len(raw)} bytes has no header")
     raw = raw[:HEADER_SIZE]
-    (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, zero1,
-     wrap_length, zero2, generation, length, sparse, place, second_place, zero3) = HEADER_FIELDS.unpack(raw[:128])
+    (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, count,
+     wrap_length, second_class, second_flags, generation, length, sparse, provisional, second_algorithm, zero1,
+     second_length, zero2, places) = HEADER_FIELDS.unpack(raw[:360])
     if magic != b"LKFILE\r\n":
         refuse("not a file of a vault")
     if version != 1 or size != HEADER_SIZE:
@@ -247,19 +264,33 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse("a file of another volume")
     if not hmac.compare_digest(raw[480:], hmac_sha256(keys.headers, raw[:480])):
         refuse("header: not authentic")
+    if flags & ~(EXPLICIT | MANY_LINKS | MOVING):
+        refuse(f"unknown flags {flags:#x}")
+    if not length <= provisional <= 1 << 62:
+        refuse(f"lengths of {length} and {provisional} bytes")
+    if count > PLACES_ROOM or (count == 0) != bool(flags & MANY_LINKS):
+        refuse(f"{count} places with flags {flags:#x}")
+    if wrap_length + second_length > WRAPS_ROOM:
+        refuse(f"wraps of {wrap_length} and {second_length} bytes")
     if protection not in CLASS_NAMES:
         refuse(f"no class {protection}")
-    if flags & ~(EXPLICIT | SEVERAL_LINKS | MOVING):
-        refuse(f"unknown flags {flags:#x}")
-    if algorithm != (2 if protection == 2 else 1) or wrap_length != WRAP_LENGTHS[algorithm]:
-        refuse(f"wrap algorithm {algorithm} of {wrap_length} bytes in class {CLASS_LETTERS[protection]}")
-    if length > 1 << 62:
-        refuse(f"a length of {length} bytes")
-    second_is_zero = bool(flags & MOVING) or not any(second_place)
-    if zero1 or zero2 or any(zero3) or any(raw[128 + wrap_length:480]) or not second_is_zero:
+    check_algorithm(protection, algorithm, wrap_length)
+    wraps = raw[360:480]
+    first, second = FileProtection(protection, bool(flags & EXPLICIT), algorithm, wraps[:wrap_length]), None
+    if flags & MOVING:
+        if count == 0:
+            refuse("a file that is moving and has no places")
+        if second_class not in CLASS_NAMES or second_flags & ~EXPLICIT:
+            refuse(f"no second class {second_class} with flags {second_flags:#x}")
+        check_algorithm(second_class, second_algorithm, second_length)
+        second_wrap = wraps[wrap_length:wrap_length + second_length]
+        second = FileProtection(second_class, bool(second_flags & EXPLICIT), second_algorithm, second_wrap)
+    elif second_class or second_flags or second_algorithm or second_length:
+        refuse("a second class without moving")
+    if zero1 or zero2 or any(places[16 * count:]) or any(wraps[wrap_length + second_length:]):
         refuse("header: a zero byte is otherwise")
-    return FileHeader(file, protection, flags, algorithm, generation, length, sparse, place, second_place,
-                      wrap=raw[128:128 + wrap_length])
+    return FileHeader(file, first, second, generation, length, provisional, sparse,
+                      [places[at:at + 16] for at in range(0, 16 * count, 16)])
 
 
 # Files: wrap algorithms --------------------------------------------------------------------------------------------
@@ -291,19 +322,19 @@ def wrap_key_b(shared: bytes, ephemeral: bytes, public_b: bytes, volume: bytes, 
     return hkdf(shared, volume, b"latchkey file key B" + ephemeral + public_b + file, 32)
 
 
-def open_file_key(header: FileHeader, volume: bytes, classes: ClassKeys) -> bytes:
-    class_key = classes.key(header.protection)
-    if header.algorithm == 1:
-        file_key = unwrap(wrap_key(class_key, volume, header.file, header.protection), header.wrap)
+def open_file_key(file: bytes, given: FileProtection, volume: bytes, classes: ClassKeys) -> bytes:
+    class_key = classes.key(given.protection)
+    if given.algorithm == 1:
+        file_key = unwrap(wrap_key(class_key, volume, file, given.protection), given.wrap)
     else:
-        ephemeral, wrapped = header.wrap[:32], header.wrap[32:]
+        ephemeral, wrapped = given.wrap[:32], given.wrap[32:]
         private = X25519PrivateKey.from_private_bytes(class_key)
         try:
             shared = private.exchange(X25519PublicKey.from_public_bytes(ephemeral))
         except ValueError:
             refuse("file key: the shared secret is zero")
         public_b = public_key(private)
-        file_key = unwrap(wrap_key_b(shared, ephemeral, public_b, volume, header.file), wrapped)
+        file_key = unwrap(wrap_key_b(shared, ephemeral, public_b, volume, file), wrapped)
     if file_key is None:
         refuse("file key: the wrap does not open")
     return file_key
@@ -315,22 +346,78 @@ BLOCK = 4096
 OVERHEAD = 32
 
 
+def block_offset(index: int) -> int:
+    return HEADER_SIZE + index * (BLOCK + OVERHEAD)
+
+
+class BackingFile:
+    """A backing file as it is once the journal's writes to it have been made. They are kept by where they begin."""
+
+    def __init__(self, path: bytes, writes: dict[int, bytes]) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.writes = writes
+        status = os.fstat(self.descriptor)
+        self.size = max([status.st_size] + [offset + len(raw) for offset, raw in writes.items()])
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            refuse("not a regular file")
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def __enter__(self) -> BackingFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self, count: int, offset: int) -> bytes:
+        """As many of `count` bytes as there are. `offset` is that of the header or of a block, as in the journal."""
+        there = max(0, min(count, self.size - offset))
+        written = self.writes.get(offset, b"")[:there]
+        return written + os.pread(self.descriptor, there, offset)[len(written):].ljust(there - len(written), b"\0")
+
+    def header(self) -> bytes:
+        return self.read(HEADER_SIZE, 0)
+
+
 def open_block(file_key: bytes, volume: bytes, file: bytes, index: int, stored: bytes) -> bytes:
+    if len(stored) <= OVERHEAD:
+        refuse(f"block {index}: cut off")
     associated = volume + file + struct.pack("<Q", index)
     return gcm_open(file_key, stored[:16], associated, stored[16:], f"block {index}")
 
 
-def read_blocks(backing: int, header: FileHeader, volume: bytes, file_key: bytes) -> Iterator[bytes]:
-    """The plaintext, block by block, up to the header's length and not a byte further."""
-    for index in range((header.length + BLOCK - 1) // BLOCK):
-        wanted = min(BLOCK, header.length - index * BLOCK)
-        stored = os.pread(backing, OVERHEAD + BLOCK, HEADER_SIZE + index * (OVERHEAD + BLOCK))
-        if len(stored) < OVERHEAD + wanted:
-            refuse(f"block {index}: cut off")
-        if index >= header.first_sparse_block and not any(stored):
-            yield bytes(wanted)
+def read_blocks(backing: BackingFile, header: FileHeader, volume: bytes, file_key: bytes) -> Iterator[bytes]:
+    """The plaintext, block by block, up to the provisional length and not a byte further."""
+    for index in range((header.provisional_length + BLOCK - 1) // BLOCK):
+        stored = backing.read(OVERHEAD + BLOCK, block_offset(index))
+        confirmed = min(BLOCK, header.length - index * BLOCK)
+        if confirmed > 0:
+            plain = read_confirmed_block(stored, confirmed, header, index, volume, file_key)
         else:
-            yield open_block(file_key, volume, header.file, index, stored)[:wanted]
+            try:
+                plain = open_block(file_key, volume, header.file, index, stored)
+            except Refused:
+                plain = b""
+        wanted = min(BLOCK, header.provisional_length - index * BLOCK)
+        yield plain[:wanted].ljust(wanted, b"\0")
+
+
+def read_confirmed_block(stored: bytes, confirmed: int, header: FileHeader, index: int, volume: bytes,
+                         file_key: bytes) -> bytes:
+    """A block of which `confirmed` bytes lie below the length. It may yield more, and for a hole it yields none."""
+    if len(stored) < confirmed + OVERHEAD:
+        refuse(f"block {index}: cut off")
+    exact = stored[:confirmed + OVERHEAD]
+    if index >= header.first_sparse_block and not any(exact):
+        return b""
+    try:
+        return open_block(file_key, volume, header.file, index, exact)
+    except Refused:
+        if len(stored) == len(exact):
+            raise
+        return open_block(file_key, volume, header.file, index, stored)
 
 
 # Symbolic links ----------------------------------------------------------------------------------------------------
@@ -355,6 +442,268 @@ def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: b
     if value[0] != 0:
         refuse("attribute value: it does not begin with a zero byte")
     return name, value[1:]
+
+
+# The journal -------------------------------------------------------------------------------------------------------
+
+JOURNAL_AREA, LARGEST_HALF = 4096, 1 << 30
+HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQB7s")
+RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")
+FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD, ASIDE_RECORD = 1, 2, 3, 4, 5
+LARGEST_PAYLOAD = 8192
+
+
+@dataclass
+class JournalHead:
+    half_size: int
+    opened: int
+    next_lap: int
+    windows: list[tuple[int, int]]
+
+
+@dataclass
+class JournalRecord:
+    kind: int
+    lap: int
+    position: int
+    file: bytes
+    generation: int
+    number: int
+    nanoseconds: int
+    payload: bytes
+
+    @property
+    def size(self) -> int:
+        return record_size(len(self.payload))
+
+
+def record_size(payload: int) -> int:
+    return (RECORD_FIELDS.size + payload + 32 + 7) // 8 * 8
+
+
+def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
+    if len(raw) < HEADER_SIZE:
+        refuse(f"journal: {len(raw)} bytes")
+    (magic, version, zero1, zero2, _compatible, _read_only, incompatible, zero3, volume, half_size, opened, next_lap,
+     count, zero4) = HEAD_FIELDS.unpack(raw[:80])
+    if magic != b"LKJRNL\r\n":
+        refuse("journal: not one")
+    if version != 1:
+        raise TooNew(f"journal: version {version}")
+    if incompatible:
+        raise TooNew(f"journal: unknown incompatible features {incompatible:#x}")
+    if volume != keys.volume:
+        refuse("journal: of another volume")
+    if not hmac.compare_digest(raw[480:512], hmac_sha256(keys.journal, raw[:480])):
+        refuse("journal: its head is not authentic")
+    if not 0 < half_size <= LARGEST_HALF or half_size % 4096 or count > 16:
+        refuse(f"journal: halves of {half_size} bytes, {count} windows")
+    if zero1 or zero2 or zero3 or any(zero4) or any(raw[80 + 16 * count:480]):
+        refuse("journal: a zero byte is otherwise")
+    return JournalHead(half_size, opened, next_lap, list(struct.iter_unpack("<QQ", raw[80:80 + 16 * count])))
+
+
+def parts_of(path: bytes) -> list[bytes]:
+    """The components of a backing path in a record."""
+    parts = path.split(b"/")
+    if b"\0" in path or any(part in (b"", b".", b"..") for part in parts):
+        refuse("journal: a path that leads astray")
+    return parts
+
+
+def aside_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
+    """The folder, the name that the directory has in it, and the one that it had."""
+    fields = payload.split(b"\0")
+    if len(fields) != 3 or any(b"/" in field for field in fields[1:]):
+        refuse("journal: an aside record of another form")
+    folder, aside, name = fields
+    parts_of(os.path.join(folder, aside))
+    parts_of(name)
+    return folder, aside, name
+
+
+def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int) -> JournalRecord:
+    """The record that `raw` begins with. Without `lap` any will do: it is the first of its half."""
+    if len(raw) < RECORD_FIELDS.size:
+        refuse("record: cut short")
+    size, kind, zero, own_lap, own_position, file, generation, number, nanoseconds, length = RECORD_FIELDS.unpack(
+        raw[:RECORD_FIELDS.size])
+    if length > LARGEST_PAYLOAD or size != record_size(length) or size > len(raw):
+        refuse("record: size")
+    signed, tag = raw[:size - 32], raw[size - 32:size]
+    if not hmac.compare_digest(tag, hmac_sha256(keys.journal, keys.volume + signed)):
+        refuse("record: not authentic")
+    if own_position != position or lap not in (None, own_lap):
+        refuse("record: of another place or lap")
+    payload = signed[RECORD_FIELDS.size:][:length]
+    if any(zero) or not FILE_RECORD <= kind <= ASIDE_RECORD:
+        refuse(f"record: type {kind}, or a zero byte that is otherwise")
+    return JournalRecord(kind, own_lap, position, file, generation, number, nanoseconds, payload)
+
+
+def check_payload(keys: VolumeKeys, record: JournalRecord) -> None:
+    """Refuses what a record of its type does not hold."""
+    length = len(record.payload)
+    if record.kind == FILE_RECORD and record.payload:
+        parts_of(record.payload)
+    elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
+        refuse("record: a block that can be none")
+    elif record.kind == HEADER_RECORD:
+        if length != HEADER_SIZE or record.nanoseconds >= 10**9:
+            refuse("record: no header")
+        if open_header(keys, record.payload).file != record.file:
+            refuse("record: the header of another file")
+    elif record.kind == FORGET_RECORD and record.payload:
+        refuse("record: a payload where there is none")
+    elif record.kind == ASIDE_RECORD:
+        aside_note(record.payload)
+
+
+def read_half(keys: VolumeKeys, descriptor: int, start: int, half_size: int) -> list[JournalRecord]:
+    def record(lap: Optional[int], position: int) -> Optional[JournalRecord]:
+        longest = min(record_size(LARGEST_PAYLOAD), half_size - position)
+        try:
+            return open_record(keys, os.pread(descriptor, max(0, longest), start + position), lap, position)
+        except Refused:
+            return None
+
+    records: list[JournalRecord] = []
+    found = record(None, 0)
+    while found is not None:
+        records.append(found)
+        behind = found.position + found.size
+        found = record(found.lap, behind) or record(found.lap, (behind + 511) // 512 * 512)
+    return records
+
+
+@dataclass
+class Replay:
+    """What the journal adds to a vault, by paths in it: nothing is ever written."""
+
+    head: Optional[JournalHead] = None
+    records: list[JournalRecord] = field(default_factory=list)
+    writes: dict[bytes, dict[int, bytes]] = field(default_factory=dict)
+    modified: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    renamed: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
+
+    def left_by_a_cut(self, status: os.stat_result) -> bool:
+        """Whether an object changed last in a session that did not end cleanly, as far as one can tell."""
+        if self.head is None:
+            return False
+        changed = status.st_ctime_ns // 10**9
+        windows = self.head.windows + ([(self.head.opened - 2, changed)] if self.head.opened else [])
+        return any(since <= changed <= until for since, until in windows)
+
+
+def status_below(vault: bytes, path: bytes) -> Optional[os.stat_result]:
+    """Of what stands at a backing path, if all that leads there are directories."""
+    status, full = os.lstat(vault), vault
+    for part in parts_of(path):
+        full = os.path.join(full, part)
+        try:
+            status, above = os.lstat(full), status
+        except OSError:
+            return None
+        if not stat.S_ISDIR(above.st_mode):
+            return None
+    return status
+
+
+def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
+    replay = Replay()
+    try:
+        raw = read_file(os.path.join(vault, b"lk.journal"), HEADER_SIZE - 1)
+    except FileNotFoundError:
+        return replay
+    replay.head = open_journal_head(keys, raw)
+    if replay.head.opened == 0:
+        return replay
+    descriptor = os.open(os.path.join(vault, b"lk.journal"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        halves = [read_half(keys, descriptor, JOURNAL_AREA + half * replay.head.half_size, replay.head.half_size)
+                  for half in (0, 1)]
+    finally:
+        os.close(descriptor)
+    # A half of a lower lap is what an earlier session left.
+    halves = [half for half in halves if half and half[0].lap >= replay.head.next_lap]
+    replay.records = [record for half in sorted(halves, key=lambda half: half[0].lap) for record in half]
+    replay_records(replay, keys, vault)
+    return replay
+
+
+def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
+    files: dict[bytes, list[JournalRecord]] = {}
+    owners: dict[bytes, bytes] = {}
+    for record in replay.records:
+        try:
+            check_payload(keys, record)
+        except Refused:
+            continue
+        if record.kind == ASIDE_RECORD:
+            put_back(replay, vault, *aside_note(record.payload))
+            continue
+        files.setdefault(record.file, []).append(record)
+        if record.kind == FILE_RECORD:
+            owners[record.payload] = record.file
+    for file, records in files.items():
+        paths = [(at, record) for at, record in enumerate(records) if record.kind == FILE_RECORD]
+        if not paths:
+            continue
+        at, last = paths[-1]
+        is_forgotten = any(record.kind == FORGET_RECORD for record in records[at:])
+        may_be_void = last.number == 0 and owners[last.payload] == file and not is_forgotten
+        found = find_file(replay, keys, vault, file, last.payload, may_be_void)
+        if found is not None:
+            path, base = found
+            counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])
+            replay_file(replay, path, base, counting)
+
+
+def put_back(replay: Replay, vault: bytes, folder: bytes, aside: bytes, name: bytes) -> None:
+    if status_below(vault, os.path.join(folder, name)) is None \
+            and status_below(vault, os.path.join(folder, aside)) is not None:
+        path = os.path.join(vault, folder) if folder else vault
+        replay.renamed.setdefault(path, {})[aside] = name
+
+
+def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path: bytes,
+              may_be_void: bool) -> Optional[tuple[bytes, int]]:
+    """Where the file stands, and the generation of its header, 0 without one. Without a path it may be anywhere."""
+    if path:
+        status = status_below(vault, path)
+        candidates = [os.path.join(vault, path)] if status is not None and stat.S_ISREG(status.st_mode) else []
+    else:
+        candidates = [os.path.join(folder, name) for folder, _, names in os.walk(vault) for name in sorted(names)
+                      if not name.startswith(b"lk.") or name.startswith(b"lk.long.")]
+    for candidate in candidates:
+        try:
+            with BackingFile(candidate, replay.writes.get(candidate, {})) as backing:
+                raw = backing.header()
+            if is_void(raw):
+                if path and may_be_void:
+                    return candidate, 0
+                continue
+            header = open_header(keys, raw)
+        except (Refused, OSError):
+            continue
+        if header.file == file:
+            return candidate, header.generation
+    return None
+
+
+def replay_file(replay: Replay, path: bytes, base: int, records: list[JournalRecord]) -> None:
+    """The writes that bring one file up to date."""
+    headers = [record for record in records if record.kind == HEADER_RECORD]
+    if not records or (base == 0 and not headers):
+        return
+    writes = replay.writes.setdefault(path, {})
+    for record in records:
+        if record.kind == BLOCK_RECORD:
+            offset = block_offset(record.number)
+            writes[offset] = record.payload + writes.get(offset, b"")[len(record.payload):]
+    if headers:
+        writes[0] = headers[-1].payload
+        replay.modified[path] = (headers[-1].number, headers[-1].nanoseconds)
 
 
 # The keybag --------------------------------------------------------------------------------------------------------
@@ -573,6 +922,9 @@ def parse_recovery_key(text: str) -> bytes:
 # The tree ----------------------------------------------------------------------------------------------------------
 
 
+RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.journal")
+
+
 @dataclass
 class Directory:
     backing: bytes
@@ -595,6 +947,7 @@ class Listing:
     entries: list[Entry] = field(default_factory=list)
     foreign: list[bytes] = field(default_factory=list)
     rubbish: list[bytes] = field(default_factory=list)
+    remnants: list[bytes] = field(default_factory=list)
 
 
 def read_file(path: bytes, limit: int) -> bytes:
@@ -610,9 +963,10 @@ class Vault:
     """A vault, opened as far as the credentials reach."""
 
     def __init__(self, path: bytes, given: Credentials, key_volume: Optional[bytes] = None) -> None:
-        self.path = path
+        self.path = path = path.rstrip(b"/") or b"/"
         self.keybag, volume_key, self.classes = self._open_keybag(given, key_volume)
         self.keys = VolumeKeys.derive(volume_key, self.keybag.volume)
+        self.replay = read_journal(self.keys, path)
 
     def _open_keybag(self, given: Credentials, key_volume: Optional[bytes]) -> tuple[Keybag, bytes, ClassKeys]:
         """From lk.keybag, or from lk.keybag.old where the former is missing or does not check."""
@@ -657,12 +1011,13 @@ class Vault:
 
     def list(self, directory: Directory) -> Listing:
         listing = Listing()
-        present = sorted(os.listdir(directory.backing))
-        for backing_name in present:
+        renamed = self.replay.renamed.get(directory.backing, {})
+        present = {renamed.get(name, name): name for name in os.listdir(directory.backing)}
+        for backing_name, stored_name in sorted(present.items()):
             if backing_name in (b"lk.dir", b"lk.dir.new"):
                 continue
             in_root = directory.place == ROOT_PLACE
-            if in_root and backing_name in (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock"):
+            if in_root and backing_name in RESERVED_IN_ROOT:
                 continue
             if backing_name.startswith(b"lk.tmp."):
                 listing.rubbish.append(backing_name)
@@ -676,11 +1031,29 @@ class Vault:
             except (Refused, OSError):
                 listing.foreign.append(backing_name)
                 continue
-            backing = os.path.join(directory.backing, backing_name)
+            backing = os.path.join(directory.backing, stored_name)
             place = place_of(self.keys, directory.record.identifier, name)
-            listing.entries.append(Entry(name, backing, place, os.lstat(backing)))
+            entry = Entry(name, backing, place, os.lstat(backing))
+            if self.is_remnant(entry):
+                listing.remnants.append(backing_name)
+            else:
+                listing.entries.append(entry)
         listing.entries.sort(key=lambda entry: entry.name)
         return listing
+
+    def is_remnant(self, entry: Entry) -> bool:
+        """Whether this is what a cut left of something that nothing had made durable."""
+        if not self.replay.left_by_a_cut(entry.status):
+            return False
+        try:
+            if stat.S_ISDIR(entry.status.st_mode):
+                return all(name.startswith(b"lk.tmp.") for name in os.listdir(entry.backing))
+            if stat.S_ISREG(entry.status.st_mode):
+                with self.backing_file(entry) as backing:
+                    return is_void(backing.header())
+        except PermissionError:
+            pass
+        return False
 
     def name(self, directory: Directory, backing_name: bytes) -> bytes:
         if backing_name.startswith(b"lk.long."):
@@ -703,20 +1076,24 @@ class Vault:
                 raise FileNotFoundError(2, "No such file or directory", path)
         return entry
 
-    def header(self, entry: Entry) -> FileHeader:
-        header = open_header(self.keys, read_file(entry.backing, HEADER_SIZE - 1))
-        if not header.stands_at(entry.place):
-            refuse("this file belongs under another name: it was moved or copied here")
-        return header
+    def backing_file(self, entry: Entry) -> BackingFile:
+        return BackingFile(entry.backing, self.replay.writes.get(entry.backing, {}))
+
+    def header(self, entry: Entry) -> tuple[FileHeader, FileProtection]:
+        """The header, and what of it holds where the file was found."""
+        with self.backing_file(entry) as backing:
+            header = open_header(self.keys, backing.header())
+        return header, header.at(entry.place)
 
     def contents(self, entry: Entry) -> Iterator[bytes]:
-        header = self.header(entry)
-        file_key = open_file_key(header, self.keys.volume, self.classes)
-        backing = os.open(entry.backing, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+        header, protection = self.header(entry)
+        file_key = open_file_key(header.file, protection, self.keys.volume, self.classes)
+        with self.backing_file(entry) as backing:
             yield from read_blocks(backing, header, self.keys.volume, file_key)
-        finally:
-            os.close(backing)
+
+    def modified(self, entry: Entry) -> str:
+        seconds, nanoseconds = self.replay.modified.get(entry.backing, divmod(entry.status.st_mtime_ns, 10**9))
+        return f"{seconds}.{nanoseconds:09}"
 
     def symlink(self, entry: Entry) -> bytes:
         return open_symlink(self.keys, os.readlink(entry.backing))
@@ -769,13 +1146,14 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
                   "class": CLASS_NAMES[record.default_class], "explicit": record.explicit,
                   "xattrs": vault.xattrs(backing, record.identifier)}
     elif stat.S_ISREG(mode):
-        header = vault.header(entry)
+        header, protection = vault.header(entry)
         sparse = None if header.first_sparse_block == 2**64 - 1 else header.first_sparse_block
-        facts |= {"kind": "file", "id": header.file.hex(), "class": CLASS_NAMES[header.protection],
-                  "explicit": header.explicit, "severalLinks": bool(header.flags & SEVERAL_LINKS),
-                  "moving": bool(header.flags & MOVING), "generation": header.generation, "length": header.length,
-                  "firstSparseBlock": sparse, "wrapAlgorithm": header.algorithm,
-                  "xattrs": vault.xattrs(backing, header.file)}
+        facts |= {"kind": "file", "id": header.file.hex(), "class": CLASS_NAMES[protection.protection],
+                  "explicit": protection.explicit, "wrapAlgorithm": protection.algorithm,
+                  "places": len(header.places) or "any", "moving": header.second is not None,
+                  "generation": header.generation, "length": header.length,
+                  "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
+                  "modified": vault.modified(entry), "xattrs": vault.xattrs(backing, header.file)}
     elif stat.S_ISLNK(mode):
         facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry))}
     else:
@@ -792,7 +1170,7 @@ def stat_command(vault: Vault, path: bytes) -> None:
 def verify_command(vault: Vault) -> int:
     """Open everything that the keys at hand open. Returns how many objects were refused."""
     counted = {"files": 0, "directories": 0, "symbolic links": 0, "special files": 0, "not unlocked": 0,
-               "foreign": 0, "rubbish": 0, "refused": 0}
+               "foreign": 0, "rubbish": 0, "remnants": 0, "replayed": len(vault.replay.writes), "refused": 0}
 
     def report(what: str, path: bytes, why: str) -> None:
         counted[what] += 1
@@ -819,6 +1197,8 @@ def verify_command(vault: Vault) -> int:
                     report("foreign", path, shown(name))
                 for name in listing.rubbish:
                     report("rubbish", path, shown(name))
+                for name in listing.remnants:
+                    report("remnants", path, shown(name))
                 pending += [(os.path.join(path, found.name), found) for found in listing.entries]
         except Locked:
             counted["not unlocked"] += 1

@@ -1,21 +1,9 @@
-import Foundation
 import Testing
 
 @testable import Format
 
 /// Tests/Vectors: what docs/FORMAT.md says, worked out by tools/make-vectors.py without Latchkey.
 @Suite struct VectorTests {
-    private struct Vectors<Case: Decodable, Refused: Decodable>: Decodable {
-        let cases: [Case]
-        let refused: [Refused]
-
-        init(file: String) throws {
-            let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            let json = try Data(contentsOf: tests.appendingPathComponent("Vectors/\(file).json"))
-            self = try JSONDecoder().decode(Self.self, from: json)
-        }
-    }
-
     private struct Text: Decodable {
         let why: String?
         let raw: String?
@@ -31,6 +19,92 @@ import Testing
         }
         for item in vectors.refused {
             #expect(Base64URL.decode(Array(item.text.utf8)) == nil, "\(item.why ?? "")")
+        }
+    }
+
+    private struct Protection: Decodable {
+        let `class`: UInt8
+        let explicit: Bool
+        let wrapAlgorithm: UInt8
+        let wrap: String
+    }
+
+    private struct Standing: Decodable {
+        let place: String
+        let `class`: UInt8
+        let explicit: Bool
+        let wrap: String
+    }
+
+    private struct Header: Decodable {
+        let fileID: String
+        let first: Protection
+        let second: Protection?
+        let places: [String]
+        let length: UInt64
+        let provisionalLength: UInt64
+        let generation: UInt64
+        let firstSparseBlock: UInt64
+        let header: String
+        let at: [Standing]
+        let notAt: [String]
+    }
+
+    private struct RefusedHeader: Decodable {
+        let why: String
+        let by: String
+        let header: String
+    }
+
+    private func expect(_ protection: FileProtection, _ vector: Protection) {
+        #expect(protection.protectionClass.rawValue == vector.class)
+        #expect(protection.isExplicit == vector.explicit)
+        #expect(protection.wrapAlgorithm == vector.wrapAlgorithm)
+        #expect(protection.wrap == bytes(vector.wrap))
+    }
+
+    @Test func headers() throws {
+        for item in try Vectors<Header, RefusedHeader>(file: "headers").cases {
+            let raw = bytes(item.header)
+            let header = try unsafe FileHeader(decoding: raw.span.bytes)
+            #expect(header.file.bytes == bytes(item.fileID))
+            expect(header.protection, item.first)
+            #expect((header.coming == nil) == (item.second == nil))
+            if let coming = header.coming, let second = item.second { expect(coming, second) }
+            #expect(header.places.map(\.bytes) == item.places.map(bytes))
+            #expect(header.length == item.length)
+            #expect(header.provisionalLength == item.provisionalLength)
+            #expect(header.generation == item.generation)
+            #expect(header.firstSparseBlock == item.firstSparseBlock)
+            var encoded = [UInt8](repeating: 0xFF, count: FileHeader.signedByteCount)
+            var elements = encoded.mutableSpan
+            var span = unsafe elements.mutableBytes
+            header.encode(into: &span)
+            #expect(encoded == Array(raw.prefix(FileHeader.signedByteCount)))
+        }
+    }
+
+    @Test func whatAHeaderSaysWhereTheFileIsFound() throws {
+        for item in try Vectors<Header, RefusedHeader>(file: "headers").cases {
+            let raw = bytes(item.header)
+            let header = try unsafe FileHeader(decoding: raw.span.bytes)
+            for standing in item.at {
+                let place = Place(bytes(standing.place))
+                #expect(header.belongs(at: place))
+                let settled = header.settled(at: place)
+                #expect(settled.coming == nil)
+                #expect(settled.protectionClass.rawValue == standing.class)
+                #expect(settled.protection.isExplicit == standing.explicit)
+                #expect(settled.protection.wrap == bytes(standing.wrap))
+            }
+            for place in item.notAt { #expect(!header.belongs(at: Place(bytes(place)))) }
+        }
+    }
+
+    @Test func refusedHeaders() throws {
+        for item in try Vectors<Header, RefusedHeader>(file: "headers").refused where item.by == "fields" {
+            let raw = bytes(item.header)
+            #expect(throws: FormatError.self, "\(item.why)") { try unsafe FileHeader(decoding: raw.span.bytes) }
         }
     }
 
@@ -74,10 +148,5 @@ import Testing
                 #expect(BackingName(name + Array(".name".utf8)) == .sidecar)
             }
         }
-    }
-
-    private func bytes(_ hexadecimal: String) -> [UInt8] {
-        let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map(UInt8.init) }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 }

@@ -1,0 +1,127 @@
+import Testing
+
+@testable import Format
+
+/// Tests/Vectors/journal.json: the journal's head and records, as docs/FORMAT.md says.
+@Suite struct JournalVectorTests {
+    private struct Journal: Decodable {
+        let heads: Vectors<Head, Refused>
+        let records: Vectors<Record, Refused>
+        let asides: Vectors<Aside, Refused>
+    }
+
+    private struct Head: Decodable {
+        let halfSize: UInt64
+        let opened: UInt64
+        let nextLap: UInt64
+        let windows: [Window]
+        let head: String
+    }
+
+    private struct Window: Decodable {
+        let from: UInt64
+        let to: UInt64
+    }
+
+    private struct Record: Decodable {
+        let type: UInt8
+        let lap: UInt64
+        let position: UInt64
+        let fileID: String
+        let generation: UInt64
+        let number: UInt64
+        let nanoseconds: UInt32
+        let payload: String
+        let record: String
+    }
+
+    private struct Aside: Decodable {
+        let folder: String
+        let aside: String
+        let name: String
+        let payload: String
+    }
+
+    private struct Refused: Decodable {
+        let why: String
+        let by: String
+        let head: String?
+        let record: String?
+        let payload: String?
+    }
+
+    @Test func heads() throws {
+        for item in (try vectors("journal") as Journal).heads.cases {
+            let raw = bytes(item.head)
+            let head = try unsafe JournalHead(decoding: raw.span.bytes)
+            #expect(head.halfSize == item.halfSize)
+            #expect(head.opened == item.opened)
+            #expect(head.nextLap == item.nextLap)
+            #expect(head.windows == item.windows.map { JournalHead.Window(from: $0.from, to: $0.to) })
+            #expect(head.offset(ofHalf: 1) == 4096 + item.halfSize)
+            var encoded = [UInt8](repeating: 0xFF, count: JournalHead.signedByteCount)
+            var elements = encoded.mutableSpan
+            var span = unsafe elements.mutableBytes
+            head.encode(into: &span)
+            #expect(encoded == Array(raw.prefix(JournalHead.signedByteCount)))
+        }
+    }
+
+    @Test func refusedHeads() throws {
+        for item in (try vectors("journal") as Journal).heads.refused where item.by == "fields" {
+            let raw = bytes(try #require(item.head))
+            #expect(throws: FormatError.self, "\(item.why)") { try unsafe JournalHead(decoding: raw.span.bytes) }
+        }
+    }
+
+    @Test func records() throws {
+        for item in (try vectors("journal") as Journal).records.cases {
+            let raw = bytes(item.record)
+            let payload = bytes(item.payload)
+            let record = try unsafe JournalRecord(decoding: raw.span.bytes)
+            #expect(record.kind.rawValue == item.type)
+            #expect(record.lap == item.lap)
+            #expect(record.position == item.position)
+            #expect(record.file.bytes == bytes(item.fileID))
+            #expect(record.generation == item.generation)
+            #expect(record.number == item.number)
+            #expect(record.nanoseconds == item.nanoseconds)
+            #expect(record.payloadCount == payload.count)
+            #expect(record.byteCount == raw.count)
+            #expect(Array(raw[JournalRecord.prefixByteCount...].prefix(payload.count)) == payload)
+            // All but the payload and the MAC.
+            var encoded = raw
+            for index in 0..<JournalRecord.prefixByteCount { encoded[index] = 0xFF }
+            for index in JournalRecord.prefixByteCount + payload.count..<raw.count - JournalRecord.tagByteCount {
+                encoded[index] = 0xFF
+            }
+            var elements = encoded.mutableSpan
+            var span = unsafe elements.mutableBytes
+            record.encode(into: &span)
+            let signed = raw.count - JournalRecord.tagByteCount
+            #expect(encoded.prefix(signed) == raw.prefix(signed))
+        }
+    }
+
+    @Test func refusedRecords() throws {
+        for item in (try vectors("journal") as Journal).records.refused where item.by == "fields" {
+            let raw = bytes(try #require(item.record))
+            #expect(throws: FormatError.self, "\(item.why)") { try unsafe JournalRecord(decoding: raw.span.bytes) }
+        }
+    }
+
+    @Test func asideNotes() throws {
+        let vectors = (try vectors("journal") as Journal).asides
+        for item in vectors.cases {
+            let note = try AsideNote(decoding: bytes(item.payload))
+            #expect(note.path == Array(item.folder.utf8))
+            #expect(note.aside == Array(item.aside.utf8))
+            #expect(note.name == Array(item.name.utf8))
+            #expect(note.encoded == bytes(item.payload))
+        }
+        for item in vectors.refused where item.by == "form" {
+            let raw = bytes(try #require(item.payload))
+            #expect(throws: FormatError.self, "\(item.why)") { try AsideNote(decoding: raw) }
+        }
+    }
+}

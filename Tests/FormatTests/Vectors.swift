@@ -1,0 +1,23 @@
+import Foundation
+
+/// A file of Tests/Vectors that has cases and what must be refused.
+struct Vectors<Case: Decodable, Refused: Decodable>: Decodable {
+    let cases: [Case]
+    let refused: [Refused]
+
+    init(file: String) throws {
+        self = try vectors(file)
+    }
+}
+
+/// All of a file of Tests/Vectors.
+func vectors<Content: Decodable>(_ file: String) throws -> Content {
+    let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    let json = try Data(contentsOf: tests.appendingPathComponent("Vectors/\(file).json"))
+    return try JSONDecoder().decode(Content.self, from: json)
+}
+
+func bytes(_ hexadecimal: String) -> [UInt8] {
+    let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map(UInt8.init) }
+    return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+}

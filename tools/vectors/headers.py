@@ -1,0 +1,104 @@
+"""File headers, good ones and, for each rule, one that breaks it alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .sealing import KEYS, NEVER_SPARSE, V, Second, algorithm_of, fixed, header, wrap
+
+FILE_KEY = fixed("file key", 32)
+
+
+def header_vectors() -> dict[str, Any]:
+    here, there, coming = fixed("place", 16), fixed("another place", 16), fixed("coming place", 16)
+    sixteen = [fixed(f"place {number}", 16) for number in range(16)]
+    to_a = Second(1, False, wrap(FILE_KEY, fixed("file 3", 16), 1))
+    to_mark = Second(4, True, wrap(FILE_KEY, fixed("file 4", 16), 4))
+    to_b = Second(2, True, wrap(FILE_KEY, fixed("file 1", 16), 2))
+    cases = [
+        case(1, [here], length=10_000, flags=1, generation=3), case(2, [here], length=4096, provisional=5000),
+        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, coming]), case(4, sixteen),
+        case(4, [here], provisional=1 << 62),
+        case(3, [here, there, coming], flags=1, second=to_a, generation=2**64 - 1),
+        case(1, [here, coming], second=to_b), case(4, sixteen, second=to_mark)]
+    return {"volumeID": V, "headersKey": KEYS.headers, "cases": cases, "refused": refused(here, coming),
+            "readOnly": [bad("an unknown read-only compatible feature", [here], read_only=1)],
+            "compatible": [bad("an unknown compatible feature", [here], compatible=1)]}
+
+
+def case(protection: int, places: list[bytes], **fields: Any) -> dict[str, Any]:
+    file = fixed(f"file {protection}", 16)
+    wrapped = wrap(FILE_KEY, file, protection)
+    second, explicit = fields.get("second"), bool(fields.get("flags", 0))
+    first = {"class": protection, "explicit": explicit, "wrapAlgorithm": algorithm_of(protection), "wrap": wrapped}
+    coming = None if second is None else {
+        "class": second.protection, "explicit": second.explicit, "wrapAlgorithm": algorithm_of(second.protection),
+        "wrap": second.wrapped}
+    elsewhere = fixed("elsewhere", 16)
+    standing = [{"place": place, **first} for place in places or [elsewhere]]
+    if coming:
+        standing[-1] |= coming
+    return {"fileID": file, "first": first, "second": coming, "places": places, "length": fields.get("length", 0),
+            "provisionalLength": fields.get("provisional", fields.get("length", 0)),
+            "generation": fields.get("generation", 1), "firstSparseBlock": fields.get("sparse", NEVER_SPARSE),
+            "header": header(file, protection, wrapped, places, **fields),
+            "at": standing, "notAt": [elsewhere, bytes(16)] if places else []}
+
+
+def bad(why: str, places: list[bytes], protection: int = 3, wrapped: bytes | None = None, by: str = "fields",
+        **fields: Any) -> dict[str, Any]:
+    file = fixed("file", 16)
+    good = wrap(FILE_KEY, file, 3) if wrapped is None else wrapped
+    return {"why": why, "by": by, "header": header(file, protection, good, places, **fields)}
+
+
+def refused(here: bytes, coming: bytes) -> list[dict[str, Any]]:
+    file = fixed("file", 16)
+    good, of_b, one, two = wrap(FILE_KEY, file, 3), wrap(FILE_KEY, file, 2), [here], [here, coming]
+    whole, to_a = header(file, 3, good, one), wrap(FILE_KEY, file, 1)
+    return [
+        {"why": "cut short", "by": "fields", "header": whole[:511]}, {"why": "empty", "by": "fields", "header": b""},
+        {"why": "all zeros", "by": "fields", "header": bytes(512)},
+        {"why": "a bit flipped in the MAC", "by": "mac", "header": whole[:511] + bytes([whole[511] ^ 1])},
+        {"why": "C lowered to D", "by": "mac", "header": whole[:56] + b"\4" + whole[57:]},
+        {"why": "another place", "by": "mac", "header": whole[:104] + coming + whole[120:]},
+        bad("magic", one, magic=b"LKFILE\n\n"), bad("version 2", one, version=2), bad("version 0", one, version=0),
+        bad("header size", one, size=1024), bad("an unknown incompatible feature", one, incompatible=1),
+        bad("another volume", one, volume=fixed("another volume", 16), by="volume"),
+        bad("class 0", one, protection=0, algorithm=1), bad("class 5", one, protection=5, algorithm=1),
+        bad("an unknown flag", one, flags=8),
+        bad("length above 2^62", one, length=(1 << 62) + 1),
+        bad("provisional length above 2^62", one, provisional=(1 << 62) + 1),
+        bad("provisional length below the length", one, length=4097, provisional=4096),
+        bad("zero at 97", one, zero1=1), bad("zero at 100", one, zero2=1),
+        # Places.
+        bad("17 places", one, count=17), bad("no place without many links", [], all_flags=0),
+        bad("a place with many links", one, flags=2),
+        bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(239) + b"\1"),
+        bad("many links and moving", [], second=Second(1, False, to_a)),
+        # The wrap.
+        bad("algorithm 0", one, algorithm=0, by="wrap"), bad("algorithm 3", one, algorithm=3, by="wrap"),
+        bad("class B wrapped as the others", one, protection=2, algorithm=1, by="wrap"),
+        bad("class C wrapped as B", one, wrapped=of_b, algorithm=2, by="wrap"),
+        bad("a wrap of 32 bytes", one, wrapped=good[:32], by="wrap"), bad("wrap length 121", one, wrap_length=121),
+        bad("wrap length 0", one, wrap_length=0), bad("a byte behind the wrap", one, padding=bytes(79) + b"\1"),
+        # The second class.
+        bad("moving without a second class", two, flags=4),
+        bad("second class 5", two, second=Second(5, False, to_a), second_algorithm=1),
+        bad("an unknown second flag", two, second=Second(1, False, to_a), second_flags=2),
+        bad("moving as a second flag", two, second=Second(1, False, to_a), second_flags=4),
+        bad("a second class without moving", two, second=Second(1, False, to_a), all_flags=0),
+        bad("a second class alone without moving", two, second=Second(1, False), second_algorithm=0, all_flags=0),
+        bad("a second mark without moving", two, second_flags=1),
+        bad("a second algorithm without moving", two, second_algorithm=1),
+        bad("a second wrap without moving", two, second_length=40),
+        bad("wraps of 72 and 72 bytes", two, protection=2, wrapped=of_b, second=Second(2, True, of_b[:48]),
+            second_length=72),
+        bad("a wrap of 40 and one of 81 bytes", two, second=Second(1, False, to_a), second_length=81),
+        bad("a byte behind the second wrap", two, second=Second(1, False, to_a), padding=bytes(39) + b"\1"),
+        bad("no second wrap", two, second=Second(1, True), by="wrap"),
+        bad("second algorithm 2 for class A", two, second=Second(1, False, to_a), second_algorithm=2, by="wrap"),
+        bad("second algorithm 0", two, second=Second(1, False, to_a), second_algorithm=0, by="wrap"),
+        bad("class B as the second, wrapped as the others", two, second=Second(2, False, to_a), second_algorithm=1,
+            by="wrap"),
+        bad("a second wrap of 32 bytes", two, second=Second(1, False, to_a[:32]), by="wrap")]

@@ -1,0 +1,245 @@
+"""The journal: heads, records, and how a reader finds the records of a half."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .sealing import KEYS, V, block, fixed, fmt, header, wrap
+
+FILE, BLOCK, HEADER, FORGET, ASIDE = 1, 2, 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record but for where it stands. `odd` replaces single fields, to make records that must be refused."""
+
+    kind: int
+    file: bytes = bytes(16)
+    payload: bytes = b""
+    generation: int = 0
+    number: int = 0
+    nanoseconds: int = 0
+    odd: dict[str, Any] = field(default_factory=dict)
+
+    def sealed(self, lap: int, position: int) -> bytes:
+        size = fmt.record_size(len(self.payload))
+        body = fmt.RECORD_FIELDS.pack(
+            self.odd.get("size", size), self.kind, self.odd.get("zero", bytes(3)), self.odd.get("lap", lap),
+            self.odd.get("position", position), self.file, self.generation, self.number, self.nanoseconds,
+            self.odd.get("length", len(self.payload)))
+        body += self.payload + self.odd.get("padding", bytes(size - 96 - len(self.payload)))
+        return body + fmt.hmac_sha256(self.odd.get("key", KEYS.journal), self.odd.get("volume", V) + body)
+
+
+def file_record(file: bytes, path: str, lowest: int, highest: int | None = None) -> Record:
+    return Record(FILE, file, path.encode(), generation=lowest if highest is None else highest, number=lowest)
+
+
+def block_record(file_key: bytes, file: bytes, index: int, plain: bytes, version: str) -> Record:
+    return Record(BLOCK, file, block(file_key, file, index, plain, version), number=index)
+
+
+def header_record(file: bytes, raw: bytes, modified: tuple[int, int]) -> Record:
+    return Record(HEADER, file, raw, number=modified[0] % 2**64, nanoseconds=modified[1])
+
+
+def aside_record(folder: str, aside: str, name: str) -> Record:
+    return Record(ASIDE, payload=b"\0".join(part.encode() for part in (folder, aside, name)))
+
+
+def journal_head(half_size: int, *, opened: int = 0, next_lap: int = 1, windows: list[tuple[int, int]] | None = None,
+                 **odd: Any) -> bytes:
+    listed = windows or []
+    body = fmt.HEAD_FIELDS.pack(
+        odd.get("magic", b"LKJRNL\r\n"), odd.get("version", 1), odd.get("zero1", 0), odd.get("zero2", 0),
+        odd.get("compatible", 0), odd.get("read_only", 0), odd.get("incompatible", 0), odd.get("zero3", 0),
+        odd.get("volume", V), half_size, opened, next_lap, odd.get("count", len(listed)), odd.get("zero4", bytes(7)))
+    body += b"".join(struct.pack("<QQ", *window) for window in listed)
+    body += odd.get("tail", b"").rjust(480 - len(body), b"\0")
+    return body + fmt.hmac_sha256(KEYS.journal, body)
+
+
+@dataclass
+class Half:
+    """Half a journal while it is filled, as the writer fills it."""
+
+    size: int
+    lap: int
+    raw: bytearray = field(default_factory=bytearray)
+    positions: list[int] = field(default_factory=list)
+
+    def add(self, *records: Record) -> None:
+        for record in records:
+            self.positions.append(len(self.raw))
+            self.raw += record.sealed(self.lap, len(self.raw))
+
+    def flush(self) -> None:
+        """The next record begins in a sector of its own."""
+        self.raw += bytes(-len(self.raw) % 512)
+
+    def whole(self) -> bytes:
+        assert len(self.raw) <= self.size
+        return bytes(self.raw) + bytes(self.size - len(self.raw))
+
+
+def journal(halves: list[Half], **fields: Any) -> bytes:
+    return journal_head(halves[0].size, **fields).ljust(4096, b"\0") + b"".join(half.whole() for half in halves)
+
+
+def journal_vectors() -> dict[str, Any]:
+    return {"volumeID": V, "journalKey": KEYS.journal, "heads": head_vectors(), "records": record_vectors(),
+            "asides": aside_vectors(), "journals": scan_vectors()}
+
+
+def head_vectors() -> dict[str, Any]:
+    cases = []
+    for half_size, fields in [
+            (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_lap": 2**64 - 1}),
+            (1 << 24, {"windows": [(1_750_000_000, 1_750_000_100)]}),
+            (8192, {"opened": 1_760_000_000, "next_lap": 7, "windows": [(at, at + 9) for at in range(16)]})]:
+        cases.append({"halfSize": half_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_lap", 1),
+                      "windows": [{"from": since, "to": until} for since, until in fields.get("windows", [])],
+                      "head": journal_head(half_size, **fields)})
+
+    def bad(why: str, half_size: int = 4096, by: str = "fields", **fields: Any) -> dict[str, Any]:
+        return {"why": why, "by": by, "head": journal_head(half_size, **fields)}
+
+    whole = journal_head(4096)
+    return {"cases": cases,
+            "readOnly": [bad("an unknown read-only compatible feature", read_only=1)],
+            "compatible": [bad("an unknown compatible feature", compatible=1)],
+            "refused": [
+                {"why": "empty", "by": "fields", "head": b""},
+                {"why": "cut short", "by": "fields", "head": whole[:511]},
+                {"why": "all zeros", "by": "fields", "head": bytes(512)},
+                {"why": "a bit flipped in the MAC", "by": "mac", "head": whole[:511] + bytes([whole[511] ^ 1])},
+                {"why": "opened forged", "by": "mac", "head": whole[:56] + b"\1" + whole[57:]},
+                bad("another volume", volume=fixed("another volume", 16), by="volume"),
+                bad("magic", magic=b"LKJRNL\n\n"), bad("version 0", version=0), bad("version 2", version=2),
+                bad("an unknown incompatible feature", incompatible=1), bad("halves of no bytes", 0),
+                bad("halves of 512 bytes", 512), bad("halves of 6000 bytes", 6000),
+                bad("halves above 2^30", (1 << 30) + 4096), bad("17 windows", count=17),
+                bad("zero at 10", zero1=1), bad("zero at 12", zero2=1), bad("zero at 28", zero3=1),
+                bad("zero at 79", zero4=bytes(6) + b"\1"), bad("a window that is not counted", count=0,
+                                                              windows=[(1, 2)]),
+                bad("zero at 479", tail=b"\1")]}
+
+
+def record_vectors() -> dict[str, Any]:
+    file, file_key = fixed("file", 16), fixed("file key", 32)
+    raw = header(file, 3, wrap(file_key, file, 3), [fixed("place", 16)], length=5000, generation=8)
+    good = [file_record(file, "D6xJjPXJ-yJ1ZLleUWV66Mm4dLf2TOufRQ", 5, 7), file_record(file, "folder/name", 0),
+            file_record(file, "p" * 8192, 2**64 - 1), file_record(file, "", 0, 1),
+            block_record(file_key, file, 2**40, b"the last one", ""),
+            block_record(file_key, file, 0, fixed("plaintext", 4096), ""),
+            header_record(file, raw, (1_750_000_000, 999_999_999)), header_record(file, raw, (-1, 0)),
+            Record(FORGET, file), aside_record("", "lk.tmp.aaaa", "name"), aside_record("a/b", "lk.tmp.b", "lk.long.H")]
+    cases = []
+    for number, record in enumerate(good):
+        lap, position = 5 + number, 8 * number
+        cases.append({"type": record.kind, "lap": lap, "position": position, "fileID": record.file,
+                      "generation": record.generation, "number": record.number, "nanoseconds": record.nanoseconds,
+                      "payload": record.payload, "record": record.sealed(lap, position)})
+
+    def bad(why: str, record: Record, by: str = "fields", **odd: Any) -> dict[str, Any]:
+        return {"why": why, "by": by, "lap": 5, "position": 512, "record": replace(record, odd=odd).sealed(5, 512)}
+
+    path, last_block, header_of, forget = good[1], good[4], good[6], good[8]
+    whole = path.sealed(5, 512)
+    other = header(fixed("another file", 16), 3, wrap(file_key, fixed("another file", 16), 3), [fixed("place", 16)])
+    refused = [
+        {"why": "empty", "by": "fields", "lap": 5, "position": 512, "record": b""},
+        {"why": "all zeros", "by": "fields", "lap": 5, "position": 512, "record": bytes(512)},
+        {"why": "cut in its first 64 bytes", "by": "fields", "lap": 5, "position": 512, "record": whole[:63]},
+        {"why": "cut short", "by": "size", "lap": 5, "position": 512, "record": whole[:-1]},
+        {"why": "torn", "by": "mac", "lap": 5, "position": 512, "record": whole[:64] + bytes(len(whole) - 64)},
+        {"why": "another file", "by": "mac", "lap": 5, "position": 512, "record": whole[:24] + bytes(16) + whole[40:]},
+        bad("MAC under another key", path, "mac", key=KEYS.headers),
+        bad("MAC without the volume ID", path, "mac", volume=b""),
+        bad("another lap", path, "lap", lap=4), bad("another position", path, "position", position=504),
+        bad("type 0", replace(path, kind=0)), bad("type 6", replace(path, kind=6)),
+        bad("zero at 7", path, zero=b"\0\0\1"), bad("size above what the payload needs", path, size=120),
+        bad("size below what the payload needs", path, size=104), bad("size 0", path, size=0),
+        bad("a payload of 8193 bytes", Record(FILE, file, b"p" * 8193)),
+        bad("a length of 2^32 - 1", path, length=2**32 - 1)]
+    # Valid, and of no effect.
+    ignored = [
+        bad("an absolute path", file_record(file, "/etc", 1), "payload"),
+        bad("a path that leads out", file_record(file, "a/../../b", 1), "payload"),
+        bad("a path with a NUL", file_record(file, "a\0b", 1), "payload"),
+        bad("a path that ends with a slash", file_record(file, "a/", 1), "payload"),
+        bad("a block of 32 bytes", Record(BLOCK, file, bytes(32)), "payload"),
+        bad("a block of 4129 bytes", Record(BLOCK, file, bytes(4129)), "payload"),
+        bad("block 2^50", replace(last_block, number=1 << 50), "payload"),
+        bad("a header of 511 bytes", replace(header_of, payload=raw[:511]), "payload"),
+        bad("a header without its MAC", replace(header_of, payload=raw[:480] + bytes(32)), "payload"),
+        bad("the header of another file", replace(header_of, payload=other), "payload"),
+        bad("10^9 nanoseconds", replace(header_of, nanoseconds=10**9), "payload"),
+        bad("forget with a payload", replace(forget, payload=b"x"), "payload"),
+        bad("an aside record of two parts", Record(ASIDE, payload=b"a\0b"), "payload")]
+    return {"cases": cases, "refused": refused, "ignored": ignored}
+
+
+def aside_vectors() -> dict[str, Any]:
+    return {"cases": [{"folder": folder, "aside": aside, "name": name,
+                       "payload": aside_record(folder, aside, name).payload}
+                      for folder, aside, name in [("", "lk.tmp.a", "name"), ("a/b", "lk.tmp.b", "lk.long.H")]],
+            "refused": [{"why": why, "by": by, "payload": payload} for why, by, payload in [
+                ("empty", "form", b""), ("two parts", "form", b"a\0b"), ("four parts", "form", b"a\0b\0c\0d"),
+                ("no aside name", "form", b"a\0\0c"), ("no name", "form", b"a\0b\0"),
+                ("a slash in the aside name", "path", b"a\0b/c\0d"), ("a slash in the name", "path", b"a\0b\0c/d"),
+                ("up", "path", b"a\0..\0d"), ("a folder that leads out", "path", b"../a\0b\0c"),
+                ("an absolute folder", "path", b"/a\0b\0c")]]}
+
+
+def scan_vectors() -> list[dict[str, Any]]:
+    """Whole journals, and where in them a reader finds records that count."""
+    file, other = fixed("file", 16), fixed("another file", 16)
+    one, two = file_record(file, "one", 1), file_record(other, "another", 2)
+
+    def half(lap: int, *records: Record) -> Half:
+        made = Half(4096, lap)
+        made.add(*records)
+        return made
+
+    def case(what: str, halves: list[Half], found: list[tuple[int, list[int]]], **fields: Any) -> dict[str, Any]:
+        head = journal_head(4096, **({"opened": 1_750_000_000, "next_lap": 5} | fields))
+        return {"what": what, "head": head, "halves": [bytes(half.raw).rstrip(b"\0") for half in halves],
+                "found": [{"half": number, "position": position} for number, positions in found
+                          for position in positions]}
+
+    def followed(*pieces: Record | bytes) -> Half:
+        """Records, and bytes between them that are none."""
+        made = half(5)
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                made.raw += piece
+            else:
+                made.add(piece)
+        return made
+
+    empty, one_size = half(5), len(one.sealed(5, 0))
+    torn = two.sealed(5, one_size)[:-1] + b"\0"
+    sector = followed(one, file_record(file, "x" * (512 - one_size - 96), 3), two)
+    full = followed(*[file_record(file, "y" * 160, at) for at in range(16)])
+    return [
+        case("two records in one half", [followed(one, two), empty], [(0, [0, one_size])]),
+        case("the lower lap first", [half(6, one), half(5, two, one)], [(1, [0, one_size]), (0, [0])]),
+        case("a record in the next sector, after a flush", [followed(one, bytes(512 - one_size), two), empty],
+             [(0, [0, 512])]),
+        case("a record that ends with its sector", [sector, empty], [(0, sector.positions)]),
+        case("a torn record, and a valid one in the next sector",
+             [followed(one, torn, bytes(512 - one_size - len(torn)), two), empty], [(0, [0, 512])]),
+        case("nothing at the beginning", [followed(bytes(512), one), half(6, one)], [(1, [0])]),
+        case("a record of another position behind", [followed(one, two.sealed(5, 0)), empty], [(0, [0])]),
+        case("a record of an older lap behind", [followed(one, two.sealed(4, one_size)), empty], [(0, [0])]),
+        case("a record of no effect", [followed(one, Record(FORGET, other, b"x"), two), empty],
+             [(0, [0, one_size, one_size + 104])]),
+        case("a sector without a record", [followed(one, bytes(1024 - one_size), two), empty], [(0, [0])]),
+        case("records up to the half's end", [full, half(6, one)], [(0, full.positions), (1, [0])]),
+        case("a half of an earlier session", [half(5, one), half(4, two)], [(0, [0])]),
+        case("both halves of an earlier session", [half(3, one), half(4, two)], []),
+        case("closed cleanly", [half(5, one), half(6, two)], [], opened=0),
+        case("nothing written yet", [empty, empty], [])]

@@ -1,0 +1,141 @@
+"""The keybag of the vectors, and keybags that must be refused."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from argon2.low_level import Type, hash_secret_raw
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.keywrap import aes_key_wrap
+
+from .sealing import (CLASSES, DEVICE_KEY, PASSCODE, PRIVATE_B, PUBLIC_B, RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY,
+                      fixed, fmt, recovery_text)
+
+
+def record(kind: int, value: bytes, zero: int = 0) -> bytes:
+    return struct.pack("<HHI", kind, zero, len(value)) + value
+
+
+def argon(passcode: bytes, salt: bytes, memory: int, passes: int, lanes: int) -> bytes:
+    return hash_secret_raw(passcode, fmt.hmac_sha256(DEVICE_KEY, b"argon2 salt" + salt), passes, memory, lanes, 32,
+                           Type.ID, 0x13)
+
+
+def keybag_parts() -> dict[str, Any]:
+    """The records of the one keybag of these vectors, and the steps that lead to them."""
+    bundle = b"".join([CLASSES.complete, PRIVATE_B, CLASSES.until_first_authentication, CLASSES.none, VOLUME_KEY,
+                       UNLOCK_MAC_KEY])
+    memory, passes, lanes = 19_456, 2, 1
+    salt, recovery_salt = fixed("passcode salt", 16), fixed("recovery salt", 16)
+    stretched = argon(PASSCODE, salt, memory, passes, lanes)
+    passcode_key = fmt.hkdf(stretched, DEVICE_KEY, V, 32)
+    recovery_slot_key = fmt.hkdf(RECOVERY_KEY, recovery_salt, b"latchkey recovery" + V, 32)
+    created = 1_750_000_000
+    device_slot_key = fmt.hkdf(DEVICE_KEY, V, b"latchkey device slot", 32)
+    passcode_head = struct.pack("<IQB3sIII16s", 1, created, 0x13, bytes(3), memory, passes, lanes, salt)
+    recovery_head = struct.pack("<IQ16s", 2, created, recovery_salt)
+    return {
+        "bundle": bundle, "memory": memory, "passes": passes, "lanes": lanes, "salt": salt, "argon": stretched,
+        "passcodeKey": passcode_key, "recoverySalt": recovery_salt, "recoverySlotKey": recovery_slot_key,
+        "deviceSlotKey": device_slot_key, "created": created,
+        "settings": struct.pack("<QHBBI", created, 255, 1, 0, 4096),
+        "deviceSlot": aes_key_wrap(device_slot_key, VOLUME_KEY + CLASSES.none),
+        "passcodeSlot": passcode_head + aes_key_wrap(passcode_key, bundle) + "Schlüssel".encode(),
+        "recoverySlot": recovery_head + aes_key_wrap(recovery_slot_key, bundle),
+    }
+
+
+def keybag(records: list[bytes], *, unlock_mac_key: bytes = UNLOCK_MAC_KEY, device_key: bytes = DEVICE_KEY,
+           generation: int = 7, **odd: Any) -> bytes:
+    body = b"".join(records)
+    head = struct.pack("<8sHHIIII16sQ", odd.get("magic", b"LKKEYBAG"), odd.get("version", 1), odd.get("zero", 0),
+                       odd.get("size", 52 + len(body) + 64), 0, 0, odd.get("incompatible", 0), V, generation)
+    signed = head + body
+    signed += fmt.hmac_sha256(unlock_mac_key, signed)
+    return signed + fmt.hmac_sha256(fmt.hkdf(device_key, V, b"latchkey keybag", 32), signed)
+
+
+def good_keybag() -> bytes:
+    parts = keybag_parts()
+    # 200 is a kind of slot that no reader of version 1 knows: it is skipped.
+    return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]),
+                   record(16, parts["passcodeSlot"]), record(200, b"a slot of the future"),
+                   record(17, parts["recoverySlot"])])
+
+
+def device_key_file() -> bytes:
+    return b"LKDEVKEY" + struct.pack("<H6s", 1, bytes(6)) + V + DEVICE_KEY
+
+
+def keybag_vectors() -> dict[str, Any]:
+    parts, good = keybag_parts(), good_keybag()
+    settings, public_b = record(1, parts["settings"]), record(2, PUBLIC_B)
+    device, passcode = record(3, parts["deviceSlot"]), record(16, parts["passcodeSlot"])
+
+    def cost(memory: int, passes: int, lanes: int) -> list[bytes]:
+        value = parts["passcodeSlot"]
+        return [settings, public_b, device, record(16, value[:16] + struct.pack("<III", memory, passes, lanes)
+                                                   + value[28:])]
+
+    def labelled(kind: int, value: bytes, label: bytes) -> list[bytes]:
+        return [settings, public_b, device, record(kind, value + label)]
+
+    at_parse = [
+        ("empty", b""), ("cut short", good[:-1]), ("a byte too many", good + b"\0"),
+        ("magic", keybag([settings, public_b, device, passcode], magic=b"LKKEYBAH")),
+        ("version 2", keybag([settings, public_b, device, passcode], version=2)),
+        ("zero at 10", keybag([settings, public_b, device, passcode], zero=1)),
+        ("size", keybag([settings, public_b, device, passcode], size=65_536)),
+        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=1)),
+        ("no settings", keybag([public_b, device, passcode])),
+        ("settings twice", keybag([settings, settings, public_b, device, passcode])),
+        ("another order", keybag([settings, device, public_b, passcode])),
+        ("device slot after a passcode slot", keybag([settings, public_b, passcode, device])),
+        ("a second public key at the end", keybag([settings, public_b, device, passcode, public_b])),
+        ("unknown record 4", keybag([settings, public_b, device, record(4, b"")])),
+        ("unknown record 256", keybag([settings, public_b, device, record(256, b"")])),
+        ("a record's zero", keybag([settings, public_b, device, record(16, parts["passcodeSlot"], zero=1)])),
+        ("a record past the end", keybag([settings, public_b, device, struct.pack("<HHI", 16, 0, 10**6)])),
+        ("half a record", keybag([settings, public_b, device, b"\x10\0\0"])),
+        ("a short passcode slot", keybag([settings, public_b, device, record(16, parts["passcodeSlot"][:243])])),
+        ("a label of 256 bytes", keybag(labelled(16, parts["passcodeSlot"][:244], b"x" * 256))),
+        ("a label that is not UTF-8", keybag(labelled(17, parts["recoverySlot"], b"\xff"))),
+        ("too little memory", keybag(cost(19_455, 2, 1))), ("too much memory", keybag(cost(4_194_305, 2, 1))),
+        ("no passes", keybag(cost(19_456, 0, 1))), ("too many passes", keybag(cost(19_456, 65, 1))),
+        ("no lanes", keybag(cost(19_456, 2, 0))), ("too many lanes", keybag(cost(19_456, 2, 17))),
+        ("block size 8192", keybag([record(1, struct.pack("<QHBBI", 0, 255, 1, 0, 8192)), public_b, device, passcode])),
+        ("name max 55", keybag([record(1, struct.pack("<QHBBI", 0, 55, 1, 0, 4096)), public_b, device, passcode])),
+        ("name max 256", keybag([record(1, struct.pack("<QHBBI", 0, 256, 1, 0, 4096)), public_b, device, passcode])),
+        ("no such kind of directory record",
+         keybag([record(1, struct.pack("<QHBBI", 0, 255, 3, 0, 4096)), public_b, device, passcode])),
+    ]
+    other_d = aes_key_wrap(parts["deviceSlotKey"], VOLUME_KEY + fixed("another class key D", 32))
+    other_volume = aes_key_wrap(parts["deviceSlotKey"], fixed("another volume key", 32) + CLASSES.none)
+    other_b = fmt.public_key(X25519PrivateKey.from_private_bytes(fixed("another class key B", 32)))
+    flipped = bytearray(good)
+    flipped[60] ^= 1
+    hexed = ["bundle", "salt", "argon", "passcodeKey", "recoverySalt", "recoverySlotKey", "deviceSlotKey"]
+    return {
+        "volumeID": V, "volumeKey": VOLUME_KEY, "deviceKey": DEVICE_KEY, "passcode": PASSCODE,
+        "recoveryKey": RECOVERY_KEY, "recoveryText": recovery_text(RECOVERY_KEY), "publicKeyB": PUBLIC_B,
+        "classKeyA": CLASSES.complete, "privateKeyB": PRIVATE_B, "classKeyC": CLASSES.until_first_authentication,
+        "classKeyD": CLASSES.none, "unlockMACKey": UNLOCK_MAC_KEY, "created": parts["created"], "generation": 7,
+        "nameMax": 255, "memoryKiB": parts["memory"], "passes": parts["passes"], "lanes": parts["lanes"],
+        "passcodeSlotID": 1, "passcodeLabel": "Schlüssel", "recoverySlotID": 2,
+        **{name: parts[name] for name in hexed},
+        "keybag": good, "deviceKeyFile": device_key_file(),
+        "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],
+        "refusedAtMount": [
+            {"why": "a flipped bit in the settings", "keybag": bytes(flipped)},
+            {"why": "device MAC under another key",
+             "keybag": keybag([settings, public_b, device, passcode], device_key=fixed("another device key", 32))}],
+        "refusedAtUnlock": [
+            {"why": "unlock MAC under another key",
+             "keybag": keybag([settings, public_b, device, passcode], unlock_mac_key=fixed("another", 32))},
+            {"why": "the device slot's class key D",
+             "keybag": keybag([settings, public_b, record(3, other_d), passcode])},
+            {"why": "the device slot's volume key",
+             "keybag": keybag([settings, public_b, record(3, other_volume), passcode])},
+            {"why": "the public key of class B", "keybag": keybag([settings, record(2, other_b), device, passcode])}],
+    }

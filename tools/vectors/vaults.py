@@ -1,0 +1,190 @@
+"""Whole small vaults: what to put into the backing folder, and what must be seen in the mount."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Iterable
+
+from .keybags import device_key_file, good_keybag
+from .sealing import (KEYS, PASSCODE, RECOVERY_KEY, Second, backing_name, block, blocks, directory_record,
+                      directory_target, fixed, fmt, header, recovery_text, symlink_target, wrap, xattr)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A directory: its backing path with a slash behind it, empty for the root's; its ID; its path in the mount."""
+
+    backing: str
+    identifier: bytes
+    path: bytes
+
+    def place(self, name: bytes) -> bytes:
+        return fmt.place_of(KEYS, self.identifier, name)
+
+    def backing_path(self, name: bytes) -> str:
+        return self.backing + backing_name(self.identifier, name)[0]
+
+
+ROOT = Folder("", fixed("directory /", 16), b"/")
+
+
+def file_id(path: bytes) -> bytes:
+    return fixed(f"file {path.hex()}", 16)
+
+
+def file_key(path: bytes) -> bytes:
+    return fixed(f"file key {path.hex()}", 32)
+
+
+class VaultBuilder:
+    """Collects what a vault is made of and what is seen in it."""
+
+    def __init__(self) -> None:
+        self.made: list[dict[str, Any]] = []
+        self.seen: list[dict[str, Any]] = []
+        self.foreign: list[str] = []
+        self.add("lk.keybag", "file", content=good_keybag())
+        self.add("lk.lock", "file", content=b"")
+        self.add("lk.dir", "symlink", target=directory_target(bytes(16), directory_record(ROOT.identifier, 3, False)))
+
+    def vectors(self) -> dict[str, Any]:
+        return {"deviceKeyFile": device_key_file(), "passcode": PASSCODE, "recoveryText": recovery_text(RECOVERY_KEY),
+                "make": self.made, "see": self.seen, "foreign": self.foreign}
+
+    def add(self, path: str, kind: str, **what: Any) -> None:
+        self.made.append({"path": path, "kind": kind, **what})
+
+    def name(self, folder: Folder, name: bytes) -> str:
+        """The backing path of an entry, whose sidecar is there."""
+        backing, sidecar = backing_name(folder.identifier, name)
+        if sidecar:
+            self.add(f"{folder.backing}{backing}.name", "file", content=sidecar)
+        return folder.backing + backing
+
+    def directory(self, folder: Folder, name: bytes, protection: int, explicit: bool, *, moved: bool = False,
+                  aside: str = "", shown: bool = True) -> Folder:
+        """A directory. `moved`: by a rename that a power cut ended. `aside`: under this name instead of its own."""
+        made = Folder((folder.backing + aside if aside else self.name(folder, name)) + "/",
+                      fixed(f"directory {(folder.path + name).hex()}", 16), folder.path + name + b"/")
+        self.add(made.backing.rstrip("/"), "directory")
+        plain, place = directory_record(made.identifier, protection, explicit), folder.place(name)
+        if moved:
+            # lk.dir has the old place still.
+            self.add(made.backing + "lk.dir", "symlink", target=directory_target(fixed("old place", 16), plain))
+            self.add(made.backing + "lk.dir.new", "symlink", target=directory_target(place, plain))
+        else:
+            self.add(made.backing + "lk.dir", "symlink", target=directory_target(place, plain))
+        if shown:
+            self.seen.append({"path": folder.path + name, "kind": "directory", "class": protection,
+                              "explicit": explicit})
+        return made
+
+    def symlink(self, folder: Folder, name: bytes, target: bytes) -> None:
+        self.add(self.name(folder, name), "symlink", target=symlink_target(target))
+        self.seen.append({"path": folder.path + name, "kind": "symlink", "target": target})
+
+    def file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, shown: bytes | None = None,
+             stored: bytes | None = None, zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
+             explicit: bool = False, links: Iterable[tuple[Folder, bytes]] = (),
+             modified: tuple[int, int] | None = None, **fields: Any) -> None:
+        """A file that shows `content`, or else `shown`. `stored` stands behind its header instead of its blocks."""
+        path = folder.path + name
+        expected = content if shown is None else shown
+        given = {"length": len(expected) + zeros, "flags": int(explicit),
+                 "places": [folder.place(name)] + [other.place(link) for other, link in links],
+                 **({"sparse": len(content) // 4096} if zeros else {}), **fields}
+        raw = header(file_id(path), protection, wrap(file_key(path), file_id(path), protection), **given)
+        raw += blocks(file_key(path), file_id(path), content) if stored is None else stored
+        whole, rest = divmod(zeros, 4096)
+        backing = self.name(folder, name)
+        self.add(backing, "file", content=raw, zeros=whole * 4128 + (rest + 32 if rest else 0),
+                 xattrs=dict(xattr(file_id(path), key, value) for key, value in (attributes or {}).items()))
+        self.see_file(folder, name, protection, expected, explicit=explicit, zeros=zeros, attributes=attributes,
+                      modified=modified, second=fields.get("second"), places=given["places"])
+        for other, link in links:
+            self.add(self.name(other, link), "link", to=backing)
+            self.see_file(other, link, protection, expected, explicit=explicit, zeros=zeros, attributes=attributes,
+                          modified=modified, second=fields.get("second"), places=given["places"])
+
+    def see_file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, explicit: bool = False,
+                 zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
+                 modified: tuple[int, int] | None = None, second: Second | None = None,
+                 places: list[bytes] | None = None) -> None:
+        if second is not None and places and places[-1] == folder.place(name):
+            protection, explicit = second.protection, second.explicit
+        self.seen.append({
+            "path": folder.path + name, "kind": "file", "class": protection, "explicit": explicit, "content": content,
+            "zeros": zeros, "xattrs": {key.decode(): value for key, value in (attributes or {}).items()},
+            **({"modified": list(modified)} if modified else {})})
+
+
+def vault_vectors() -> dict[str, Any]:
+    """A vault without a journal."""
+    vault = VaultBuilder()
+    secret = vault.directory(ROOT, b"secret", 1, True)
+    vault.file(ROOT, b"hello.txt", 3, b"Hello, vault\n", attributes={b"user.comment": b"hi", b"user.empty": b""})
+    vault.file(ROOT, b"empty", 4, b"")
+    vault.file(ROOT, b"public", 4, fixed("public", 5000), explicit=True)
+    vault.file(ROOT, b"one block", 3, fixed("one block", 4096))
+    vault.file(ROOT, b"sparse", 3, fixed("sparse", 8192), zeros=2 * 1024 * 1024 + 10)
+    vault.file(ROOT, b"long" * 50, 3, b"a long name")
+    vault.file(ROOT, "Grüße".encode(), 3, "schöne Grüße".encode())
+    vault.file(ROOT, b"\xff\xfe", 3, b"a name that is not UTF-8")
+    vault.symlink(ROOT, b"link", b"secret/../hello.txt")
+    vault.file(secret, b"diary", 1, fixed("diary", 10_000))
+    vault.file(secret, b"inbox", 2, fixed("inbox", 4097), explicit=True)
+    deep = vault.directory(secret, b"deep" * 60, 1, False)
+    vault.file(deep, b"file", 1, b"deep down")
+    vault.directory(ROOT, b"moved", 2, False, moved=True)
+    add_links_and_moves(vault, secret)
+    add_lengths(vault)
+    vault.foreign.append("notes (conflicted copy).txt")
+    vault.add("notes (conflicted copy).txt", "file", content=b"foreign")
+    vault.add("lk.tmp.0123456789abcdef", "file", content=b"rubbish of a crash")
+    vault.add("lk.long." + "A" * 43 + ".name", "file", content=b"a sidecar without its entry")
+    return vault.vectors()
+
+
+def add_links_and_moves(vault: VaultBuilder, secret: Folder) -> None:
+    """Files of several links, and renames that a power cut ended before or after the rename itself."""
+    old, other = fixed("the old place", 16), fixed("the coming place", 16)
+    vault.file(ROOT, b"linked", 3, b"three names", links=[(ROOT, b"linked too"), (secret, b"linked there")])
+    vault.file(ROOT, b"many", 3, b"more names than places", places=[], links=[(secret, b"many there")])
+    vault.file(ROOT, b"renamed", 3, b"on its way", places=[old, ROOT.place(b"renamed")])
+    vault.file(ROOT, b"not renamed", 3, b"still here", places=[ROOT.place(b"not renamed"), other])
+
+    def moving(name: bytes, protection: int, second: int, mark: bool, places: list[bytes], **more: Any) -> None:
+        path = ROOT.path + name
+        wrapped = wrap(file_key(path), file_id(path), second)
+        vault.file(ROOT, name, protection, b"which class? " + name, places=places,
+                   second=Second(second, mark, wrapped), **more)
+
+    moving(b"moved to A", 3, 1, True, [old, ROOT.place(b"moved to A")])
+    moving(b"moved to B", 1, 2, False, [old, ROOT.place(b"moved to B")], explicit=True)
+    moving(b"not moved to A", 3, 1, True, [ROOT.place(b"not moved to A"), other])
+    moving(b"moved to the mark", 3, 3, True, [old, ROOT.place(b"moved to the mark")])
+
+
+def add_lengths(vault: VaultBuilder) -> None:
+    """Files whose backing file has more or less than the header's lengths: what was never confirmed, and residue."""
+    def put(name: bytes, length: int, provisional: int, stored: list[tuple[int, bytes]], shown: bytes,
+            behind: bytes = b"") -> None:
+        """`stored`: the number and plaintext of blocks, which are put where they belong with zeros between."""
+        path, raw = ROOT.path + name, b""
+        for index, plain in stored:
+            raw = raw.ljust(index * 4128, b"\0") + block(file_key(path), file_id(path), index, plain)
+        vault.file(ROOT, name, 3, b"", shown=shown.ljust(provisional, b"\0"), stored=raw + behind, length=length,
+                   provisional=provisional)
+
+    plain = fixed("lengths", 5 * 4096)
+    first, second, third = plain[:4096], plain[4096:8192], plain[8192:12_288]
+    put(b"residue", 4096, 4096, [(0, first)], first, behind=b"\1" * 5000)
+    put(b"longer tail than length", 4500, 4500, [(0, first), (1, second[:904])], plain[:4500])
+    put(b"tail, then a gap", 5000, 20_000, [(0, first), (1, second[:904]), (2, third)],
+        plain[:5000].ljust(8192, b"\0") + third, behind=b"\1" * 4128 + bytes(100))
+    put(b"tail longer than provisional", 5000, 6000, [(0, first), (1, second)], plain[:6000])
+    put(b"nothing behind the length", 4096, 9000, [(0, first)], first)
+    put(b"nothing confirmed, nothing there", 0, 300, [], b"")
+    put(b"nothing confirmed, all there", 0, 5000, [(0, first), (1, second[:904])], plain[:5000])
+    put(b"nothing confirmed, less there", 0, 300, [(0, first[:100])], first[:100])
+    put(b"nothing confirmed, cut short", 0, 300, [], b"", behind=b"\1" * 32)
