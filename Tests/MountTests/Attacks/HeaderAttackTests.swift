@@ -31,10 +31,12 @@ extension MountTests {
 
         /// Class A's byte turned to D's, and what else of the header an attacker would like to change.
         @Test(arguments: [
-            ("class", 56, UInt8(4)), ("explicit", 57, 0), ("several links", 57, 3), ("algorithm", 58, 2),
-            ("version", 8, 2), ("incompatible features", 20, 1), ("read-only features", 16, 1), ("generation", 64, 99),
-            ("length", 72, 1), ("length", 73, 1), ("sparse block", 80, 0), ("place", 88, 0), ("zero", 59, 1),
-            ("wrap length", 60, 72), ("wrap", 130, 0), ("end of wrap", 300, 1), ("MAC", 511, 0), ("magic", 0, 0),
+            ("class", 56, UInt8(4)), ("explicit", 57, 0), ("many links", 57, 3), ("moving", 57, 5),
+            ("algorithm", 58, 2), ("version", 8, 2), ("incompatible features", 20, 1), ("read-only features", 16, 1),
+            ("generation", 64, 99), ("length", 72, 1), ("length", 73, 1), ("sparse block", 80, 0),
+            ("provisional length", 88, 1), ("number of places", 59, 0), ("place", 104, 0), ("another place", 120, 1),
+            ("second class", 62, 4), ("second mark", 63, 1), ("wrap length", 60, 72), ("second wrap length", 98, 40),
+            ("zero", 97, 1), ("wrap", 361, 0), ("end of wrap", 479, 1), ("MAC", 511, 0), ("magic", 0, 0),
             ("volume", 24, 0), ("file", 40, 0),
         ])
         func aChangedField(_ field: String, _ offset: Int, _ value: UInt8) throws {

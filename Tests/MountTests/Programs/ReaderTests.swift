@@ -62,12 +62,19 @@ extension MountTests {
         /// What the lock leaves behind in the vault, and what a mount in use has synced, is a whole vault.
         @Test func readsAVaultInUse() throws {
             try withScene(["--default-class", "complete"]) { scene in
-                let contents = [UInt8](seed: 1, count: 50_000)
+                var contents = [UInt8](seed: 1, count: 50_000)
                 try scene.probe.open(0, scene.path("file"), "rw,creat").required()
                 try scene.probe.pwrite(0, 0, contents).required()
                 try scene.probe.fsync(0).required()
                 let outcome = try read(scene.mount.vault, ["cat", "/file"])
                 #expect(outcome.output == contents, "\(outcome.errors)")
+                // Over bytes that are durable, and across the end: this stands in the journal first.
+                contents.replaceSubrange(4000..<6000, with: [UInt8](seed: 2, count: 2000))
+                try scene.probe.pwrite(0, 4000, Array(contents[4000..<6000])).required()
+                contents.replaceSubrange(49_990..., with: [UInt8](seed: 3, count: 5000))
+                try scene.probe.pwrite(0, 49_990, Array(contents[49_990...])).required()
+                try scene.probe.fsync(0).required()
+                #expect(try read(scene.mount.vault, ["cat", "/file"]).output == contents)
                 try scene.mount.lockNow()
                 #expect(try read(scene.mount.vault, ["cat", "/file"]).output == contents)
             }

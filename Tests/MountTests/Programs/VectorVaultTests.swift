@@ -2,23 +2,25 @@ import Foundation
 import Testing
 
 extension MountTests {
-    /// The vault of Tests/Vectors, which tools/make-vectors.py makes from docs/FORMAT.md and without Latchkey: files of
-    /// all classes, holes, several links, long names, interrupted renames, residue of a crash, foreign names.
+    /// The vaults of Tests/Vectors, which tools/make-vectors.py makes from docs/FORMAT.md and without Latchkey.
     @Suite struct VectorVault {
-        @Test func showsWhatTheFormatSays() throws {
+        /// Files of all classes, holes, several links, long names, interrupted renames, lengths that nothing confirmed,
+        /// residue of a crash, foreign names; or what a cut leaves with a journal to replay.
+        @Test(arguments: [[], ["--journal"]])
+        func showsWhatTheFormatSays(_ which: [String]) throws {
             let vault = try Vault()
             // Its own files go; the folder, the names in it and the environment stay.
             for path in [vault.path, vault.passcodeFile, vault.recoveryKeyFile, try vault.deviceKeyFile()] {
                 try FileManager.default.removeItem(atPath: path)
             }
             let tool = Built.project + "/tools/make-vectors.py"
-            try run("python3", [tool, "--vault", vault.folder.path]).succeeded()
+            try run("python3", [tool, "--vault", vault.folder.path] + which).succeeded()
             let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }
             try FileManager.default.moveItem(
                 atPath: vault.folder.path("device.key"),
                 toPath: vault.folder.path("state/latchkey/\(volume.joined()).key"))
             try withMount(vault) { mount in
-                try run("python3", [tool, "--compare", mount.path]).succeeded()
+                try run("python3", [tool, "--compare", mount.path] + which).succeeded()
             }
             // What the mount repaired or left alone is a whole vault still.
             try run(
