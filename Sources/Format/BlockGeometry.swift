@@ -7,6 +7,8 @@ public enum BlockGeometry {
     /// Bytes that a block needs beside its plaintext: nonce and tag.
     public static let overhead: UInt64 = 32
     public static let storedBlockSize = blockSize + overhead
+    /// How many bytes a block can be stored in: it holds at least one.
+    public static let storedSizes = Int(overhead) + 1...Int(storedBlockSize)
     /// Bytes of associated data: volume ID, file ID, block number.
     public static let associatedDataSize = 40
     static let headerSize = UInt64(FileHeader.byteCount)

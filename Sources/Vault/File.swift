@@ -118,9 +118,11 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Shows what the journal has of it, in a vault that is only read.
     func show(_ overlay: Overlay, at place: Place) {
         lock.withExclusive {
-            state.header = overlay.header.settled(at: place)
-            state.length = overlay.header.provisionalLength
-            state.isUnproven = overlay.header.length < state.length
+            if let header = overlay.header {
+                state.header = header.settled(at: place)
+                state.length = header.provisionalLength
+                state.isUnproven = header.length < state.length
+            }
             state.unsettled.slots = overlay.slots
             state.unsettled.modified = overlay.modified
         }

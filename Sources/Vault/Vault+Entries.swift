@@ -26,8 +26,8 @@ extension Vault {
             }
             var latest = header
             if let overlay = overlay(of: header) {
-                latest = overlay.header
-                status.modified = overlay.modified
+                latest = overlay.header ?? header
+                status.modified = overlay.modified ?? status.modified
             }
             status.size = Int64(latest.provisionalLength)
             return FoundEntry(status: status, details: .file(latest.settled(at: place)))

@@ -24,7 +24,7 @@ extension OldJournal {
         /// The last version of each block.
         var blocks: [UInt64: Entry] {
             var blocks: [UInt64: Entry] = [:]
-            for entry in entries where entry.record.kind == .block { blocks[entry.record.number] = entry }
+            for entry in entries where entry.isBlock { blocks[entry.record.number] = entry }
             return blocks
         }
 
@@ -142,6 +142,12 @@ extension OldJournal {
 }
 
 extension OldJournal.Entry {
+    /// Whether its payload can be a block, and the block one of a file's.
+    fileprivate var isBlock: Bool {
+        record.kind == .block && BlockGeometry.storedSizes.contains(record.payloadCount)
+            && record.number <= BlockGeometry.block(at: FileHeader.largestLength)
+    }
+
     /// Of a *header* record.
     var modified: Timespec {
         Timespec(seconds: Int64(bitPattern: record.number), nanoseconds: Int64(record.nanoseconds))

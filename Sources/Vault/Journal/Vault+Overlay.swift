@@ -6,9 +6,10 @@ import Store
 struct Overlay: Sendable {
     /// Of the header on disk that it lies over.
     let generation: UInt64
-    let header: FileHeader
+    /// Nil where that one still holds, and blocks alone have changed.
+    let header: FileHeader?
     let slots: [UInt64: Journal.Slot]
-    let modified: Timespec
+    let modified: Timespec?
 }
 
 extension Vault {
@@ -18,14 +19,16 @@ extension Vault {
         guard !isOpen, let old = try OldJournal(of: self), old.head.opened != 0 else { return }
         var overlays: [FileIdentifier: Overlay] = [:]
         for effect in try old.effects(of: try old.entries()) where effect.generation > 0 {
-            guard let last = effect.header else { continue }
-            let header = try old.payload(of: last)
+            let header = try effect.header.map { (entry) throws(VaultError) in
+                let payload = try old.payload(of: entry)
+                return try unsafe self.header(from: payload.span.bytes)
+            }
             overlays[effect.file] = Overlay(
-                generation: effect.generation, header: try unsafe self.header(from: header.span.bytes),
+                generation: effect.generation, header: header,
                 slots: effect.blocks.mapValues { entry in
                     Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
                 },
-                modified: last.modified)
+                modified: effect.header?.modified)
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
