@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import sys
 from pathlib import Path
 from typing import Any, Iterator
@@ -70,6 +71,83 @@ def recovery_key() -> Iterator[bytes]:
     yield from map(bytes.fromhex, values(vectors("recovery"), "key"))
 
 
+def header() -> Iterator[bytes]:
+    yield from map(bytes.fromhex, values(vectors("headers"), "header"))
+
+
+def journal() -> Iterator[bytes]:
+    parts = vectors("journal") if (VECTORS / "journal.json").exists() else {}
+    yield from (b"\0" + bytes.fromhex(head) for head in values(parts, "head"))
+    yield from (b"\1" + bytes.fromhex(record) for record in values(parts, "record"))
+    yield from (b"\2" + bytes.fromhex(note) for note in values(parts.get("asides", {}), "payload"))
+    yield b"\2folder\0lk.tmp.x\0name"
+
+
+def block() -> Iterator[bytes]:
+    parts = vectors("blocks")
+    for case in parts["cases"] + parts["refused"]:
+        yield struct.pack("<QHB", case["index"], 40, 1) + bytes.fromhex(case["stored"])
+    yield struct.pack("<QHB", 2**62, 0, 128) + bytes(range(48))
+
+
+def written(length: int, more: int, sparse: int, sizes: list[int], left: int = 0xFFFF, changes: bytes = b"") -> bytes:
+    """Length, provisional length beyond it, first sparse block, sizes of the stored blocks, what is left of them, and
+    single bytes that are changed."""
+    head = length.to_bytes(3, "little") + struct.pack("<HBB", more, sparse, len(sizes))
+    return head + b"".join(struct.pack("<H", size) for size in sizes) + struct.pack("<H", left) + changes
+
+
+def file() -> Iterator[bytes]:
+    yield written(0, 0, 255, [])
+    yield written(13, 0, 255, [13])
+    yield written(4096, 0, 255, [4096])
+    yield written(10000, 0, 255, [4096, 4096, 1808])
+    yield written(10000, 0, 255, [4096, 4096, 1808], changes=struct.pack("<HB", 4200, 1))
+    yield written(10000, 0, 255, [4096, 4096, 4096])
+    yield written(10000, 0, 255, [4096, 4096, 1808], left=9000)
+    yield written(12288, 0, 1, [4096, 0, 4096])
+    yield written(12288, 0, 255, [4096, 0, 4096])
+    yield written(4096, 8192, 255, [4096, 4096, 100])
+    yield written(4096, 8192, 255, [4096, 4096, 100], left=8200, changes=struct.pack("<HB", 4300, 1))
+    yield written(100, 5000, 255, [100, 904])
+    yield written(100, 5000, 255, [4096, 904])
+    yield written(20480, 0, 255, [4096] * 5)
+
+
+def replay() -> Iterator[bytes]:
+    """A file, whether it is void, the journal's head and laps, and records: choice, what it needs, generation, number."""
+    whole = written(10000, 0, 255, [4096, 4096, 1808])
+    named = struct.pack("<BBB", 0, 7, 7)
+    anywhere = struct.pack("<BBBB", 1, 0, 7, 7)
+    block = struct.pack("<BBHBB", 2, 1, 4096, 0, 1)
+    header = b"\4" + struct.pack("<B", 8) + (10000).to_bytes(3, "little") + struct.pack("<HBB", 0, 0, 0)
+    longer = b"\4" + struct.pack("<B", 8) + (12288).to_bytes(3, "little") + struct.pack("<HBB", 100, 0, 0)
+    last = struct.pack("<BBHBB", 2, 2, 4096, 0, 2)
+    forget = struct.pack("<BBB", 6, 0, 0)
+    reborn = struct.pack("<BBB", 0, 9, 0)
+    aside = b"\7" + struct.pack("<B", 11) + b"\0lk.tmp.x\0n" + b"\0\0"
+    sector = bytes([0x10])
+
+    def journal(*records: bytes, void: int = 0, opened: int = 1, laps: tuple[int, int] = (5, 6)) -> bytes:
+        return bytes([len(whole)]) + whole + bytes([void, opened, 5, *laps]) + b"".join(records)
+
+    def at(record: bytes, control: bytes) -> bytes:
+        return bytes([record[0] | control[0]]) + record[1:]
+
+    yield journal()
+    yield journal(named, block, header)
+    yield journal(named, block, header, opened=0)
+    yield journal(anywhere, block, header)
+    yield journal(named, block, header, at(named, sector), last, longer)
+    yield journal(named, block, header, *(at(record, b"\x08") for record in (named, last, longer)))
+    yield journal(named, block, header, *(at(record, b"\x08") for record in (named, last, longer)), laps=(6, 5))
+    yield journal(named, block, header, laps=(4, 4))
+    yield journal(named, block)
+    yield journal(named, block, header, forget)
+    yield journal(reborn, block, header, void=255)
+    yield journal(named, aside, block, header)
+
+
 def control() -> Iterator[bytes]:
     calls: list[dict[str, Any]] = [
         {"method": "org.varlink.service.GetInfo"},
@@ -111,8 +189,9 @@ def control() -> Iterator[bytes]:
 
 
 TARGETS = {
-    "control": control, "device-key": device_key, "directory": directory, "keybag": keybag, "names": names,
-    "recovery-key": recovery_key,
+    "block": block, "control": control, "device-key": device_key, "directory": directory, "file": file,
+    "header": header, "journal": journal, "keybag": keybag, "names": names, "recovery-key": recovery_key,
+    "replay": replay,
 }
 
 

@@ -12,21 +12,31 @@ public protocol FuzzedParser: AnyObject {
 
 /// The parsers, by the names of their corpora in Tests/Fuzz/Corpus.
 public enum FuzzTarget: String, CaseIterable, Sendable {
+    case block
     case control
     case deviceKey = "device-key"
     case directory
+    case file
+    case header
+    case journal
     case keybag
     case names
     case recoveryKey = "recovery-key"
+    case replay
 
     public func makeParser() throws -> any FuzzedParser {
         switch self {
+        case .block: try BlockParser()
         case .control: try ControlParser()
         case .deviceKey: DeviceKeyParser()
         case .directory: try DirectoryParser()
+        case .file: try FileParser()
+        case .header: HeaderParser()
+        case .journal: JournalParser()
         case .keybag: try KeybagParser()
         case .names: try NameParser()
         case .recoveryKey: RecoveryKeyParser()
+        case .replay: try ReplayParser()
         }
     }
 }

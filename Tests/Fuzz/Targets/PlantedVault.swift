@@ -7,6 +7,8 @@ import Store
 import Vault
 
 /// A vault in a temporary folder, opened to read with keys that are always the same, into which anybody can write.
+///
+/// Of the class keys it has that of D.
 final class PlantedVault {
     static let volumeID = VolumeIdentifier([UInt8](1...16))
     static let rootID = DirectoryIdentifier([UInt8](17...32))
@@ -14,6 +16,8 @@ final class PlantedVault {
     let folder: TemporaryFolder
     let store: DirectoryStore
     let keys: VolumeKeys
+    let ring: KeyRing
+    let traits: StoreTraits
     let vault: Vault
     let root: Directory
 
@@ -22,8 +26,9 @@ final class PlantedVault {
         store = try DirectoryStore(path: folder.path)
         let volumeKey = try Secret.of([UInt8](repeating: 7, count: 32))
         keys = try VolumeKeys(volumeKey: volumeKey, volume: Self.volumeID)
-        let ring = KeyRing(volume: Self.volumeID)
-        let traits = StoreTraits(nameMax: 255, recordKind: recordKind)
+        ring = KeyRing(volume: Self.volumeID)
+        ring.install(classKeyD: try Secret.of([UInt8](repeating: 8, count: 32)))
+        traits = StoreTraits(nameMax: 255, recordKind: recordKind)
         vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: true)
         let record = DirectoryRecord(
             directory: Self.rootID, defaultClass: .completeUntilFirstUserAuthentication, isExplicit: true)

@@ -1,0 +1,43 @@
+import Format
+
+/// A file's header, 512 bytes without regard to its MAC.
+final class HeaderParser: FuzzedParser {
+    init() {}
+
+    func run(_ input: [UInt8]) throws(Finding) {
+        guard let header = try? unsafe FileHeader(decoding: input.span.bytes) else { return }
+        let signed = Array(input.prefix(FileHeader.signedByteCount))
+        try demand(encode(header) == signed, "a header that is written otherwise")
+        try demand(header.features.canRead, "a header with a feature that nobody knows")
+        try demand(
+            header.length <= header.provisionalLength && header.provisionalLength <= FileHeader.largestLength,
+            "a length of \(header.length) below \(header.provisionalLength)")
+        try demand(header.places.isEmpty == header.flags.contains(.manyLinks), "a file of no places")
+        for place in header.places + [.zero] { try settle(header, at: place) }
+    }
+
+    /// What holds of a file that is found at a place.
+    private func settle(_ header: FileHeader, at place: Place) throws(Finding) {
+        let belongs = header.places.isEmpty || header.places.contains(place)
+        try demand(header.belongs(at: place) == belongs, "a file that belongs where it does not")
+        let settled = header.settled(at: place)
+        try demand(settled.coming == nil && settled.settled(at: place) == settled, "a header that does not settle")
+        let isLast = header.places.last == place
+        try demand(
+            settled.protection == (isLast ? header.coming ?? header.protection : header.protection),
+            "the class of another place")
+        let bytes = encode(settled) + [UInt8](repeating: 0, count: FileHeader.tagByteCount)
+        let again = try demandSuccess(of: "reading a settled header") { () throws(FormatError) in
+            try unsafe FileHeader(decoding: bytes.span.bytes)
+        }
+        try demand(again == settled, "a header that is read otherwise")
+    }
+
+    private func encode(_ header: FileHeader) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0xEE, count: FileHeader.signedByteCount)
+        var elements = bytes.mutableSpan
+        var span = unsafe elements.mutableBytes
+        header.encode(into: &span)
+        return bytes
+    }
+}

@@ -1,0 +1,101 @@
+import Crypto
+import Format
+import Keybag
+import Posix
+
+/// A journal as an input describes it: all MACs are right, and little else need be.
+struct PlantedJournal {
+    static let halfSize = 32 << 10
+
+    private(set) var bytes: [UInt8]
+    /// It moves directories, which a vault that is only read does not.
+    private(set) var hasAsides = false
+    private let keys: VolumeKeys
+    private let backingName: Name
+    private let file: PlantedFile
+
+    /// Takes whether the session has ended, the next lap, the laps of both halves, and records for as long as there are
+    /// any.
+    init(
+        _ reader: inout Reader, of file: PlantedFile, named backingName: Name, in planted: PlantedVault,
+        sealer: inout BlockSealer
+    ) throws(Finding) {
+        keys = planted.keys
+        self.file = file
+        self.backingName = backingName
+        var head = JournalHead(volume: PlantedVault.volumeID, halfSize: UInt64(Self.halfSize))
+        head.opened = reader.byte() == 0 ? 0 : 1
+        head.nextLap = UInt64(reader.byte())
+        bytes = Self.signed(head, keys) + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount)
+        let laps = [UInt64(reader.byte()), UInt64(reader.byte())]
+        var halves: [[UInt8]] = [[], []]
+        while !reader.isAtEnd {
+            let control = reader.byte()
+            let half = Int(control >> 3 & 1)
+            // The first record after a flush begins at a sector.
+            let gap = control & 0x10 == 0 ? 0 : (512 - halves[half].count % 512) % 512
+            let (kind, payload) = try payload(control & 7, &reader, &sealer)
+            var record = JournalRecord(
+                kind, of: control & 0x20 == 0 ? PlantedFile.identifier : FileIdentifier([UInt8](49...64)),
+                generation: UInt64(reader.byte()), number: number(&reader), payloadCount: payload.count)
+            record.lap = laps[half]
+            record.position = UInt64(halves[half].count + gap)
+            guard halves[half].count + gap + record.byteCount <= Self.halfSize else { break }
+            hasAsides = hasAsides || kind == .aside
+            halves[half] += [UInt8](repeating: 0, count: gap) + Self.signed(record, payload, keys)
+        }
+        for half in halves { bytes += half + [UInt8](repeating: 0, count: Self.halfSize - half.count) }
+    }
+
+    /// Small as a rule; now and then any.
+    private func number(_ reader: inout Reader) -> UInt64 {
+        let small = reader.byte()
+        return small == 255 ? reader.integer(bytes: 8) : UInt64(small)
+    }
+
+    private func payload(
+        _ choice: UInt8, _ reader: inout Reader, _ sealer: inout BlockSealer
+    ) throws(Finding) -> (JournalRecord.Kind, [UInt8]) {
+        switch choice {
+        case 0: return (.file, backingName.bytes)
+        case 1: return (.file, reader.bytes(Int(reader.byte())))
+        case 2:
+            let number = UInt64(reader.byte() % 8)
+            let size = Int(reader.integer()) % (PlantedFile.blockSize + 1)
+            return (.block, try sealer.seal(PlantedFile.contents(of: Int(number) + 100, size), as: number))
+        case 3: return (.block, reader.bytes(Int(reader.integer()) % JournalRecord.largestPayload))
+        case 4:
+            var header = file.header
+            header.generation = UInt64(reader.byte())
+            header.length = reader.integer(bytes: 3) % UInt64(PlantedFile.mostBlocks * PlantedFile.blockSize)
+            header.provisionalLength = header.length + reader.integer() % 8192
+            return (.header, header.signed(by: keys))
+        case 5: return (.header, reader.bytes(Int(reader.byte())))
+        case 6: return (.forget, [])
+        default: return (.aside, reader.bytes(Int(reader.byte())))
+        }
+    }
+
+    private static func signed(_ head: JournalHead, _ keys: VolumeKeys) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: JournalHead.signedByteCount)
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            head.encode(into: &span)
+        }
+        return bytes + keys.journal.tag(of: bytes)
+    }
+
+    private static func signed(_ record: JournalRecord, _ payload: [UInt8], _ keys: VolumeKeys) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: record.byteCount)
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            record.encode(into: &span)
+        }
+        let prefix = JournalRecord.prefixByteCount
+        bytes.replaceSubrange(prefix..<prefix + payload.count, with: payload)
+        bytes.removeLast(JournalRecord.tagByteCount)
+        return bytes + keys.journal.tag(of: PlantedVault.volumeID.bytes, bytes)
+    }
+}
