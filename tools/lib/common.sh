@@ -79,6 +79,13 @@ need_to_build() {
     need_swift
 }
 
+need_to_test() {
+    need_to_build
+    need_packages attr sqlite3 rsync tar
+    need_python cryptography argon2=argon2-cffi varlink
+    need_fuse
+}
+
 # need_python MODULE=PACKAGE...: puts a python3 that can import the modules first in PATH. What is missing is installed
 # into an environment inside .build, never into the system's Python, which Debian keeps to itself.
 need_python() {

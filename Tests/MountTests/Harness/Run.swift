@@ -22,14 +22,18 @@ struct Outcome: CustomStringConvertible {
 enum Environment {
     static let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
 
-    /// What the programs are given: nothing of this user's configuration.
-    static let plain: [String: String] = [
+    /// What the programs are given: nothing of this user's configuration, but what tools/sanitize tells the sanitizers.
+    static let plain: [String: String] = sanitizers.merging([
         "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin:/usr/sbin:/sbin",
         "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC",
         "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
         "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
-    ]
+    ]) { $1 }
+
+    private static let sanitizers = ProcessInfo.processInfo.environment.filter { name, _ in
+        ["ASAN_", "LSAN_", "TSAN_"].contains { name.hasPrefix($0) }
+    }
 }
 
 /// Runs a program to its end. After so many seconds it is killed, the mounts of this run are aborted (a process that

@@ -198,8 +198,9 @@ import Testing
         try scene.edit("/d7/file") { $0[0] ^= 1 }
         let findings = try scene.findings(threads: threads).sorted { $0.path!.count < $1.path!.count }
         #expect(findings.map(\.kind) == [.contents, .header])
-        #expect(findings[0].lost?.byteCount == 4 * 4096)
-        #expect(findings[0].lost?.ranges.count == 3)
+        let lost = try #require(findings[0].lost)
+        #expect(lost.byteCount == 4 * 4096)
+        #expect(lost.ranges.count == 3)
     }
 
     /// A bad sector costs the block that lies on it.

@@ -1,0 +1,33 @@
+// What the thread sanitizer does not see of Swift's Mutex: where two threads contend for it, the lock changes hands in
+// libswiftSynchronization, which is not instrumented. Linked into programs that are built for that sanitizer, these stand
+// before the functions of the library and say that what happened before an unlock is seen after the next lock.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+
+#define SWIFT __attribute__((swiftcall))
+#define SELF __attribute__((swift_context)) void *self
+
+typedef SWIFT void lock_slow(uint32_t thread, SELF);
+typedef SWIFT void unlock_slow(SELF);
+
+// Synchronization._MutexHandle._lockSlow(UInt32)
+SWIFT void mutex_lock_slow(uint32_t thread, SELF) __asm__("$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
+SWIFT void mutex_lock_slow(uint32_t thread, SELF) {
+    static lock_slow *next;
+    if (next == 0) next = (lock_slow *)dlsym(RTLD_NEXT, "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
+    next(thread, self);
+    __tsan_acquire(self);
+}
+
+// Synchronization._MutexHandle._unlockSlow()
+SWIFT void mutex_unlock_slow(SELF) __asm__("$s15Synchronization12_MutexHandleV11_unlockSlowyyF");
+SWIFT void mutex_unlock_slow(SELF) {
+    static unlock_slow *next;
+    if (next == 0) next = (unlock_slow *)dlsym(RTLD_NEXT, "$s15Synchronization12_MutexHandleV11_unlockSlowyyF");
+    __tsan_release(self);
+    next(self);
+}
