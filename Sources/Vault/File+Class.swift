@@ -21,14 +21,21 @@ extension File {
                 let wrap = try self.wrap(fresh, for: protectionClass)
                 // What lies beyond the length belongs to the old key, and is cut off before anything is written.
                 state.hasResidue = true
-                try changeHeader { $0.protection = FileProtection(protectionClass, isExplicit: true, wrap) }
+                try changeProtection(FileProtection(protectionClass, isExplicit: true, wrap))
                 key.withLock { if $0 != nil { $0 = fresh } }
             } else {
                 let wrap = try rewrapped(for: protectionClass)
-                try changeHeader { $0.protection = FileProtection(protectionClass, isExplicit: true, wrap) }
+                try changeProtection(FileProtection(protectionClass, isExplicit: true, wrap))
             }
             return true
         }
+    }
+
+    /// In the backing file at once: what somebody looks at there is what he has asked for, and the wrap for a weaker class
+    /// is gone from it. Needs `lock` exclusively, and room in the journal.
+    private func changeProtection(_ protection: FileProtection) throws(VaultError) {
+        guard state.unsettled.isJournaled else { return try changeHeader { $0.protection = protection } }
+        try settleAlone(confirming: false) { $0.protection = protection }
     }
 
     /// Clears the mark of an explicit class. The class itself stays: removing an attribute weakens nothing.

@@ -113,6 +113,11 @@ extension File {
     func beginRecords() throws(Errno) -> Bool {
         if state.unsettled.isRemoved { return false }
         if state.unsettled.isJournaled { return true }
+        // Until the record is there no folder gets another name.
+        return try vault.paths.withShared { () throws(Errno) in try claim() }
+    }
+
+    private func claim() throws(Errno) -> Bool {
         var path: [UInt8] = []
         do throws(Errno) {
             path = try vault.store.path(of: descriptor)
@@ -125,10 +130,10 @@ extension File {
         let journal = try vault.openJournal()
         // Listed before it has records: whoever frees a half takes a file that is not listed for settled.
         list()
-        let slot = try unsafe journal.append(
-            JournalRecord(
-                .file, of: identifier, generation: state.unsettled.placedGeneration,
-                number: state.unsettled.durableGeneration, payloadCount: path.count), path.span.bytes)
+        let slot = try journal.append(
+            Journal.Claim(
+                path: path, low: state.unsettled.durableGeneration, high: state.unsettled.placedGeneration),
+            of: identifier)
         if state.unsettled.durableGeneration == 0 {
             journal.noteBirth(of: identifier, inode: try vault.store.status(of: descriptor).inode)
         }

@@ -10,8 +10,8 @@ import Synchronization
 /// At most one for each inode, shared by all who have the file open. Thread-safe: readers share `lock`, writers hold
 /// it alone.
 ///
-/// Lock order: the vault's `settling`, a `Directory`'s state, `lock`, `key`; the file table, the journal, the vault's
-/// `modes` and the key ring's own lock come last. Room in the journal is made before `lock` is taken: whoever frees a
+/// Lock order: the vault's `settling`, a `Directory`'s state, `lock`, `key`; the vault's `paths`, the file table, the
+/// journal, its `modes` and the key ring's own lock come last. Room in the journal is made before `lock` is taken: whoever frees a
 /// half needs the locks of other files.
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`

@@ -1,4 +1,5 @@
 import Format
+import Glibc
 import Posix
 import Store
 
@@ -58,14 +59,16 @@ extension Vault {
         _ directory: Directory, _ old: StoredName, in parent: Directory, to new: StoredName, _ newName: Name,
         in newParent: Directory, replacesDirectory: Bool, noReplace: Bool
     ) throws(VaultError) {
-        // The journal knows files by their paths.
+        // The journal knows files by their paths: the fewer it knows the better.
         try settle()
         let place = place(of: newName, in: newParent)
         try beginMove(of: directory, to: place)
         do throws(VaultError) {
             let aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
             do throws(VaultError) {
-                try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
+                try keepingClaims(within: directory, at: new.name, in: newParent) { () throws(VaultError) in
+                    try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
+                }
             } catch {
                 if let aside { try? renameFresh(aside, to: new.name, in: newParent) }
                 throw error
@@ -82,6 +85,50 @@ extension Vault {
         // It has happened and is good at the new place: what fails here is done by whoever opens it next.
         try? finishMove(of: directory)
         directory.state.withLock { $0.place = place }
+    }
+
+    /// Runs `body`, which gives a folder another name, once the journal knows under what paths its files are found then.
+    /// They may be written to at any time.
+    private func keepingClaims(
+        within directory: Directory, at name: Name, in parent: Directory, _ body: () throws(VaultError) -> Void
+    ) throws(VaultError) {
+        let most = 16
+        let room = UInt64(most) * Journal.roomForFile
+        var isDone = false
+        while !isDone {
+            try makeRoom(room)
+            defer { giveBackRoom(room) }
+            isDone = try paths.withExclusive { () throws(VaultError) in
+                // Too long to be told, then so are those within: they are found without.
+                guard let old = try? store.path(of: directory.descriptor) else {
+                    try body()
+                    return true
+                }
+                let new = path(of: name, in: parent)
+                let isNoted = try backing { () throws(Errno) in
+                    let journal = try openJournal()
+                    let claims = journal.claims(within: old)
+                    guard claims.count <= most else { return false }
+                    for (file, claim) in claims {
+                        var path = new.map { $0 + claim.path.dropFirst(old.count) } ?? []
+                        if path.count >= Int(PATH_MAX) { path = [] }
+                        _ = try journal.append(Journal.Claim(path: path, low: claim.low, high: claim.high), of: file)
+                    }
+                    if !claims.isEmpty { try journal.flush() }
+                    return true
+                }
+                if isNoted { try body() }
+                return isNoted
+            }
+            if !isDone { try settle() }
+        }
+    }
+
+    /// Nil where it cannot be told.
+    private func path(of name: Name, in parent: Directory) -> [UInt8]? {
+        if parent.descriptor === store.root { return name.bytes }
+        guard let path = try? store.path(of: parent.descriptor) else { return nil }
+        return path + [UInt8(ascii: "/")] + name.bytes
     }
 
     /// The class and mark that a file takes over from the one that it replaces: the atomic save of every editor must

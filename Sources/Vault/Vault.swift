@@ -17,6 +17,8 @@ public final class Vault: Sendable {
     let traits: StoreTraits
     let scratches = ScratchPool()
     let files = FileTable()
+    /// Held shared while the path of a file is put into the journal, and exclusively while a folder gets another name.
+    let paths = ReadWriteLock()
     /// Held by whoever settles files.
     let settling = Mutex<Void>(())
     /// Opened with the root.

@@ -32,10 +32,20 @@ final class Journal: Sendable {
         var lap: UInt64 = 0
         /// The files that are not settled since they had records here, with the sequence number of the last one.
         var users: [FileIdentifier: UInt64] = [:]
+        /// What the last *file* record here says.
+        var claims: [FileIdentifier: Claim] = [:]
         /// Files that can be made from records here alone, by the inode that they have.
         var born: [UInt64: FileIdentifier] = [:]
         /// Bytes from its beginning that have been written once.
         var filled: UInt64 = 0
+    }
+
+    /// What a *file* record says.
+    struct Claim: Sendable {
+        /// From the root; empty where it could not be told.
+        let path: [UInt8]
+        let low: UInt64
+        let high: UInt64
     }
 
     struct State {
@@ -172,6 +182,7 @@ final class Journal: Sendable {
             throw .ENOSPC
         }
         state.halves[state.active].born = [:]
+        state.halves[state.active].claims = [:]
         state.position = 0
     }
 
@@ -235,8 +246,35 @@ final class Journal: Sendable {
             for half in state.halves.indices {
                 if let last = state.halves[half].users[file], last <= sequence {
                     state.halves[half].users[file] = nil
+                    state.halves[half].claims[file] = nil
                 }
             }
+        }
+    }
+
+    /// Appends a *file* record, for which room was reserved.
+    func append(_ claim: Claim, of file: FileIdentifier) throws(Errno) -> Slot {
+        let slot = try unsafe append(
+            JournalRecord(.file, of: file, generation: claim.high, number: claim.low, payloadCount: claim.path.count),
+            claim.path.span.bytes)
+        state.withLock { state in
+            // Where the record went: the half may have been turned for it.
+            state.halves[state.active].claims[file] = claim
+        }
+        return slot
+    }
+
+    /// The files that have records and lie within a folder, as far as is known.
+    func claims(within folder: [UInt8]) -> [FileIdentifier: Claim] {
+        let prefix = folder + [UInt8(ascii: "/")]
+        return state.withLock { state in
+            var claims: [FileIdentifier: Claim] = [:]
+            for half in [1 - state.active, state.active] {
+                for (file, claim) in state.halves[half].claims where claim.path.starts(with: prefix) {
+                    claims[file] = claim
+                }
+            }
+            return claims
         }
     }
 

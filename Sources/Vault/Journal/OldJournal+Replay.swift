@@ -64,11 +64,15 @@ extension OldJournal {
         var effects: [Effect] = []
         for file in order {
             let claim = claims[file]!
-            let path = claim.files.last!.path
-            let isOwner = owners[path] == file && !claim.isForgotten
-            guard let found = try find(file, path) else { continue }
-            // Made again only if the journal has all of it, and nobody has taken its name since.
-            if found.generation == 0 && !(isOwner && claim.files.last!.low == 0) { continue }
+            // The last path first: the one before it is that of a folder that was to get another name and did not.
+            var found: Found?
+            for path in claim.files.map(\.path).reversed() where found == nil {
+                found = try find(file, path)
+                // Made again only if the journal has all of it, and nobody has taken its name since.
+                let isOwner = owners[path] == file && !claim.isForgotten && claim.files.last!.low == 0
+                if found?.generation == 0 && !isOwner { found = nil }
+            }
+            guard let found else { continue }
             guard
                 let first = claim.files.first(where: { $0.low <= found.generation && found.generation <= $0.high })
             else { continue }
