@@ -1,4 +1,5 @@
 import Format
+import Posix
 import Synchronization
 
 /// The files of a vault that are in memory, and among them those that are to be settled.
@@ -8,9 +9,14 @@ final class FileTable: Sendable {
     private struct State {
         var files: [FileIdentifier: WeakFile] = [:]
         var unsettled: [FileIdentifier: File] = [:]
-        /// Folders in which directories were made that need not be on disk yet.
-        var freshFolders: [DirectoryIdentifier: Set<[UInt8]>] = [:]
+        /// Directories that were made and need not be on disk yet, by the folder that they were made in.
+        var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
         var sweepAt = 1024
+    }
+
+    struct FreshFolders {
+        let parent: Descriptor
+        var names: Set<Name> = []
     }
 
     private struct WeakFile {
@@ -56,20 +62,23 @@ final class FileTable: Sendable {
 
     // MARK: Directories that were just made
 
-    func noteFolder(_ name: [UInt8], in parent: DirectoryIdentifier) {
-        _ = state.withLock { $0.freshFolders[parent, default: []].insert(name) }
-    }
-
-    func takeFolders(in parent: DirectoryIdentifier) -> Set<[UInt8]> {
-        state.withLock { $0.freshFolders.removeValue(forKey: parent) ?? [] }
-    }
-
-    func takeAllFolders() -> [DirectoryIdentifier: Set<[UInt8]>] {
-        state.withLock { state in
-            defer { state.freshFolders = [:] }
-            return state.freshFolders
+    func noteFolder(_ name: Name, in parent: Directory) {
+        _ = state.withLock { state in
+            state.freshFolders[parent.identifier, default: FreshFolders(parent: parent.descriptor)].names.insert(name)
         }
     }
 
-    var hasFreshFolders: Bool { state.withLock { !$0.freshFolders.isEmpty } }
+    func takeFolders(in parent: DirectoryIdentifier) -> FreshFolders? {
+        state.withLock { $0.freshFolders.removeValue(forKey: parent) }
+    }
+
+    func takeAllFolders() -> [FreshFolders] {
+        state.withLock { state in
+            defer { state.freshFolders = [:] }
+            return Array(state.freshFolders.values)
+        }
+    }
+
+    /// Each folder in which some were made is kept open.
+    var freshFolderCount: Int { state.withLock { $0.freshFolders.count } }
 }

@@ -34,6 +34,7 @@ extension Vault {
 
     /// Makes a directory. It takes over its parent's default class, and from a set-group-ID parent the group.
     public func makeDirectory(_ name: Name, in parent: Directory, _ ownership: Ownership) throws(VaultError) {
+        try boundUnsettled()
         let stored = try storedName(name, in: parent)
         let ownership = try inheritingGroup(ownership, in: parent, isDirectory: true)
         let temporary = Name.temporary()
@@ -48,7 +49,7 @@ extension Vault {
             try backing { () throws(Errno) in try give(folder, ownership) }
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
-            files.noteFolder(stored.name.bytes, in: parent.identifier)
+            files.noteFolder(stored.name, in: parent)
         } catch {
             try? store.unlinkTree(temporary, in: parent.descriptor)
             throw error

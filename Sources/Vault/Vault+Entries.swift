@@ -233,18 +233,31 @@ extension Vault {
         }
     }
 
+    /// Makes the records of directories durable that have just been made.
+    private func synchronize(_ fresh: FileTable.FreshFolders) throws(Errno) {
+        for name in fresh.names {
+            // It may have been removed or renamed since.
+            guard let folder = try? store.open(name, in: fresh.parent, OpenFlags.directory, mode: 0) else { continue }
+            try store.synchronize(folder, dataOnly: false)
+        }
+    }
+
+    /// Makes the records of all directories durable that have just been made.
+    func synchronizeFreshFolders() throws(VaultError) {
+        let fresh = files.takeAllFolders()
+        try backing { () throws(Errno) in
+            if fresh.reduce(0, { $0 + $1.names.count }) > Self.mostFlushedAlone { return try store.synchronizeAll() }
+            for fresh in fresh { try synchronize(fresh) }
+        }
+    }
+
     /// Makes the names in a directory durable, and that there is something behind each.
     public func synchronize(_ directory: Directory) throws(VaultError) {
         if !isReadOnly {
             for file in files.unsettled where file.birthplace == directory.identifier { try file.confirmBirth() }
             try backing { () throws(Errno) in
                 try openJournal().flush()
-                for name in files.takeFolders(in: directory.identifier) {
-                    guard let name = Name(bytes: name),
-                        let folder = try? store.open(name, in: directory.descriptor, OpenFlags.directory, mode: 0)
-                    else { continue }
-                    try store.synchronize(folder, dataOnly: false)
-                }
+                if let fresh = files.takeFolders(in: directory.identifier) { try synchronize(fresh) }
             }
         }
         try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }

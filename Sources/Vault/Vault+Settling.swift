@@ -4,7 +4,7 @@ import Store
 
 extension Vault {
     /// So many files are flushed one by one; more, with all that the backing store's file system has.
-    private static let mostFlushedAlone = 8
+    static let mostFlushedAlone = 64
 
     /// Brings all backing files up to date: what was written lies durably in them.
     public func settle() throws(VaultError) {
@@ -99,6 +99,7 @@ extension Vault {
     /// Settles when too many files wait for it.
     func boundUnsettled() throws(VaultError) {
         if files.unsettledCount > mostUnsettled { try settle() }
+        if files.freshFolderCount > mostUnsettled { try synchronizeFreshFolders() }
     }
 
     func giveBackRoom(_ count: UInt64) {

@@ -36,7 +36,6 @@ extension OldJournal {
         let entries = try entries()
         for entry in entries where entry.record.kind == .aside { try putBack(try payload(of: entry)) }
         for effect in try effects(of: entries) { try apply(effect) }
-        try backing { () throws(Errno) in try vault.store.synchronizeAll() }
     }
 
     /// What the records come to, with the files as they are on disk.
@@ -125,6 +124,8 @@ extension OldJournal {
             try vault.store.synchronize(file, dataOnly: true)
             try unsafe vault.store.write(header.span.bytes, to: file, at: 0)
             try vault.store.setTimes(accessed: .keep, modified: .at(last.modified), of: file)
+            // The journal begins anew after this.
+            try vault.store.synchronize(file, dataOnly: true)
         }
     }
 

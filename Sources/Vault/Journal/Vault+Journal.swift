@@ -63,8 +63,9 @@ extension Vault {
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         try settle()
+        // What is made under a clean end is there: nothing that is empty is taken for the rest of a cut.
+        try synchronizeFreshFolders()
         try backing { () throws(Errno) in
-            try store.synchronizeAll()
             try journal.changeHead { $0.opened = 0 }
             try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))
         }
