@@ -650,9 +650,11 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         if not paths:
             continue
         at, last = paths[-1]
-        is_forgotten = any(record.kind == FORGET_RECORD for record in records[at:])
-        may_be_void = last.number == 0 and owners[last.payload] == file and not is_forgotten
-        found = find_file(replay, keys, vault, file, last.payload, may_be_void)
+        may_be_void = last.number == 0 and not any(record.kind == FORGET_RECORD for record in records[at:])
+        found = None
+        for _, record in reversed(paths):
+            found = found or find_file(replay, keys, vault, file, record.payload,
+                                       may_be_void and owners[record.payload] == file)
         if found is not None:
             path, base = found
             counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])

@@ -119,6 +119,16 @@ def add_old_files(scene: Scene, folder: Folder) -> None:
     scene.newer.add(file_record(file_id(folder.path + name), "", 2), scene.block(name, 0, new[:600], folder=folder),
                     scene.header(name, 3, 600, when, folder=folder))
 
+    # The folder was to get another name, and did not.
+    name, inner = b"inner", vault.directory(ROOT, b"folder not renamed", 3, False)
+    when = scene.modified()
+    vault.file(inner, name, 3, old[:600], stored=torn(name, 0, old[:600], new[:600], folder=inner), shown=new[:600],
+               generation=2, modified=when)
+    path = scene.on(name, 2, folder=inner).payload.decode()
+    coming = ROOT.backing_path(b"folder renamed") + "/" + path.split("/")[1]
+    scene.newer.add(scene.on(name, 2, folder=inner), scene.block(name, 0, new[:600], folder=inner),
+                    scene.header(name, 3, 600, when, folder=inner), file_record(file_id(inner.path + name), coming, 2))
+
     # Removed, but not on disk.
     when = scene.modified()
     vault.file(ROOT, b"removal undone", 3, old[:600], stored=torn(b"removal undone", 0, old[:600], new[:600]),
