@@ -182,6 +182,8 @@ def add_lengths(vault: VaultBuilder) -> None:
     put(b"longer tail than length", 4500, 4500, [(0, first), (1, second[:904])], plain[:4500])
     put(b"tail, then a gap", 5000, 20_000, [(0, first), (1, second[:904]), (2, third)],
         plain[:5000].ljust(8192, b"\0") + third, behind=b"\1" * 4128 + bytes(100))
+    put(b"tail as long as its block", 5000, 8292, [(0, first), (1, second), (2, third[:100])], plain[:8292])
+    put(b"tail as long as the file", 5000, 6000, [(0, first), (1, second[:1904])], plain[:6000])
     put(b"tail longer than provisional", 5000, 6000, [(0, first), (1, second)], plain[:6000])
     put(b"nothing behind the length", 4096, 9000, [(0, first)], first)
     put(b"nothing confirmed, nothing there", 0, 300, [], b"")
