@@ -101,6 +101,9 @@ extension File {
         let live = liveCount(ofBlock: block)
         do throws(VaultError) {
             let confirmed = state.isUnproven ? confirmedCount(ofBlock: block) : live
+            // A copy of the vault may have caught the header before the last block grew, and that after.
+            let longer = state.unsettled.slots[block] == nil ? min(Int(BlockGeometry.storedBlockSize), available) : 0
+            if count < confirmed + Self.overhead { count = max(count, longer) }
             guard count >= confirmed + Self.overhead, count > Self.overhead else {
                 throw .damaged("block \(block) is cut off")
             }
@@ -109,9 +112,7 @@ extension File {
                     UnsafeRawBufferPointer(rebasing: stored[..<count]), block: block,
                     into: plain[..<(count - Self.overhead)].rebased, scratch)
             } catch {
-                // A copy of the vault may have caught the header before the last block grew, and that after.
-                let longer = min(Int(BlockGeometry.storedBlockSize), available)
-                guard state.unsettled.slots[block] == nil, longer > count else { throw error }
+                guard longer > count else { throw error }
                 try unsafe open(
                     UnsafeRawBufferPointer(rebasing: stored[..<longer]), block: block,
                     into: plain[..<(longer - Self.overhead)].rebased, scratch)

@@ -62,7 +62,11 @@ extension File {
         let file = try writable()
         try backing { () throws(Errno) in
             guard try beginRecords() else {
-                // Without a name no cut leaves anything of it.
+                // Without a name no cut leaves anything of it, once it is durable that the name is gone.
+                if !state.unsettled.isRemovalDurable {
+                    try vault.store.synchronizeAll()
+                    state.unsettled.isRemovalDurable = true
+                }
                 return try vault.store.write(
                     stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
             }

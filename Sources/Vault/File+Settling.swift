@@ -120,20 +120,17 @@ extension File {
     /// Puts into place what the journal has; nil for a file without a name, which is done.
     func beginSettling() throws(VaultError) -> Settling? {
         try lock.withExclusive { () throws(VaultError) in
-            try copyIntoPlace()
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
-            if status.linkCount == 0 {
+            // Nothing is written to it here: a cut may take its removal back, and must find it unharmed.
+            if status.linkCount == 0 && state.unsettled.slots.isEmpty {
                 state.unsettled.isRemoved = true
                 state.unsettled.isJournaled = false
-                state.unsettled.slots = [:]
-                state.unsettled.guarded = 0
-                state.unsettled.placedLength = state.length
-                try cutBehind()
                 state.unsettled.isListed = false
                 try backing { () throws(Errno) in try vault.openJournal().release(identifier, upTo: .max) }
                 vault.files.unlist(self)
                 return nil
             }
+            try copyIntoPlace()
             guardAll()
             return Settling(
                 file: self, status: status, length: state.length, generation: state.unsettled.placedGeneration,

@@ -46,6 +46,9 @@ struct Unsettled {
     /// It has no name any more.
     var isRemoved = false
 
+    /// And no cut gives it back.
+    var isRemovalDurable = false
+
     /// Among the files that the vault will settle.
     var isListed = false
     /// Grows with each settling and each cut: who has flushed meanwhile does not know what that confirms.

@@ -117,7 +117,9 @@ extension OldJournal {
                     stored.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
             }
         }
-        guard let last = effect.header else { return }
+        guard let last = effect.header else {
+            return try backing { () throws(Errno) in try vault.store.synchronize(file, dataOnly: true) }
+        }
         let header = try payload(of: last)
         _ = try unsafe vault.header(from: header.span.bytes)
         try backing { () throws(Errno) in

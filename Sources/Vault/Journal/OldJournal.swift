@@ -69,7 +69,7 @@ struct OldJournal {
         guard position + UInt64(JournalRecord.prefixByteCount + tag) <= head.halfSize else { return nil }
         let prefix = try Self.read(JournalRecord.prefixByteCount, at: start + Int64(position), of: file, vault)
         guard let record = try? unsafe JournalRecord(decoding: prefix.span.bytes), record.position == position,
-            lap == nil || record.lap == lap, position + UInt64(record.byteCount) <= head.halfSize
+            record.lap == lap ?? max(record.lap, head.nextLap), position + UInt64(record.byteCount) <= head.halfSize
         else { return nil }
         let bytes = try Self.read(record.byteCount, at: start + Int64(position), of: file, vault)
         guard bytes.count == record.byteCount else { return nil }
