@@ -77,6 +77,7 @@ extension VaultFileSystem {
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.header = file.header
+            file.close()
             state.file = nil
             return true
         }

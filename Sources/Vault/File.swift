@@ -89,6 +89,11 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         lock.withExclusive { key.withLock { $0 = nil } }
     }
 
+    /// The last user has gone: the key goes too, also if the file stays in memory until it is settled.
+    public func close() {
+        key.withLock { $0 = nil }
+    }
+
     public var hasKey: Bool { key.withLock { $0 != nil } }
 
     public var protectionClass: ProtectionClass { lock.withShared { state.header.protectionClass } }

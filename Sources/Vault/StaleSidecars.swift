@@ -24,12 +24,15 @@ final class StaleSidecars: Sendable {
     var all: [Sidecar] { stale.withLock { $0 } }
 
     /// Removes a sidecar unless it was to be kept meanwhile. Under the lock: `keep` comes before or after it as a whole.
-    func remove(_ sidecar: Sidecar, from store: any Store) {
+    func remove(_ sidecar: Sidecar, in vault: Vault) {
         stale.withLock { stale in
             guard let index = stale.firstIndex(where: { $0.name == sidecar.name }) else { return }
             stale.remove(at: index)
-            guard (try? store.status(of: sidecar.entry, in: sidecar.directory)) == nil else { return }
-            try? store.unlink(sidecar.name, in: sidecar.directory)
+            guard (try? vault.store.status(of: sidecar.entry, in: sidecar.directory)) == nil else { return }
+            // Long after the change that made it stale: nothing is seen of it.
+            try? vault.keepingTimes(of: sidecar.directory) { () throws(Errno) in
+                try vault.store.unlink(sidecar.name, in: sidecar.directory)
+            }
         }
     }
 }

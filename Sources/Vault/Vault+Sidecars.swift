@@ -33,6 +33,6 @@ extension Vault {
         for folder in folders {
             try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
         }
-        for sidecar in stale { sidecars.remove(sidecar, from: store) }
+        for sidecar in stale { sidecars.remove(sidecar, in: self) }
     }
 }

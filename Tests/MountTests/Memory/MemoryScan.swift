@@ -39,8 +39,9 @@ enum MemoryScan {
         patterns["recovery key"] = reader.parse_recovery_key(open(recovery_file).read().strip())
         patterns["recovery key's text"] = open(recovery_file, "rb").read().strip()[:30]
         for name in wanted["files"]:
-            header = vault.header(vault.find(os.fsencode("/" + name)))
-            patterns["file key " + name] = reader.open_file_key(header, vault.keys.volume, vault.classes)
+            header, protection = vault.header(vault.find(os.fsencode("/" + name)))
+            patterns["file key " + name] = reader.open_file_key(
+                header.file, protection, vault.keys.volume, vault.classes)
         for number, text in enumerate(wanted["plaintexts"]):
             patterns["plaintext %d" % number] = bytes.fromhex(text)
 
