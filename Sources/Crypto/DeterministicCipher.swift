@@ -50,6 +50,21 @@ public final class DeterministicCipher: Sendable {
         try unsafe open(sealed, [lk_bytes(a), lk_bytes(b), lk_bytes(c)])
     }
 
+    /// What would come out if the associated data were right: a guess, which somebody else has to prove.
+    ///
+    /// For what is left of a damaged vault.
+    public func guess(_ sealed: RawSpan) throws(CryptoError) -> [UInt8] {
+        let count = sealed.byteCount - Self.tagSize
+        guard count >= 0 else { throw .notAuthentic }
+        try require(count <= Int32.max, "AES-256-SIV of more than 2 GiB")
+        var output = [UInt8](repeating: 0, count: count)
+        let result = try unsafe withContext { context in
+            unsafe lk_siv_guess(context, sealed.start, count, &output)
+        }
+        try check(result, "AES-256-SIV")
+        return output
+    }
+
     // The spans that `data` was made from outlive these calls.
 
     private func seal(_ plain: RawSpan, _ data: [lk_bytes]) throws(CryptoError) -> [UInt8] {

@@ -73,6 +73,9 @@ int lk_siv_seal(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint
 int lk_siv_open(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint8_t *sealed, size_t count,
                 uint8_t *out);
 
+/// Decrypts without a look at the tag: what comes out is a guess. 1, or 0 when OpenSSL refuses.
+int lk_siv_guess(lk_siv *siv, const uint8_t *sealed, size_t count, uint8_t *out);
+
 // MARK: - Argon2id
 
 /// RFC 9106, version 0x13. Its working memory is kept out of core files and wiped.
