@@ -88,7 +88,11 @@ extension Vault {
 
     /// The target in the symbolic link with the backing name `stored`.
     func readTarget(_ stored: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
-        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: parent.descriptor) }
+        try readTarget(stored, in: parent.descriptor)
+    }
+
+    func readTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
         guard let bytes = Base64URL.decode(text), bytes.count > 32 else {
             throw .damaged("the target of a symbolic link is not ours")
         }

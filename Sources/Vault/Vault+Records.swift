@@ -9,7 +9,16 @@ import Store
 extension Vault {
     /// Opens the root, whose record stands at the place of zeros.
     public func openRoot() throws(VaultError) -> Directory {
+        try beginSession()
+        return try readRoot()
+    }
+
+    /// Brings in what the last session left in the journal: into the files, or over what is shown of them.
+    func beginSession() throws(VaultError) {
         if isReadOnly { try overlayJournal() } else { try recover() }
+    }
+
+    func readRoot() throws(VaultError) -> Directory {
         let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
         let root = Directory(descriptor: store.root, record: record, place: .zero)
         try tidy(root)
@@ -43,8 +52,7 @@ extension Vault {
     }
 
     /// The record under `name` in a folder, if it was sealed for `place`.
-    private func readRecord(_ name: Name, at place: Place, in folder: Descriptor) throws(VaultError) -> DirectoryRecord
-    {
+    func readRecord(_ name: Name, at place: Place, in folder: Descriptor) throws(VaultError) -> DirectoryRecord {
         let text: [UInt8]
         do {
             text = try readRecordText(name, in: folder)
@@ -69,7 +77,7 @@ extension Vault {
         } catch { throw .damaged("the directory record: \(error)") }
     }
 
-    private func readRecordText(_ name: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+    func readRecordText(_ name: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
         switch traits.recordKind {
         case .symbolicLink:
             return try backing { () throws(Errno) in try store.readSymbolicLink(name, in: folder) }
@@ -146,7 +154,7 @@ extension Vault {
     }
 
     /// Changes what is not seen of a folder, which its mode must not forbid.
-    private func changingRecords(in folder: Descriptor, _ body: () throws(Errno) -> Void) throws(VaultError) {
+    func changingRecords(in folder: Descriptor, _ body: () throws(Errno) -> Void) throws(VaultError) {
         try withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in try backing(body) }
     }
 

@@ -20,15 +20,27 @@ public final class Check: Sendable {
     private let found: @Sendable (Finding) -> Void
     private let cancelled = Atomic<Bool>(false)
     private let failure = Mutex<VaultError?>(nil)
+    private let cutSessions = Mutex<[JournalHead.Window]>([])
+    private let search: IdentifierSearch?
 
     /// - Parameters:
     ///   - threads: how many work at it, the one that calls `run` among them.
     ///   - found: called with each finding as it comes, by any of the threads, by one at a time for one entry.
-    public init(
+    public convenience init(
         of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool = false,
         found: @escaping @Sendable (Finding) -> Void
     ) {
+        self.init(
+            of: vault, contents: contents, threads: threads, estimatesProgress: estimatesProgress, search: nil,
+            found: found)
+    }
+
+    init(
+        of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool, search: IdentifierSearch?,
+        found: @escaping @Sendable (Finding) -> Void
+    ) {
         self.vault = vault
+        self.search = search
         readsContents = contents
         self.threads = max(threads, 1)
         estimates = estimatesProgress
@@ -41,7 +53,12 @@ public final class Check: Sendable {
     /// - Throws: what stops the check itself: no memory for keys. What is wrong with the vault is a finding.
     public func run() throws(VaultError) {
         guard let root = openRoot() else { return }
-        _ = queue.offer(.folder(root))
+        try run(from: root)
+    }
+
+    /// Checks a directory and all that is below it.
+    func run(from folder: CheckedFolder) throws(VaultError) {
+        _ = queue.offer(.folder(folder))
         runInParallel(threads) { self.work() }
         if let failure = failure.withLock({ $0 }) { throw failure }
     }
@@ -66,4 +83,15 @@ public final class Check: Sendable {
         progress.count(finding)
         found(finding)
     }
+
+    // MARK: What the workers ask and tell
+
+    /// Sessions that ended in a cut.
+    var cuts: [JournalHead.Window] { cutSessions.withLock { $0 } }
+
+    func noteCuts(_ windows: [JournalHead.Window]) { cutSessions.withLock { $0 += windows } }
+
+    func sight(_ file: FileIdentifier) { search?.sight(file) }
+
+    func sight(_ directory: DirectoryIdentifier) { search?.sight(directory) }
 }

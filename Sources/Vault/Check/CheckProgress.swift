@@ -14,6 +14,7 @@ public final class CheckProgress: Sendable {
     private let leftoverCount = Atomic<Int>(0)
     private let noteCount = Atomic<Int>(0)
     private let uncheckedCount = Atomic<Int>(0)
+    private let repairedCount = Atomic<Int>(0)
 
     /// Files, symbolic links and nodes.
     public var files: Int { fileCount.load(ordering: .relaxed) }
@@ -27,9 +28,12 @@ public final class CheckProgress: Sendable {
     public var damaged: Int { damageCount.load(ordering: .relaxed) }
     public var leftovers: Int { leftoverCount.load(ordering: .relaxed) }
     public var notes: Int { noteCount.load(ordering: .relaxed) }
+    /// Findings that a repair has dealt with.
+    public var repaired: Int { repairedCount.load(ordering: .relaxed) }
     /// Those of the notes that say that something could not be looked at.
     public var unchecked: Int { uncheckedCount.load(ordering: .relaxed) }
 
+    func countRepaired() { repairedCount.add(1, ordering: .relaxed) }
     func countFile() { fileCount.add(1, ordering: .relaxed) }
     func countDirectory() { directoryCount.add(1, ordering: .relaxed) }
     func countLocked() { skipped.add(1, ordering: .relaxed) }

@@ -1,6 +1,5 @@
 import Crypto
 import Format
-import Keybag
 import Posix
 import Store
 
@@ -12,39 +11,42 @@ extension CheckWorker {
     /// for and the key of its class is at hand.
     ///
     /// - Parameter part: of the whole; what is left of it is for the caller to count.
-    func checkFile(_ stored: Name, _ name: Name, in folder: CheckedFolder, _ part: inout UInt64) {
+    func checkFile(_ spot: Spot, in folder: CheckedFolder, _ part: inout UInt64) {
         do throws(VaultError) {
-            let file = try backing { () throws(Errno) in
-                try store.open(stored, in: folder.directory.descriptor, OpenFlags.read)
-            }
-            let status = try backing { () throws(Errno) in try store.status(of: file) }
+            let descriptor = try vault.openBacking(spot.stored!, in: folder.directory)
+            let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
             guard status.kind == .regular else { throw .system(.EAGAIN) }
             let size = UInt64(status.size)
-            let count = try readHead(of: file, size)
+            let head = try readHead(of: descriptor, size)
             let header: FileHeader
-            do throws(VaultError) { header = try self.header(count) } catch {
-                reportHeader(error, count, in: folder.trail, name, stored)
-                return
+            do throws(VaultError) {
+                header = try vault.header(from: unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes)
+            } catch {
+                return reportHeader(error, head, status, at: spot)
             }
-            guard header.belongs(at: vault.place(of: name, in: folder.directory)) else {
-                damage(
-                    .place, "a file that belongs to another name or folder stands here",
-                    path: folder.trail.path(of: name),
-                    in: folder.trail, stored)
-                return
+            let place = vault.place(of: spot.name!, in: folder.directory)
+            guard header.belongs(at: place) else {
+                return damage(.place, "a file that belongs to another name or folder stands here", at: spot)
             }
-            checkAttributes(of: file, header.file.bytes, folder.trail, (name, stored))
-            let contents = CheckedContents(file: file, size: size, header: header, name: name, stored, in: folder)
+            check.sight(header.file)
+            checkAttributes(of: descriptor, header.file.bytes, spot)
+
+            let file = File(
+                vault: vault, descriptor: descriptor, isWritable: false, header: header.settled(at: place),
+                isNew: false, backingSize: size)
+            let overlay = vault.overlay(of: header)
+            if let overlay { file.show(overlay, at: place) }
+            let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
+            contents.loseMissing()
             if check.readsContents {
                 // A large file's part is counted piece by piece.
                 contents.part = contents.blockCount > 1000 ? part / contents.blockCount : 0
                 part -= contents.part * contents.blockCount
-                verify(contents, head: count)
+                verify(contents, head: overlay == nil ? head : FileHeader.byteCount)
             } else {
-                contents.loseMissing()
                 report(contents)
             }
-        } catch { report(error, .header, "the file cannot be read", in: folder.trail, name, stored) }
+        } catch { report(error, .header, "the file cannot be read", at: spot) }
     }
 
     /// Reads the header into the scratch, and as many blocks as one read gives when they are wanted.
@@ -58,42 +60,40 @@ extension CheckWorker {
                 Self.smallRead
             }
         do throws(VaultError) {
-            return try read(file, at: 0, Int(min(UInt64(most), size)))
+            return try read(file, Int(min(UInt64(most), size)))
         } catch {
             // A bad sector behind the header is the loss of a block, not of the file.
-            return try read(file, at: 0, Int(min(UInt64(FileHeader.byteCount), size)))
+            return try read(file, Int(min(UInt64(FileHeader.byteCount), size)))
         }
     }
 
-    /// Reads into the scratch's memory for stored blocks; fewer than `count` bytes at the end of the file alone.
-    func read(_ file: Descriptor, at offset: UInt64, _ count: Int) throws(VaultError) -> Int {
+    /// Reads the beginning of a file into the scratch's memory for stored blocks.
+    private func read(_ file: Descriptor, _ count: Int) throws(VaultError) -> Int {
         do {
             var span = unsafe MutableRawSpan(
                 _unsafeBytes: UnsafeMutableRawBufferPointer(rebasing: scratch.stored[..<count]))
-            return try store.read(file, into: &span, at: Int64(offset))
+            return try store.read(file, into: &span, at: 0)
         } catch { throw .system(error) }
     }
 
-    private func header(_ count: Int) throws(VaultError) -> FileHeader {
-        try vault.header(from: unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<count]).bytes)
-    }
-
-    /// A header that does not open is damage, but for one of a later version, whose MAC is good.
-    private func reportHeader(_ error: VaultError, _ count: Int, in trail: Trail, _ name: Name, _ stored: Name) {
-        let path = trail.path(of: name)
+    /// A header that does not open is damage, but for one that a cut has kept from the disk, and one of a later version,
+    /// whose MAC is good.
+    private func reportHeader(_ error: VaultError, _ head: Int, _ status: FileStatus, at spot: Spot) {
         guard case .damaged(let reason) = error else {
-            return report(error, .header, "the file cannot be read", in: trail, name, stored)
+            return report(error, .header, "the file cannot be read", at: spot)
         }
-        let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<count]).bytes
-        if count == 0 {
-            damage(.header, "an empty file: nothing of it has reached the disk", path: path, in: trail, stored)
-        } else if raw.isZero(0..<min(count, FileHeader.byteCount)) {
-            damage(.header, "zeros where its header should be", path: path, in: trail, stored)
+        let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes
+        let isZero = raw.isZero(0..<min(head, FileHeader.byteCount))
+        if isZero || head < FileHeader.byteCount, check.isCut(status) {
+            leftover(.unsynced, "a file that was made just before a cut, and nothing of it was synced", at: spot)
+        } else if head == 0 {
+            damage(.header, "an empty file: nothing of it has reached the disk", at: spot)
+        } else if isZero {
+            damage(.header, "zeros where its header should be", at: spot)
         } else if vault.isSigned(raw) {
-            note(
-                .unsupported, "a later version of latchkey has written it: \(reason)", path: path, in: trail, stored)
+            note(.unsupported, "a later version of latchkey has written it: \(reason)", at: spot)
         } else {
-            damage(.header, reason, path: path, in: trail, stored)
+            damage(.header, reason, at: spot)
         }
     }
 }

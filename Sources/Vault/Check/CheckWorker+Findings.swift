@@ -3,46 +3,42 @@ import Posix
 
 extension CheckWorker {
     /// Notes damage, which in `lost+found` is known already.
-    func damage(
-        _ kind: Finding.Kind, _ reason: String, path: [UInt8]?, in trail: Trail, _ stored: Name?,
-        lost: LostRanges? = nil
-    ) {
+    func damage(_ kind: Finding.Kind, _ reason: String, at spot: Spot, lost: LostRanges? = nil) {
         check.report(
-            Finding(
-                trail.isLostAndFound ? .note : .damage, kind, path: path, backingPath: trail.backingPath(of: stored),
-                reason: reason, lost: lost))
+            Finding(spot.trail.isLostAndFound ? .note : .damage, kind, at: spot, reason: reason, lost: lost))
     }
 
-    func leftover(_ kind: Finding.Kind, _ reason: String, path: [UInt8]? = nil, in trail: Trail, _ stored: Name) {
-        check.report(
-            Finding(.leftover, kind, path: path, backingPath: trail.backingPath(of: stored), reason: reason))
+    func leftover(_ kind: Finding.Kind, _ reason: String, at spot: Spot) {
+        check.report(Finding(.leftover, kind, at: spot, reason: reason))
     }
 
-    func note(_ kind: Finding.Kind, _ reason: String, path: [UInt8]? = nil, in trail: Trail, _ stored: Name?) {
-        check.report(
-            Finding(.note, kind, path: path, backingPath: trail.backingPath(of: stored), reason: reason))
+    func note(_ kind: Finding.Kind, _ reason: String, at spot: Spot) {
+        check.report(Finding(.note, kind, at: spot, reason: reason))
     }
 
-    /// What an error means for the entry `stored`, called `name` in the mount; without them for the directory itself.
+    /// What an error means.
     ///
     /// - Parameters:
     ///   - kind: what damage it is, if it is damage.
     ///   - what: said before what the system answered.
-    func report(
-        _ error: VaultError, _ kind: Finding.Kind, _ what: String, in trail: Trail, _ name: Name? = nil,
-        _ stored: Name? = nil
-    ) {
-        let path = stored != nil && name == nil ? nil : trail.path(of: name)
+    func report(_ error: VaultError, _ kind: Finding.Kind, _ what: String, at spot: Spot) {
+        guard error != .locked else { return check.progress.countLocked() }
+        check.report(Finding(error, kind, what, at: spot))
+    }
+}
+
+extension Finding {
+    /// What an error means: damage of that kind, a disk that fails, or something that could not be looked at.
+    init(_ error: VaultError, _ kind: Kind, _ what: String, at spot: Spot) {
+        let damage = spot.trail.isLostAndFound ? Severity.note : .damage
         switch error {
         case .damaged(let reason):
-            damage(kind, reason, path: path, in: trail, stored)
-        case .locked:
-            check.progress.countLocked()
+            self.init(damage, kind, at: spot, reason: reason)
         case .system(let errno) where errno == .EIO || errno.rawValue == 117 || errno == .EBADMSG:
             // 117 is EUCLEAN, "structure needs cleaning": a file system's word for damage of its own.
-            damage(.unreadable, "\(what): \(errno)", path: path, in: trail, stored)
-        case .system(let errno):
-            note(.unchecked, "\(what): \(errno)", path: path, in: trail, stored)
+            self.init(damage, .unreadable, at: spot, reason: "\(what): \(errno)")
+        case .system, .locked:
+            self.init(.note, .unchecked, at: spot, reason: "\(what): \(error.errno)")
         }
     }
 }

@@ -74,7 +74,8 @@ final class CheckWorker {
 
     private func enter(_ folder: CheckedFolder, _ levels: inout [Level]) {
         check.progress.countDirectory()
-        checkAttributes(of: folder.directory.descriptor, folder.directory.identifier.bytes, folder.trail, nil)
+        checkAttributes(
+            of: folder.directory.descriptor, folder.directory.identifier.bytes, Spot(trail: folder.trail))
         do throws(VaultError) {
             var part: UInt64 = 0
             if check.estimates {
@@ -84,7 +85,7 @@ final class CheckWorker {
                 part = folder.share / max(count, 1)
             }
             levels.append(Level(folder: folder, listing: try open(folder), part: part))
-        } catch { report(error, .unreadable, "the folder cannot be listed", in: folder.trail) }
+        } catch { report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: folder.trail)) }
     }
 
     /// A listing has an offset, so it is an open file of its own.
@@ -101,7 +102,7 @@ final class CheckWorker {
     private func nextEntries(_ level: inout Level) -> [DirectoryEntry]? {
         let entries: [DirectoryEntry]
         do throws(VaultError) { entries = try next(level.listing) } catch {
-            report(error, .unreadable, "the folder cannot be listed", in: level.folder.trail)
+            report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: level.folder.trail))
             return nil
         }
         guard !entries.isEmpty else { return nil }

@@ -1,44 +1,40 @@
 import Format
-import Keybag
 import Posix
 import Synchronization
 
 /// The blocks of one file under check, by one worker or by several.
 final class CheckedContents: Sendable {
-    let file: Descriptor
-    let header: FileHeader
+    let file: File
+    /// The confirmed length: every block below it must verify.
+    let length: UInt64
+    let firstSparseBlock: UInt64
     /// Of the backing file.
     let size: UInt64
-    let name: Name
-    let stored: Name
-    let folder: CheckedFolder
+    /// Some of its blocks lie in the journal.
+    let isInJournal: Bool
+    let spot: Spot
     private let state = Mutex(State())
 
     private struct State {
         var lost = LostRanges()
-        var key: FileKey?
+        /// What one block is of the whole.
         var part: UInt64 = 0
         /// Pieces that are still to be verified.
         var pieces = 0
     }
 
-    init(file: Descriptor, size: UInt64, header: FileHeader, name: Name, _ stored: Name, in folder: CheckedFolder) {
+    init(_ file: File, size: UInt64, isInJournal: Bool, at spot: Spot) {
         self.file = file
+        let header = file.header
+        length = header.length
+        firstSparseBlock = header.firstSparseBlock
         self.size = size
-        self.header = header
-        self.name = name
-        self.stored = stored
-        self.folder = folder
+        self.isInJournal = isInJournal
+        self.spot = spot
     }
 
-    var blockCount: UInt64 { BlockGeometry.blockCount(forLength: header.length) }
+    var blockCount: UInt64 { BlockGeometry.blockCount(forLength: length) }
 
-    var key: FileKey? {
-        get { state.withLock { $0.key } }
-        set { state.withLock { $0.key = newValue } }
-    }
-
-    /// What one block is of the whole.
     var part: UInt64 {
         get { state.withLock { $0.part } }
         set { state.withLock { $0.part = newValue } }
@@ -46,35 +42,31 @@ final class CheckedContents: Sendable {
 
     var lost: LostRanges { state.withLock { $0.lost } }
 
-    func lose(_ lost: LostRanges) {
-        state.withLock { $0.lost.add(lost) }
+    /// Notes that these blocks do not read.
+    func lose(_ blocks: Range<UInt64>) {
+        let bytes = bytes(of: blocks)
+        if !bytes.isEmpty { state.withLock { $0.lost.add(bytes) } }
     }
 
     /// The plaintext bytes that blocks hold.
     func bytes(of blocks: Range<UInt64>) -> Range<UInt64> {
         min(
-            blocks.lowerBound * BlockGeometry.blockSize, header.length)..<min(
-                blocks.upperBound * BlockGeometry.blockSize, header.length)
+            blocks.lowerBound * BlockGeometry.blockSize, length)..<min(
+                blocks.upperBound * BlockGeometry.blockSize, length)
     }
 
-    /// Whole blocks below the length for which the backing file is too short.
+    /// The first block that is not there as a whole, since the backing file ends before it.
     var firstMissingBlock: UInt64 {
-        guard size < BlockGeometry.backingSize(forLength: header.length) else { return blockCount }
-        let stored = BlockGeometry.storedLength(forBackingSize: size)
-        return stored / BlockGeometry.blockSize
+        guard size < BlockGeometry.backingSize(forLength: length), !isInJournal else { return blockCount }
+        return min(blockCount, BlockGeometry.storedLength(forBackingSize: size) / BlockGeometry.blockSize)
     }
 
-    /// Notes what cannot be there, since the backing file ends before it.
-    func loseMissing() {
-        let missing = bytes(of: min(firstMissingBlock, blockCount)..<blockCount)
-        guard !missing.isEmpty else { return }
-        var lost = LostRanges()
-        lost.add(missing)
-        lose(lost)
-    }
+    var isCut: Bool { firstMissingBlock < blockCount }
 
-    func begin(pieces: Int) {
-        state.withLock { $0.pieces += pieces }
+    func loseMissing() { lose(firstMissingBlock..<blockCount) }
+
+    func begin() {
+        state.withLock { $0.pieces += 1 }
     }
 
     /// Whether that was the last piece.

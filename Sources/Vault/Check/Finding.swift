@@ -15,6 +15,7 @@ public struct Finding: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         // Damage.
         case keybag
+        case journal
         case directory
         case header
         case place
@@ -29,6 +30,7 @@ public struct Finding: Sendable {
         case sidecar
         case record
         case keybagCopy = "keybag-copy"
+        case unsynced
         // Notes.
         case foreign
         case unsupported
@@ -45,25 +47,49 @@ public struct Finding: Sendable {
     public var reason: String
     /// For `contents`: what of the file does not read.
     public var lost: LostRanges?
+    /// What a repair has done about it; nil without one.
+    public var repair: RepairOutcome?
+    /// Where it is, for a repair.
+    let spot: Spot?
 
     init(
-        _ severity: Severity, _ kind: Kind, path: [UInt8]?, backingPath: [UInt8], reason: String,
-        lost: LostRanges? = nil
+        _ severity: Severity, _ kind: Kind, at spot: Spot, reason: String, lost: LostRanges? = nil
     ) {
         self.severity = severity
         self.kind = kind
-        self.path = path
-        self.backingPath = backingPath
+        path = spot.path
+        backingPath = spot.backingPath
         self.reason = reason
         self.lost = lost
+        self.spot = spot
     }
+
+    /// Of a file in the vault's folder.
+    init(_ severity: Severity, _ kind: Kind, _ backingName: String, reason: String) {
+        self.severity = severity
+        self.kind = kind
+        backingPath = Array(backingName.utf8)
+        self.reason = reason
+        spot = nil
+    }
+}
+
+/// What a repair has come to, in words.
+public enum RepairOutcome: Sendable, Hashable {
+    case done(String)
+    /// Nothing has changed; the words say why, and what would help.
+    case failed(String)
 }
 
 extension Finding {
     /// `lk.keybag` does not open, and the one before it stands in for it.
-    public static let previousKeybag = Finding(
-        .damage, .keybag, path: nil, backingPath: Array(BackingName.keybag.utf8),
-        reason: "it is missing or damaged; \(BackingName.oldKeybag) opens in its place")
+    public static func previousKeybag(isPutBack: Bool) -> Finding {
+        var finding = Finding(
+            .damage, .keybag, BackingName.keybag,
+            reason: "it is missing or damaged; \(BackingName.oldKeybag) opens in its place")
+        if isPutBack { finding.repair = .done("\(BackingName.oldKeybag) was put back") }
+        return finding
+    }
 }
 
 /// The bytes of a file's plaintext that do not read.

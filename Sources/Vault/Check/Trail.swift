@@ -4,8 +4,8 @@ import Posix
 /// a path costs nothing until somebody asks for it.
 final class Trail: Sendable {
     static let root = Trail(name: nil, stored: nil, parent: nil)
-    /// Where `repair` puts what it has saved: a directory in the root.
-    static let lostAndFound: Name = "lost+found"
+    /// Where a repair puts what it has saved: a directory in the root; the next name if that cannot be one.
+    static let lostAndFound: [Name] = ["lost+found", "lost+found-2", "lost+found-3"]
 
     let name: Name?
     let stored: Name?
@@ -18,7 +18,7 @@ final class Trail: Sendable {
         self.stored = stored
         self.parent = parent
         isLostAndFound =
-            parent.map { $0.isLostAndFound || ($0.parent == nil && name == Self.lostAndFound) } ?? false
+            parent.map { $0.isLostAndFound || ($0.parent == nil && Self.lostAndFound.contains { $0 == name }) } ?? false
     }
 
     /// The trail of the directory `name` in this one.
@@ -46,4 +46,19 @@ final class Trail: Sendable {
         }
         return names.reversed()
     }
+}
+
+/// An entry of a directory, or a directory itself: what a finding is about.
+struct Spot: Sendable {
+    /// Of the directory.
+    let trail: Trail
+    /// The entry's name in the mount, if it is known.
+    var name: Name?
+    /// The entry's backing name; nil for the directory itself.
+    var stored: Name?
+    /// The stored name of an extended attribute.
+    var attribute: String?
+
+    var path: [UInt8]? { stored != nil && name == nil ? nil : trail.path(of: name) }
+    var backingPath: [UInt8] { trail.backingPath(of: stored) }
 }

@@ -15,6 +15,13 @@ struct OldJournal {
         let offset: Int64
     }
 
+    /// With a head that nobody has proved.
+    init(of vault: Vault, _ file: Descriptor, _ head: JournalHead) {
+        self.vault = vault
+        self.file = file
+        self.head = head
+    }
+
     /// Nil if there is none.
     init?(of vault: Vault) throws(VaultError) {
         self.vault = vault

@@ -60,28 +60,63 @@ final class CheckScene {
         return file
     }
 
-    /// A read-only view of the vault, as it is after a new start.
-    var vault: Vault {
-        Vault(
-            store: test.store, keys: test.vault.keys, ring: test.ring, traits: test.vault.traits, isReadOnly: true,
-            isPrivileged: test.vault.isPrivileged)
+    /// Another program's view of the vault, after a new start.
+    func vault(isReadOnly: Bool) throws -> Vault {
+        try test.vault.close()
+        return Vault(
+            store: test.store, keys: test.vault.keys, ring: test.ring, traits: test.vault.traits,
+            isReadOnly: isReadOnly, isPrivileged: test.vault.isPrivileged, halfSize: 1 << 20)
     }
 
     func findings(contents: Bool = true, threads: Int = 2) throws -> [Finding] {
-        let found = Mutex<[Finding]>([])
-        try found.collect(
-            Check(of: vault, contents: contents, threads: threads) { finding in
-                found.withLock { $0.append(finding) }
-            })
-        return found.withLock { $0 }
+        let found = Findings()
+        try Check(of: try vault(isReadOnly: true), contents: contents, threads: threads) { found.add($0) }.run()
+        return found.all
     }
 
     /// Everything that a check finds.
-    func found(contents: Bool = true) throws -> Set<Found> {
-        Set(
-            try findings(contents: contents).map {
-                Found($0.severity, $0.kind, $0.path.map { String(decoding: $0, as: UTF8.self) })
-            })
+    func found(contents: Bool = true) throws -> Set<Found> { Set(try findings(contents: contents).map(Found.init)) }
+
+    /// What a repair finds, and has done about it.
+    @discardableResult func repair(salvages: Bool = false) throws -> [Finding] {
+        let found = Findings()
+        try Repair(of: try vault(isReadOnly: false), contents: true, salvages: salvages, threads: 2) {
+            found.add($0)
+        }.run()
+        return found.all
+    }
+
+    /// The contents of a file, read anew.
+    func contents(of path: String) throws -> [UInt8] {
+        let (directory, name, vault) = try look(up: path)
+        let file = try vault.openFile(name, in: directory)
+        return try file.contents(Int(file.length))
+    }
+
+    /// All names in a directory.
+    func names(in path: String) throws -> Set<String> {
+        let (directory, name, vault) = try look(up: path)
+        let found = path == "/" ? directory : try vault.openDirectory(name, in: directory)
+        return Set(try vault.entries(of: found).map(\.name.description))
+    }
+
+    func look(up path: String) throws -> (Directory, Name, Vault) {
+        let vault = try vault(isReadOnly: true)
+        var directory = try vault.openRoot()
+        let names = path.split(separator: "/").map { Name(bytes: $0.utf8)! }
+        for name in names.dropLast() { directory = try vault.openDirectory(name, in: directory) }
+        return (directory, names.last ?? "x", vault)
+    }
+
+    /// What was there from the beginning, but for these, is as it was.
+    func expectUnharmed(except damaged: String..., sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let all = [
+            "/folder/first": Self.first, "/folder/second": Self.second, "/folder/inner/deep": Self.second,
+            "/top": Self.first, "/empty": [], "/" + Self.longName.description: Self.second,
+        ]
+        for (path, expected) in all where !damaged.contains(where: path.hasPrefix) {
+            #expect(try contents(of: path) == expected, "\(path)", sourceLocation: sourceLocation)
+        }
     }
 
     /// The path of a backing file, by its path in the mount.
@@ -96,6 +131,27 @@ final class CheckScene {
         return backing
     }
 
+    /// A copy of the backing folder, to go back to.
+    func snapshot() throws -> String {
+        let copy = test.path + ".copy"
+        try Self.shell("cp -a '\(test.path)' '\(copy)'")
+        return copy
+    }
+
+    /// Makes the backing folder what it was; the folder itself stays.
+    func restore(_ copy: String) throws {
+        try Self.shell("find '\(test.path)' -mindepth 1 -delete && cp -a '\(copy)/.' '\(test.path)/'")
+    }
+
+    private static func shell(_ line: String) throws {
+        let process = Foundation.Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", line]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(line)")
+    }
+
     func edit(_ path: String, _ change: (inout [UInt8]) -> Void) throws {
         let url = URL(fileURLWithPath: try backing(path))
         var bytes = [UInt8](try Data(contentsOf: url))
@@ -108,6 +164,17 @@ final class CheckScene {
     }
 }
 
-extension Mutex<[Finding]> {
-    borrowing func collect(_ check: Check) throws { try check.run() }
+/// Findings from any thread.
+final class Findings: Sendable {
+    private let findings = Mutex<[Finding]>([])
+
+    var all: [Finding] { findings.withLock { $0 } }
+
+    func add(_ finding: Finding) { findings.withLock { $0.append(finding) } }
+}
+
+extension Found {
+    init(_ finding: Finding) {
+        self.init(finding.severity, finding.kind, finding.path.map { String(decoding: $0, as: UTF8.self) })
+    }
 }

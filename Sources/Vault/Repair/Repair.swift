@@ -1,0 +1,118 @@
+import Format
+import Posix
+import Store
+import Synchronization
+
+/// Checks a vault and puts in order what it finds: leftovers go, and what cannot be read where it stands is moved to
+/// `lost+found` in the vault's root, under the path that it had.
+///
+/// Each step is durable before the next one relies on it, and the vault is whole after each: a repair that is
+/// interrupted is simply run again. The vault is nobody else's meanwhile, and may be written to.
+public final class Repair: Sendable {
+    /// More findings than this are left to the next run: their list is in memory.
+    private static let mostPending = 100_000
+
+    /// The check that comes first; its progress is that of the repair.
+    public let check: Check
+    private let vault: Vault
+    private let salvages: Bool
+    private let threads: Int
+    private let pending: PendingFindings
+
+    /// - Parameters:
+    ///   - contents: blocks are read too, of the classes whose keys are at hand.
+    ///   - salvages: of files with contents that are lost in part, a copy is made that has zeros there.
+    ///   - found: called with each finding, after its repair if it has one, by one thread at a time.
+    public init(
+        of vault: Vault, contents: Bool, salvages: Bool, threads: Int, estimatesProgress: Bool = false,
+        found: @escaping @Sendable (Finding) -> Void
+    ) {
+        let pending = PendingFindings(limit: Self.mostPending, found)
+        self.vault = vault
+        self.salvages = salvages
+        self.threads = threads
+        self.pending = pending
+        check = Check(of: vault, contents: contents, threads: threads, estimatesProgress: estimatesProgress) {
+            pending.add($0)
+        }
+    }
+
+    /// Runs until all is done or `check` is cancelled.
+    ///
+    /// - Throws: what stops the repair itself, such as a full disk. What was done is done; run it again.
+    public func run() throws(VaultError) {
+        try recoverJournal()
+        let work = RepairWork(vault, salvages: salvages, check: check)
+        if let finding = try work.openRoot() {
+            check.progress.count(finding)
+            pending.tell(finding)
+        }
+        try check.run()
+        try repair(pending.take(), work)
+        // What was set aside with all that is below it has not been looked at yet.
+        if !check.isCancelled, let folder = work.adoptedFolder {
+            try check.run(from: folder)
+            try repair(pending.take().filter { !work.isDone($0) }, work)
+        }
+        try work.end()
+        try vault.close()
+    }
+
+    private func repair(_ findings: [Finding], _ work: RepairWork) throws(VaultError) {
+        try work.prepare(findings, threads: threads)
+        for var finding in findings.sorted(by: { RepairWork.order($0) < RepairWork.order($1) }) {
+            if !check.isCancelled { finding.repair = try work.repair(finding) }
+            if case .done = finding.repair { check.progress.countRepaired() }
+            pending.tell(finding)
+        }
+    }
+
+    /// Brings in the journal; one whose head is damaged gets a new one first.
+    private func recoverJournal() throws(VaultError) {
+        do throws(VaultError) { try vault.recover() } catch {
+            guard case .damaged(let reason) = error else { throw error }
+            var finding = Finding(.damage, .journal, BackingName.journal, reason: reason)
+            try vault.rebuildJournalHead()
+            try vault.recover()
+            finding.repair = .done("its head was made anew, and what it holds was put into the files")
+            check.progress.count(finding)
+            check.progress.countRepaired()
+            pending.tell(finding)
+        }
+    }
+}
+
+/// Findings that wait for their repair; others are told at once.
+private final class PendingFindings: Sendable {
+    private let limit: Int
+    private let found: @Sendable (Finding) -> Void
+    private let findings = Mutex<[Finding]>([])
+
+    init(limit: Int, _ found: @escaping @Sendable (Finding) -> Void) {
+        self.limit = limit
+        self.found = found
+    }
+
+    func add(_ finding: Finding) {
+        let isPending = findings.withLock { findings in
+            guard RepairWork.isRepairable(finding), findings.count < limit else { return false }
+            findings.append(finding)
+            return true
+        }
+        guard !isPending else { return }
+        var finding = finding
+        if RepairWork.isRepairable(finding) {
+            finding.repair = .failed("too many at once: repair it with the next run")
+        }
+        found(finding)
+    }
+
+    func tell(_ finding: Finding) { found(finding) }
+
+    func take() -> [Finding] {
+        findings.withLock { findings in
+            defer { findings = [] }
+            return findings
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Format
+import Posix
+import Store
+
+extension RepairWork {
+    /// A file whose contents are lost in part: to lost+found it goes, with what reads of it, for no program is to take it
+    /// for whole. With `salvages` a copy lies beside it that reads everywhere.
+    func setAside(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
+        guard let name = spot.name else { return nil }
+        let source = try folder(of: spot.trail)
+        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        let file = try vault.openFile(name, in: source)
+        var newName = name
+        let stays = source.identifier == target.identifier
+        if stays {
+            guard salvages else { return nil }
+        } else {
+            newName = try lostAndFound.freeName(name, in: target)
+            try note(finding, finding.lost.map { [Self.text($0)] } ?? [])
+            try vault.rename(
+                name, in: source, .file(file), to: newName, in: target, replaced: nil, replacesDirectory: false,
+                noReplace: true)
+            try vault.settle()
+            try flush(target.descriptor, source.descriptor)
+        }
+        let more = salvages ? try salvage(newName, file, in: target) : ""
+        let place = path + [UInt8(ascii: "/")] + newName.bytes
+        if stays { return more.isEmpty ? nil : .done("in lost+found already\(more)") }
+        return try done(place, more)
+    }
+
+    private static func text(_ lost: LostRanges) -> String {
+        "lost bytes: "
+            + lost.ranges.map { "\($0.lowerBound)-\($0.upperBound - 1)" }.joined(separator: ", ")
+            + (lost.isComplete ? "" : ", and more")
+    }
+
+    /// Makes a copy that reads everywhere, unless there is one; what to say of it.
+    private func salvage(_ name: Name, _ file: File, in target: Directory) throws(VaultError) -> String {
+        let copyName = name.numbered(1, ".salvaged")
+        guard try lostAndFound.freeName(copyName, in: target) == copyName else { return "" }
+        do throws(VaultError) {
+            let lost = try Salvage(of: file, vault).copy(to: copyName, in: target)
+            try lostAndFound.note(["    \(copyName): a copy, zeros for \(Self.text(lost))"])
+            return "; a copy with zeros for what is lost is \(copyName)"
+        } catch {
+            switch error {
+            case .damaged(let reason): return "; no copy was made: \(reason)"
+            case .locked: return "; no copy was made: the key of its class takes --unlock"
+            case .system(.ENOSPC), .system(.EDQUOT): return "; no copy was made: no space"
+            default: throw error
+            }
+        }
+    }
+
+    /// The text of a symbolic link that leads nowhere is kept in a file.
+    func repairSymbolicLink(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+        let source = try folder(of: spot.trail)
+        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        try note(finding, [])
+        let name = try keepLink(spot.stored!, in: source.descriptor, as: spot.name!, in: target)
+        try flush(source.descriptor)
+        return try done(path + [UInt8(ascii: "/")] + name.bytes)
+    }
+
+    /// Puts what a symbolic link holds into a file, and removes the link.
+    func keepLink(
+        _ stored: Name, in source: Descriptor, as base: Name, in target: Directory
+    ) throws(VaultError) -> Name {
+        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: source) }
+        let name = try lostAndFound.freeName(base, ".symlink", in: target)
+        try lostAndFound.makeFile(name, text, in: target)
+        try backing { () throws(Errno) in try store.unlink(stored, in: source) }
+        dropSidecar(of: stored, in: source)
+        return name
+    }
+}

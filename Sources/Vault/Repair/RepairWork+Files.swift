@@ -1,0 +1,175 @@
+import Crypto
+import Format
+import Keybag
+import Posix
+import Store
+
+// Files: those with a good header are given a place in lost+found, the others a new header as well.
+
+extension RepairWork {
+    /// A file whose header does not open.
+    func repairHeader(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+        try repairFile(spot, finding)
+    }
+
+    /// A file under the name of another.
+    func repairPlace(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+        try repairFile(spot, finding)
+    }
+
+    private func repairFile(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+        let source = try folder(of: spot.trail)
+        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        try note(finding, [])
+        let isThere = source.identifier == target.identifier
+        let (name, more) = try adoptFile(
+            spot.stored!, in: source.descriptor, as: spot.name!, in: target, stays: isThere, finding)
+        return try done(path + [UInt8(ascii: "/")] + name.bytes, more)
+    }
+
+    /// Gives a file its place in lost+found.
+    ///
+    /// - Parameters:
+    ///   - base: the name that it is to have; nil for its ID.
+    ///   - stays: it is there already, under that name.
+    /// - Returns: its name, and what else there is to say.
+    func adoptFile(
+        _ stored: Name, in source: Descriptor, as base: Name?, in target: Directory, stays: Bool, _ finding: Finding
+    ) throws(VaultError) -> (name: Name, more: String) {
+        let backingFile = try openRaw(stored, in: source)
+        let remains = try FileRemains(of: backingFile, vault)
+        func name(_ suffix: String = "", of file: FileIdentifier) throws(VaultError) -> Name {
+            let base = base ?? Name(ascii: "\(file)")
+            return stays ? base : try lostAndFound.freeName(base, suffix, in: target)
+        }
+        if let header = remains.header {
+            let name = try name(of: header.file)
+            guard takenFiles.insert(header.file).inserted else {
+                return try adoptCopy(stored, in: source, backingFile, header, as: name, in: target)
+            }
+            try adopt(stored, in: source, backingFile, header, as: name, in: target)
+            return (name, "")
+        }
+        if let header = remains.rebuilt(vault), takenFiles.insert(header.file).inserted {
+            let name = try name(of: header.file)
+            try adopt(stored, in: source, backingFile, header, as: name, in: target)
+            return (name, ", with a new header around its key, which was whole")
+        }
+        let name = try name(".unreadable", of: remains.raw?.file ?? FileIdentifier(Random.bytes(16)))
+        return (name, try keepUnreadable(stored, in: source, backingFile, remains, as: name, in: target, finding))
+    }
+
+    /// Opens a backing file in a folder whose record may be lost.
+    func openRaw(_ stored: Name, in source: Descriptor) throws(VaultError) -> Descriptor {
+        try vault.withOwnerPermissions(0o400, of: .entry(stored, in: source)) { () throws(VaultError) in
+            try backing { () throws(Errno) in try store.open(stored, in: source, OpenFlags.read, mode: 0) }
+        }
+    }
+
+    /// Writes a header that names the coming place, durably, then moves the file there. A cut in between leaves a file
+    /// that the next repair finds in the wrong place, and moves.
+    func adopt(
+        _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
+        in target: Directory
+    ) throws(VaultError) {
+        var header = header
+        header.places = [vault.place(of: name, in: target)]
+        header.coming = nil
+        let size = try backing { () throws(Errno) in try store.status(of: backingFile).size }
+        let file = File(
+            vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
+            backingSize: UInt64(size))
+        try file.withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            try file.settleAlone(confirming: false)
+            return true
+        }
+        try move(stored, in: source, to: name, in: target)
+    }
+
+    /// Renames an entry, durably; its long name goes with it.
+    func move(_ stored: Name, in source: Descriptor, to name: Name, in target: Directory) throws(VaultError) {
+        let new = try vault.storedName(name, in: target)
+        guard source !== target.descriptor || new.name != stored else { return }
+        try vault.prepareSidecar(of: new, in: target)
+        try backing { () throws(Errno) in
+            try store.rename(stored, in: source, to: new.name, in: target.descriptor, flags: RenameFlags.noReplace)
+        }
+        try flush(target.descriptor, source)
+        dropSidecar(of: stored, in: source)
+    }
+
+    /// Removes the sidecar of an entry that is gone.
+    func dropSidecar(of stored: Name, in source: Descriptor) {
+        guard BackingName(stored.bytes) == .longEntry else { return }
+        try? store.unlink(Name(ascii: stored.description + BackingName.sidecarSuffix), in: source)
+    }
+
+    /// A copy of a file that stands elsewhere cannot be a second one of the same ID: it gets an ID of its own.
+    private func adoptCopy(
+        _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
+        in target: Directory
+    ) throws(VaultError) -> (name: Name, more: String) {
+        guard vault.canOpen(header.protectionClass) else {
+            throw .damaged("a copy of a file that stands elsewhere: it takes --unlock to make it a file of its own")
+        }
+        let size = try backing { () throws(Errno) in try store.status(of: backingFile).size }
+        let file = File(
+            vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
+            backingSize: UInt64(size))
+        // Under its own name it is in the way of the one that is to have it.
+        let name = try lostAndFound.freeName(name, in: target)
+        let lost = try Salvage(of: file, vault).copy(to: name, in: target)
+        try backing { () throws(Errno) in try store.unlink(stored, in: source) }
+        try flush(source)
+        dropSidecar(of: stored, in: source)
+        return (
+            name, ": a copy of a file that stands elsewhere\(lost.isEmpty ? "" : ", with zeros where it is damaged")"
+        )
+    }
+
+    // MARK: What cannot be read at all
+
+    /// Gives a file without any header one that has an ID and a key of its own: so that it can be seen, kept and
+    /// deleted in the mount. Its blocks stay as they are, and so does what was left of its header, in a file beside it.
+    private func keepUnreadable(
+        _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ remains: FileRemains, as name: Name,
+        in target: Directory, _ finding: Finding
+    ) throws(VaultError) -> String {
+        var more = ""
+        if remains.hasBytes {
+            let headName = try lostAndFound.freeName(name, ".header", in: target)
+            try lostAndFound.makeFile(headName, remains.bytes, in: target)
+            more = ": its key is lost; what was left of its header is in \(headName)"
+        }
+        var identifier = FileIdentifier(Random.bytes(16))
+        let attributes = try ownAttributes(of: backingFile)
+        if !attributes.isEmpty, let raw = remains.raw, !takenFiles.contains(raw.file),
+            attributes.allSatisfy({ (try? vault.openAttribute($0, of: backingFile, raw.file.bytes)) != nil })
+        {
+            // The attributes prove the ID, and stay with it.
+            identifier = raw.file
+        } else if !attributes.isEmpty {
+            try strip(attributes, from: backingFile, finding)
+        }
+        takenFiles.insert(identifier)
+        let wrap: FileKeyWrap
+        do {
+            wrap = try vault.ring.wrap(Secret(random: 32), file: identifier, class: .none)
+        } catch { throw .system(.ENOMEM) }
+        var header = FileHeader(
+            volume: vault.volume, file: identifier, protection: FileProtection(.none, isExplicit: false, wrap),
+            place: .zero)
+        header.length = remains.length
+        header.provisionalLength = remains.length
+        try adopt(stored, in: source, backingFile, header, as: name, in: target)
+        return more
+    }
+
+    func ownAttributes(of file: Descriptor) throws(VaultError) -> [String] {
+        do throws(Errno) {
+            return try store.attributeNames(of: file).filter { $0.hasPrefix(AttributeName.prefix) }
+        } catch .EOPNOTSUPP {
+            return []
+        } catch { throw .system(error) }
+    }
+}

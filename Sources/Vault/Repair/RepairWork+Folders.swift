@@ -1,0 +1,224 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+// Directories without a good record. The names in one are encrypted under its ID, and the record alone has that. If what
+// is left of the record gives an ID under which a name in it opens, that proves the ID, and the directory can stand
+// elsewhere with all that is below it. Else the names in it are lost, and what they named goes by its IDs.
+
+extension RepairWork {
+    /// The class of what is created in a directory whose own class cannot be proved: none that is weaker.
+    private static let strictest = ProtectionClass.complete
+
+    func repairFolder(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+        let parent = try folder(of: spot.trail)
+        let folder = try vault.openFolder(spot.stored!, in: parent.descriptor)
+        if try lostEntries(of: folder).isEmpty {
+            try strip(ownAttributes(of: folder), from: folder, finding)
+            try writeNewRecord(at: vault.place(of: spot.name!, in: parent), in: folder)
+            return .done("it is empty: it has a new record; what is created in it is of class \(Self.strictest.name)")
+        }
+        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        try note(finding, [])
+        let stays = parent.identifier == target.identifier
+        return try adoptFolder(
+            spot.stored!, in: parent.descriptor, as: spot.name!, in: target, path, stays: stays, finding)
+    }
+
+    private func writeNewRecord(
+        _ identifier: DirectoryIdentifier? = nil, at place: Place, as name: Name = .directoryRecord,
+        in folder: Descriptor
+    ) throws(VaultError) {
+        let record = DirectoryRecord(
+            directory: identifier ?? DirectoryIdentifier(Random.bytes(16)), defaultClass: Self.strictest,
+            isExplicit: true)
+        try vault.writeRecord(record, at: place, as: name, in: folder)
+        try flush(folder)
+    }
+
+    /// What lies in a folder but for the vault's own files and rubbish.
+    private func lostEntries(of folder: Descriptor) throws(VaultError) -> [DirectoryEntry] {
+        try vault.backingEntries(of: folder).filter { entry in
+            switch BackingName(entry.name.bytes) {
+            case .entry, .longEntry, .foreign: true
+            case .reserved, .temporary, .sidecar: false
+            }
+        }
+    }
+
+    /// Gives a directory its place in lost+found, or what is in it.
+    private func adoptFolder(
+        _ stored: Name, in source: Descriptor, as base: Name, in target: Directory, _ path: [UInt8], stays: Bool,
+        _ finding: Finding
+    ) throws(VaultError) -> RepairOutcome {
+        let folder = try vault.openFolder(stored, in: source)
+        guard let identifier = try provenIdentifier(of: folder) else {
+            return try rescue(stored, in: source, folder, as: base, in: target, path, finding)
+        }
+        guard takenDirectories.insert(identifier).inserted else {
+            throw .damaged("a copy of a folder that stands elsewhere: if you do not need it, remove it in the vault")
+        }
+        let name = stays ? base : try lostAndFound.freeName(base, in: target)
+        let place = vault.place(of: name, in: target)
+        // As any rename of a directory: it opens under both places until the end.
+        try writeNewRecord(identifier, at: place, as: .newDirectoryRecord, in: folder)
+        try move(stored, in: source, to: name, in: target)
+        try vault.changingRecords(in: folder) { () throws(Errno) in
+            try store.rename(.newDirectoryRecord, in: folder, to: .directoryRecord, in: folder)
+            try store.synchronize(folder, dataOnly: false)
+        }
+        hasAdoptedFolders = true
+        return try done(path + [UInt8(ascii: "/")] + name.bytes, " with all that is in it")
+    }
+
+    /// The ID in what is left of a directory's record, if a name in the directory opens under it.
+    func provenIdentifier(of folder: Descriptor) throws(VaultError) -> DirectoryIdentifier? {
+        let entries = try lostEntries(of: folder)
+        for name in [Name.directoryRecord, .newDirectoryRecord] {
+            guard let record = vault.guessRecord(name, in: folder) else { continue }
+            let directory = Directory(descriptor: folder, record: record, place: .zero)
+            if entries.contains(where: { vault.plainName(of: $0.name, in: directory) != nil }) {
+                return record.directory
+            }
+        }
+        return nil
+    }
+
+    /// Moves what is in a directory whose names are lost, one by one; then the directory goes.
+    private func rescue(
+        _ stored: Name, in source: Descriptor, _ folder: Descriptor, as base: Name, in target: Directory,
+        _ path: [UInt8], _ finding: Finding
+    ) throws(VaultError) -> RepairOutcome {
+        let (rescued, path) = try lostAndFound.folder(named: base, in: target, path)
+        let left = try rescueEntries(of: folder, into: rescued, path, finding)
+        guard left == 0 else {
+            return .failed("its names are lost; \(left) of the entries in it could not be moved to \(text(path))")
+        }
+        try strip(ownAttributes(of: folder), from: folder, finding)
+        let aside = Name.temporary()
+        try backing { () throws(Errno) in
+            try store.rename(stored, in: source, to: aside, in: source)
+            try store.synchronize(source, dataOnly: false)
+        }
+        try? store.unlinkTree(aside, in: source)
+        dropSidecar(of: stored, in: source)
+        return try done(path, ": its names are lost, the files in it are called by their IDs")
+    }
+
+    private func text(_ path: [UInt8]) -> String { String(decoding: path, as: UTF8.self) }
+
+    /// How many entries could not be moved.
+    private func rescueEntries(
+        of folder: Descriptor, _ isLost: (DirectoryEntry) -> Bool = { _ in true }, into target: Directory,
+        _ path: [UInt8], _ finding: Finding
+    ) throws(VaultError) -> Int {
+        var left = 0
+        for entry in try lostEntries(of: folder) where isLost(entry) {
+            guard !check.isCancelled else { return left + 1 }
+            do throws(VaultError) {
+                let place = try rescue(entry.name, in: folder, into: target, path, finding)
+                try lostAndFound.note(["    \(entry.name): moved to \(place)"])
+            } catch {
+                guard error != .system(.ENOSPC), error != .system(.EDQUOT) else { throw error }
+                left += 1
+                try lostAndFound.note(["    \(entry.name): not moved: \(error)"])
+            }
+        }
+        return left
+    }
+
+    /// Moves an entry whose name is lost; where to.
+    func rescue(
+        _ stored: Name, in folder: Descriptor, into target: Directory, _ path: [UInt8], _ finding: Finding
+    ) throws(VaultError) -> String {
+        let path = path + [UInt8(ascii: "/")]
+        if case .foreign = BackingName(stored.bytes) {
+            // It was shown nowhere, and is not now.
+            try backing { () throws(Errno) in
+                try store.rename(
+                    stored, in: folder, to: stored, in: target.descriptor, flags: RenameFlags.noReplace)
+            }
+            return text(path) + stored.description
+        }
+        let status = try backing { () throws(Errno) in try store.status(of: stored, in: folder) }
+        let start = String(decoding: stored.bytes.suffix(12), as: UTF8.self)
+        let name: Name
+        switch status.kind {
+        case .regular:
+            name = try adoptFile(stored, in: folder, as: nil, in: target, stays: false, finding).name
+        case .directory:
+            let outcome = try adoptFolder(
+                stored, in: folder, as: Name(ascii: "folder-" + start), in: target, Array(path.dropLast()),
+                stays: false, finding)
+            guard case .done(let what) = outcome else { throw .damaged("\(outcome)") }
+            return what
+        case .symbolicLink where (try? vault.readTarget(stored, in: folder)) == nil:
+            name = try keepLink(stored, in: folder, as: Name(ascii: "link-" + start), in: target)
+        default:
+            let kind = status.kind == .symbolicLink ? "link-" : "node-"
+            name = try lostAndFound.freeName(Name(ascii: kind + start), in: target)
+            try move(stored, in: folder, to: name, in: target)
+        }
+        return text(path + name.bytes)
+    }
+
+    /// An entry whose long name is lost.
+    func repairName(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+        let source = try folder(of: spot.trail)
+        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        try note(finding, [])
+        let place = try rescue(spot.stored!, in: source.descriptor, into: target, path, finding)
+        return .done("moved to \(place)")
+    }
+
+    // MARK: The root
+
+    /// Opens the root, and repairs its record if need be: then a finding says so.
+    func openRoot() throws(VaultError) -> Finding? {
+        do throws(VaultError) {
+            root = try vault.readRoot()
+            return nil
+        } catch {
+            guard case .damaged(let reason) = error else { throw error }
+            var finding = Finding(.damage, .directory, at: Spot(trail: .root), reason: reason)
+            let strict = "; what is created in it is of class \(Self.strictest.name)"
+            if let identifier = try provenIdentifier(of: store.root) {
+                try writeNewRecord(identifier, at: .zero, in: store.root)
+                root = try vault.readRoot()
+                finding.repair = .done("its record was made anew, from what was left of it" + strict)
+            } else {
+                finding.repair = try rescueRoot(finding, strict)
+            }
+            if case .done = finding.repair { check.progress.countRepaired() }
+            return finding
+        }
+    }
+
+    /// The names in the root are lost. Its new record lies beside the old one until all is moved, so that a repair that
+    /// is interrupted finds the ID under which it has begun.
+    private func rescueRoot(_ finding: Finding, _ strict: String) throws(VaultError) -> RepairOutcome {
+        if (try? vault.readRecord(.newDirectoryRecord, at: .zero, in: store.root)) == nil {
+            try writeNewRecord(at: .zero, as: .newDirectoryRecord, in: store.root)
+        }
+        let record = try vault.readRecord(.newDirectoryRecord, at: .zero, in: store.root)
+        root = Directory(descriptor: store.root, record: record, place: .zero)
+        let target = try lostAndFound.directory()
+        try note(finding, [])
+        let left = try rescueEntries(
+            of: store.root,
+            { entry in
+                switch BackingName(entry.name.bytes) {
+                case .entry, .longEntry: self.vault.plainName(of: entry.name, in: self.root) == nil
+                default: false
+                }
+            }, into: target, lostAndFound.trail!.path(), finding)
+        // What could not be moved is a foreign name from now on.
+        guard !check.isCancelled else { return .failed("it was interrupted") }
+        try vault.finishMove(of: root)
+        try flush(store.root)
+        return .done(
+            "its names are lost: what was in it is in lost+found\(left == 0 ? "" : ", but for \(left) entries")"
+                + strict)
+    }
+}

@@ -1,0 +1,75 @@
+import Format
+import Posix
+import Store
+
+extension RepairWork {
+    /// Removes what an interruption left.
+    func removeLeftover(_ spot: Spot, _ kind: Finding.Kind) throws(VaultError) -> RepairOutcome {
+        guard let stored = spot.stored else { return .failed("it has no name") }
+        let directory = try folder(of: spot.trail)
+        let folder = directory.descriptor
+        let status: FileStatus
+        do throws(Errno) { status = try store.status(of: stored, in: folder) } catch {
+            // The beginning of the session, or the opening of the folder, has removed it.
+            guard error == .ENOENT else { throw .system(error) }
+            return .done("removed")
+        }
+        if status.kind == .directory {
+            guard try isRubbish(stored, in: folder) else {
+                return .failed("it holds files: look at them, and remove it yourself")
+            }
+            vault.removeAside(stored, in: directory)
+        } else {
+            try backing { () throws(Errno) in try store.unlink(stored, in: folder) }
+        }
+        try flush(folder)
+        return .done("removed")
+    }
+
+    /// Whether nothing but records and other leftovers lies in a folder.
+    private func isRubbish(_ name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
+        let inner = try vault.openFolder(name, in: folder)
+        return try vault.backingEntries(of: inner).allSatisfy { entry in
+            switch BackingName(entry.name.bytes) {
+            case .reserved, .temporary, .sidecar: true
+            case .entry, .longEntry, .foreign: false
+            }
+        }
+    }
+
+    /// Removes an attribute that does not open; what it was stands in the report.
+    func removeAttribute(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
+        guard let attribute = spot.attribute else { return nil }
+        let folder = try folder(of: spot.trail)
+        let file =
+            if let stored = spot.stored { try vault.openBacking(stored, in: folder) } else { folder.descriptor }
+        try strip([attribute], from: file, finding)
+        return .done("removed; its bytes stand in the report")
+    }
+
+    /// Removes attributes, after they were written down.
+    func strip(_ attributes: [String], from file: Descriptor, _ finding: Finding) throws(VaultError) {
+        var lines: [String] = []
+        for attribute in attributes {
+            let value = try backing { () throws(Errno) in try store.attribute(attribute, of: file) }
+            lines.append("attribute removed: \(attribute), its bytes: \(hexadecimal(value))")
+        }
+        try note(finding, lines)
+        try backing { () throws(Errno) in
+            for attribute in attributes { try store.removeAttribute(attribute, of: file) }
+            try store.synchronize(file, dataOnly: false)
+        }
+    }
+
+    /// Writes down what is about to be done.
+    func note(_ finding: Finding, _ lines: [String]) throws(VaultError) {
+        let path = finding.path.map { String(decoding: $0, as: UTF8.self) } ?? "(no name)"
+        let backing = String(decoding: finding.backingPath, as: UTF8.self)
+        try lostAndFound.note(["\(Timespec.now.date)  \(path)  \(backing)", finding.reason] + lines)
+    }
+}
+
+/// Lower-case digits.
+func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+}

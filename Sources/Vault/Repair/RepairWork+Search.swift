@@ -1,0 +1,57 @@
+import Format
+import Posix
+import Store
+
+extension RepairWork {
+    /// Finds out which of the files and directories that are to be moved are copies of others that stand where they
+    /// belong: two of the same ID would be taken for one.
+    func prepare(_ findings: [Finding], threads: Int) throws(VaultError) {
+        var files: Set<FileIdentifier> = []
+        var directories: Set<DirectoryIdentifier> = []
+        for finding in findings {
+            guard let spot = finding.spot, let stored = spot.stored, let parent = try? folder(of: spot.trail) else {
+                continue
+            }
+            switch finding.kind {
+            case .header, .place, .name, .directory:
+                collect(stored, in: parent.descriptor, &files, &directories)
+            default: break
+            }
+        }
+        guard !(files.isEmpty && directories.isEmpty), !check.isCancelled else { return }
+        let search = IdentifierSearch(files, directories)
+        let walk = Check(
+            of: vault, contents: false, threads: threads, estimatesProgress: false, search: search
+        ) { _ in }
+        try walk.run(from: CheckedFolder(root, .root, share: 0))
+        takenFiles.formUnion(search.result.files)
+        takenDirectories.formUnion(search.result.directories)
+    }
+
+    /// The IDs that an entry may have, and what is in it if its names are lost.
+    private func collect(
+        _ stored: Name, in source: Descriptor, _ files: inout Set<FileIdentifier>,
+        _ directories: inout Set<DirectoryIdentifier>
+    ) {
+        switch try? store.status(of: stored, in: source).kind {
+        case .regular:
+            guard let file = try? openRaw(stored, in: source), let remains = try? FileRemains(of: file, vault),
+                let identifier = remains.header?.file ?? remains.raw?.file
+            else { return }
+            files.insert(identifier)
+        case .directory:
+            guard let folder = try? vault.openFolder(stored, in: source) else { return }
+            if let identifier = try? provenIdentifier(of: folder) {
+                directories.insert(identifier)
+                return
+            }
+            for entry in (try? vault.backingEntries(of: folder)) ?? [] {
+                switch BackingName(entry.name.bytes) {
+                case .entry, .longEntry: collect(entry.name, in: folder, &files, &directories)
+                case .reserved, .temporary, .sidecar, .foreign: break
+                }
+            }
+        default: break
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Format
+import Glibc
+import Posix
+import Store
+
+/// Copies what reads of a file into a new one, with zeros for the rest.
+struct Salvage {
+    private static let chunk = 64 << 10
+
+    private let source: File
+    private let vault: Vault
+
+    init(of source: File, _ vault: Vault) {
+        self.source = source
+        self.vault = vault
+    }
+
+    /// Makes the copy: of the same class, mode, owner, time and attributes, with an ID and a key of its own. It is there
+    /// whole or not at all.
+    ///
+    /// - Returns: what is zeros in it.
+    /// - Throws: `damaged` if nothing of the source reads; `locked` if the key of its class is away.
+    func copy(to name: Name, in target: Directory) throws(VaultError) -> LostRanges {
+        let temporary = try vault.partialName(of: name, in: target)
+        let status = try backing { () throws(Errno) in try vault.store.status(of: source.descriptor) }
+        let header = source.header
+        let copy = try vault.createFile(
+            temporary, in: target, Ownership(mode: status.permissions, user: status.owner, group: status.group),
+            header.protectionClass)
+        do throws(VaultError) {
+            if header.protection.isExplicit { try copy.setClass(header.protectionClass) }
+            let lost = try copyContents(to: copy)
+            guard lost.byteCount < header.provisionalLength || header.provisionalLength == 0 else {
+                throw .damaged("nothing of it can be read")
+            }
+            try copyAttributes(to: copy)
+            try copy.setTimes(accessed: .keep, modified: .at(status.modified))
+            try vault.finish(copy, temporary, as: name, in: target)
+            return lost
+        } catch {
+            try? vault.unlink(temporary, in: target)
+            throw error
+        }
+    }
+
+    private func copyContents(to copy: File) throws(VaultError) -> LostRanges {
+        let length = source.length
+        var lost = LostRanges()
+        var buffer = [UInt8](repeating: 0, count: Self.chunk)
+        defer { unsafe explicit_bzero(&buffer, buffer.count) }
+        var offset: UInt64 = 0
+        while true {
+            offset = skipHole(at: offset)
+            guard offset < length else { break }
+            let end = min(offset + UInt64(Self.chunk), length)
+            do throws(VaultError) {
+                try copyBytes(offset..<end, to: copy, &buffer)
+            } catch {
+                guard error.isLoss else { throw error }
+                var start = offset
+                while start < end {
+                    let block = start..<min(start + BlockGeometry.blockSize, end)
+                    do throws(VaultError) { try copyBytes(block, to: copy, &buffer) } catch {
+                        guard error.isLoss else { throw error }
+                        lost.add(block)
+                    }
+                    start = block.upperBound
+                }
+            }
+            offset = end
+        }
+        // What was lost at the end, or is a hole there.
+        try copy.truncate(to: length)
+        return lost
+    }
+
+    private func copyBytes(_ range: Range<UInt64>, to copy: File, _ buffer: inout [UInt8]) throws(VaultError) {
+        do {
+            var elements = buffer.mutableSpan
+            var bytes = unsafe elements.mutableBytes
+            var part = bytes._mutatingExtracting(0..<range.count)
+            guard try source.read(into: &part, at: range.lowerBound) == range.count else {
+                throw VaultError.damaged("cut off")
+            }
+        } catch let error as VaultError { throw error } catch { throw .system(.EIO) }
+        try unsafe copy.write(buffer.span.bytes.extracting(0..<range.count), at: range.lowerBound)
+    }
+
+    /// The beginning of the next block at or after `offset` that is not in a hole.
+    private func skipHole(at offset: UInt64) -> UInt64 {
+        let block = BlockGeometry.block(at: offset)
+        guard block >= source.header.firstSparseBlock else { return offset }
+        let start = BlockGeometry.backingOffset(ofBlock: block)
+        do throws(Errno) {
+            guard let data = try vault.store.nextData(of: source.descriptor, from: Int64(start)) else { return .max }
+            let skipped = (UInt64(data) - start) / BlockGeometry.storedBlockSize
+            return max(offset, (block + skipped) * BlockGeometry.blockSize)
+        } catch {
+            return offset
+        }
+    }
+
+    private func copyAttributes(to copy: File) throws(VaultError) {
+        for name in try vault.attributeNames(of: .file(source)) {
+            // One that does not open is told, and removed, for itself.
+            guard let value = try? vault.attribute(name, of: .file(source)) else { continue }
+            try vault.setAttribute(name, to: value, flags: 0, of: .file(copy))
+        }
+    }
+}
+
+extension Vault {
+    /// The name of a file until it is whole, freed of what an interrupted attempt has left there.
+    func partialName(of name: Name, in directory: Directory) throws(VaultError) -> Name {
+        let partial = name.numbered(1, ".part")
+        do throws(VaultError) { try unlink(partial, in: directory) } catch {
+            guard error == .system(.ENOENT) else { throw error }
+        }
+        return partial
+    }
+
+    /// Makes a file durable, then gives it its name, which nothing has yet.
+    func finish(_ file: File, _ partial: Name, as name: Name, in directory: Directory) throws(VaultError) {
+        try file.synchronize(dataOnly: false)
+        try rename(
+            partial, in: directory, .file(file), to: name, in: directory, replaced: nil, replacesDirectory: false,
+            noReplace: true)
+        try synchronize(directory)
+    }
+}
+
+extension VaultError {
+    /// Bytes that cannot be read; not a reason to stop.
+    fileprivate var isLoss: Bool {
+        switch self {
+        case .damaged, .system(.EIO): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+// What only a repair does: reads that prove nothing, writes over what is damaged.
+
+extension Vault {
+    /// What is left of a directory record, whatever place it was sealed for: its ID is a guess that somebody else has to
+    /// prove, and so is its class.
+    func guessRecord(_ name: Name, in folder: Descriptor) -> DirectoryRecord? {
+        guard let text = try? readRecordText(name, in: folder), text.count == DirectoryRecord.sealedTextCount,
+            let sealed = Base64URL.decode(text),
+            let bytes = try? unsafe keys.directories.guess(sealed.span.bytes)
+        else { return nil }
+        return try? unsafe DirectoryRecord(decoding: bytes.span.bytes)
+    }
+
+    /// Makes the head of the journal anew: the records in it have MACs of their own.
+    func rebuildJournalHead() throws(VaultError) {
+        try backing { () throws(Errno) in
+            let file = try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
+            let area = UInt64(max(0, try store.status(of: file).size - Int64(JournalHead.areaOffset)))
+            let half = min(area / 2 / 4096 * 4096, JournalHead.largestHalf)
+            guard half > 0 else {
+                // It was closed, and held nothing.
+                try store.unlink(.journal, in: store.root)
+                return try store.synchronize(store.root, dataOnly: false)
+            }
+            var head = JournalHead(volume: keys.volume, halfSize: half)
+            let laps = (try? OldJournal(of: self, file, head).entries().map(\.record.lap)) ?? []
+            head.nextLap = (laps.max() ?? 0) + 1
+            // Not earlier: what is empty must not be taken for something that was never synced.
+            head.opened = UInt64(max(1, Timespec.now.seconds))
+            try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
+            try store.synchronize(file, dataOnly: false)
+        }
+    }
+}

@@ -1,0 +1,273 @@
+import Format
+import Foundation
+import Posix
+import Store
+import Testing
+
+@testable import Vault
+
+/// Ways to damage a vault, and what a repair is to make of each.
+enum Damage: String, CaseIterable, CustomStringConvertible {
+    case header, wrap, cutHeader, zeros, blocks, cut, exchanged, movedByHand, copied, record, recordOfAnother
+    case emptyFolder, movedFolder, rootRecord, rootRecordLost, longName, link, attribute, leftovers, journal
+
+    var description: String { rawValue }
+
+    /// Done behind the vault's back.
+    func make(in scene: CheckScene) throws {
+        let manager = FileManager.default
+        func move(_ path: String, _ other: String) throws { try manager.moveItem(atPath: path, toPath: other) }
+        let (top, first, folder) = (
+            try scene.backing("/top"), try scene.backing("/folder/first"), try scene.backing("/folder")
+        )
+        try scene.test.vault.close()
+        switch self {
+        case .header: try scene.edit("/top") { $0[72] ^= 1 }
+        case .wrap: try scene.edit("/top") { $0[370] ^= 1 }
+        case .cutHeader: try scene.edit("/top") { $0 = Array($0[..<100]) }
+        case .zeros: try scene.edit("/top") { $0 = [0] + [UInt8](repeating: 0, count: 5000) + [1] }
+        case .blocks: try scene.edit("/top") { for block in [1, 3] { $0[512 + 4128 * block + 50] ^= 1 } }
+        case .cut: try scene.edit("/top") { $0 = Array($0[..<9000]) }
+        case .exchanged:
+            try move(top, top + "x")
+            try move(first, top)
+            try move(top + "x", first)
+        case .movedByHand:
+            try manager.removeItem(atPath: first)
+            try move(top, first)
+        case .copied:
+            try manager.removeItem(atPath: first)
+            try manager.copyItem(atPath: top, toPath: first)
+        case .record: try manager.removeItem(atPath: folder + "/lk.dir")
+        case .recordOfAnother:
+            try manager.removeItem(atPath: folder + "/lk.dir")
+            try manager.copyItem(atPath: scene.test.path + "/lk.dir", toPath: folder + "/lk.dir")
+        case .emptyFolder:
+            for name in try manager.contentsOfDirectory(atPath: folder) {
+                try manager.removeItem(atPath: folder + "/" + name)
+            }
+        case .movedFolder:
+            try manager.removeItem(atPath: folder)
+            try move(try scene.backing("/other"), folder)
+        case .rootRecord:
+            // The place of another: the ID is still in it.
+            let record = try scene.test.vault.readRecord(.directoryRecord, at: .zero, in: scene.test.store.root)
+            try scene.test.vault.writeRecord(
+                record, at: Place([UInt8](repeating: 7, count: 16)), as: .directoryRecord, in: scene.test.store.root)
+        case .rootRecordLost: try manager.removeItem(atPath: scene.test.path + "/lk.dir")
+        case .longName:
+            try manager.removeItem(atPath: try scene.backing("/" + CheckScene.longName.description) + ".name")
+        case .link:
+            try manager.removeItem(atPath: try scene.backing("/link"))
+            try manager.createSymbolicLink(atPath: try scene.backing("/link"), withDestinationPath: "/etc/passwd")
+        case .attribute:
+            let file = try Descriptor.open(path: top, O_RDWR)
+            let name = try #require(try file.attributeNames().first { $0.hasPrefix("user.lk.") })
+            try file.setAttribute(name, to: [1, 2, 3])
+        case .leftovers:
+            try Data([1]).write(to: URL(fileURLWithPath: folder + "/lk.tmp.abc"))
+            try manager.copyItem(atPath: folder + "/lk.dir", toPath: folder + "/lk.dir.new")
+            try Data([1]).write(
+                to: URL(fileURLWithPath: folder + "/lk.long." + String(repeating: "A", count: 43) + ".name"))
+        case .journal:
+            let journal = URL(fileURLWithPath: scene.test.path + "/lk.journal")
+            var bytes = try Data(contentsOf: journal)
+            bytes[60] ^= 1
+            try bytes.write(to: journal)
+        }
+    }
+
+    /// What is not where it was any more.
+    var touched: [String] {
+        switch self {
+        case .header, .wrap, .cutHeader, .zeros, .blocks, .cut: ["/top"]
+        case .exchanged, .movedByHand: ["/top", "/folder/first"]
+        case .copied: ["/folder/first"]
+        case .record, .recordOfAnother, .emptyFolder, .movedFolder: ["/folder"]
+        case .rootRecordLost: ["/"]
+        case .longName: ["/n"]
+        case .rootRecord, .link, .attribute, .leftovers, .journal: []
+        }
+    }
+
+    /// Where contents are found after the repair.
+    var saved: [String: [UInt8]] {
+        let (first, second) = (CheckScene.first, CheckScene.second)
+        return switch self {
+        case .header: ["/lost+found/top": first]
+        case .exchanged: ["/lost+found/top": first, "/lost+found/folder/first": first]
+        case .movedByHand, .copied: ["/lost+found/folder/first": first]
+        case .movedFolder: ["/lost+found/folder/single": second]
+        case .wrap: ["/lost+found/top.unreadable.header": []]
+        default: [:]
+        }
+    }
+}
+
+@Suite struct RepairTests {
+    private func damaged(_ damage: Damage, wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }) throws
+        -> CheckScene
+    {
+        let scene = try CheckScene(wrapping: wrap)
+        let other = try scene.test.makeDirectory("other")
+        try scene.make("single", CheckScene.second, in: other)
+        try damage.make(in: scene)
+        return scene
+    }
+
+    /// No damage is left, what was whole is unharmed, and a second repair has nothing to do.
+    private func expectRepaired(_ scene: CheckScene, _ damage: Damage) throws {
+        let left = try scene.findings().filter { $0.severity != .note }
+        #expect(left.isEmpty, "\(left)")
+        let all = [
+            "/folder/first": CheckScene.first, "/folder/second": CheckScene.second,
+            "/folder/inner/deep": CheckScene.second, "/top": CheckScene.first, "/empty": [],
+            "/" + CheckScene.longName.description: CheckScene.second,
+        ]
+        for (path, expected) in all where !damage.touched.contains(where: path.hasPrefix) {
+            #expect(try scene.contents(of: path) == expected, "\(path)")
+        }
+        for (path, expected) in damage.saved {
+            let found = try scene.contents(of: path)
+            #expect(expected.isEmpty ? found.count == 512 : found == expected, "\(path)")
+        }
+        #expect(try scene.repair().allSatisfy { $0.severity == .note })
+    }
+
+    @Test(arguments: Damage.allCases) func repairs(_ damage: Damage) throws {
+        let scene = try damaged(damage)
+        let findings = try scene.repair()
+        #expect(!findings.isEmpty)
+        for finding in findings where finding.severity != .note {
+            guard case .done = finding.repair else {
+                Issue.record("not repaired: \(finding)")
+                continue
+            }
+        }
+        try expectRepaired(scene, damage)
+    }
+
+    /// A vault without symbolic links, and an ordinary user's.
+    @Test(arguments: [Damage.record, .movedFolder, .rootRecord, .rootRecordLost, .emptyFolder])
+    func repairsRecordsInFiles(_ damage: Damage) throws {
+        let scene = try CheckScene(recordKind: .file)
+        let other = try scene.test.makeDirectory("other")
+        try scene.make("single", CheckScene.second, in: other)
+        try damage.make(in: scene)
+        try scene.repair()
+        try expectRepaired(scene, damage)
+    }
+
+    /// Killed at each change that it makes to the store: the next one finishes what it has begun.
+    @Test(arguments: Damage.allCases) func interruptedAnywhere(_ damage: Damage) throws {
+        var faults: FaultInjectingStore!
+        let scene = try damaged(damage) { base in
+            faults = FaultInjectingStore(base)
+            return faults
+        }
+        let copy = try scene.snapshot()
+        defer { try? FileManager.default.removeItem(atPath: copy) }
+        var step = 1
+        while true {
+            let effect: FaultPlan.Effect = [.none, .half, .whole][step % 3]
+            let before = faults.faults.injected
+            faults.faults.fail(nil, nth: step, with: .EIO, effect: effect, lasts: true)
+            _ = try? scene.repair(salvages: true)
+            faults.faults.clear()
+            guard faults.faults.injected > before else { break }
+            try scene.repair()
+            try expectRepaired(scene, damage)
+            try scene.restore(copy)
+            step += 1
+        }
+        #expect(step > 1)
+    }
+
+    @Test func whatIsLostInPartIsSalvaged() throws {
+        let scene = try damaged(.blocks)
+        try scene.repair(salvages: true)
+        #expect(try scene.names(in: "/lost+found") == ["REPORT.txt", "top", "top.salvaged"])
+        var expected = CheckScene.first
+        for range in [4096..<8192, 12_288..<16_384] {
+            expected.replaceSubrange(range, with: [UInt8](repeating: 0, count: 4096))
+        }
+        #expect(try scene.contents(of: "/lost+found/top.salvaged") == expected)
+        let (directory, name, vault) = try scene.look(up: "/lost+found/top.salvaged")
+        let file = try vault.openFile(name, in: directory)
+        #expect(try vault.attribute(Array("user.colour".utf8), of: .file(file)) == [1, 2, 3])
+        let report = String(decoding: try scene.contents(of: "/lost+found/REPORT.txt"), as: UTF8.self)
+        #expect(report.contains("/top"))
+        #expect(report.contains("lost bytes: 4096-8191, 12288-16383"))
+        // Once is enough.
+        try scene.repair(salvages: true)
+        #expect(try scene.names(in: "/lost+found") == ["REPORT.txt", "top", "top.salvaged"])
+    }
+
+    /// First without the passcode, then with it: what was set aside is salvaged then.
+    @Test func salvagedLater() throws {
+        let scene = try damaged(.cut)
+        try scene.repair()
+        #expect(try scene.names(in: "/lost+found") == ["REPORT.txt", "top"])
+        let later = try scene.repair(salvages: true)
+        #expect(later.map(\.severity) == [.note])
+        #expect(try scene.contents(of: "/lost+found/top.salvaged").prefix(8192) == CheckScene.first.prefix(8192))
+    }
+
+    /// Without the key of its class a header cannot be made anew: the file is kept, and what was left of its header.
+    @Test func aHeaderOfALockedClass() throws {
+        let scene = try damaged(.header)
+        scene.test.ring.wipe([.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication])
+        try scene.repair()
+        #expect(
+            try scene.names(in: "/lost+found") == ["REPORT.txt", "top.unreadable", "top.unreadable.header"])
+    }
+
+    /// Several things of one name, and names that are as long as they can be.
+    @Test func namesThatAreTaken() throws {
+        let scene = try CheckScene()
+        try scene.edit("/top") { $0[370] ^= 1 }
+        try scene.edit("/" + CheckScene.longName.description) { $0[600] ^= 1 }
+        try scene.repair()
+        try scene.test.vault.close()
+        let next = try scene.vault(isReadOnly: false)
+        let root = try next.openRoot()
+        for name: Name in ["top", CheckScene.longName] {
+            let file = try next.createFile(
+                name, in: root, scene.test.me, .completeUntilFirstUserAuthentication)
+            try file.write(CheckScene.first, at: 0)
+            try file.synchronize(dataOnly: false)
+        }
+        try next.close()
+        try scene.edit("/top") { $0[370] ^= 1 }
+        try scene.edit("/" + CheckScene.longName.description) { $0[600] ^= 1 }
+        let findings = try scene.repair(salvages: true)
+        #expect(findings.filter { $0.severity == .damage }.count == 2)
+        let names = try scene.names(in: "/lost+found")
+        #expect(names.count == 9, "\(names)")
+        #expect(try scene.findings().allSatisfy { $0.severity == .note })
+    }
+
+    /// The directory of a name that is lost goes with all that is in it, by its ID; what is below keeps its names.
+    @Test func whatIsBelowALostFolderKeepsItsNames() throws {
+        let scene = try damaged(.record)
+        let first = try scene.test.vault.openFile("first", in: scene.folder).identifier
+        try scene.repair()
+        let names = try scene.names(in: "/lost+found/folder")
+        #expect(names.count == 3)
+        #expect(try scene.contents(of: "/lost+found/folder/\(first)") == CheckScene.first)
+        let inner = try #require(names.first { $0.hasPrefix("folder-") })
+        #expect(try scene.contents(of: "/lost+found/folder/\(inner)/deep") == CheckScene.second)
+        let report = String(decoding: try scene.contents(of: "/lost+found/REPORT.txt"), as: UTF8.self)
+        #expect(report.contains("moved to /lost+found/folder/\(first)"))
+    }
+
+    @Test func aCancelledRepairLeavesTheRestForTheNext() throws {
+        let scene = try damaged(.blocks)
+        let repair = Repair(of: try scene.vault(isReadOnly: false), contents: true, salvages: false, threads: 1) { _ in
+        }
+        repair.check.cancel()
+        try repair.run()
+        try scene.repair()
+        try expectRepaired(scene, .blocks)
+    }
+}
