@@ -10,9 +10,9 @@ struct Fsck: ParsableCommand {
         abstract: "Check a vault that is not mounted, and repair it.",
         discussion: """
             Checks names, folders, headers and attributes of everything, and reads the contents of class D; with \
-            --unlock those of all classes. Changes nothing. What it finds is damage (something cannot be read any \
-            more), leftovers (of an interruption, in nobody's way) or notes (names that are not the vault's). \
-            Exit codes: 0 no damage, 6 damage; the others as of every command. docs/FSCK.md says more, and what \
+            --unlock those of all classes. Changes nothing without --repair. What it finds is damage (something cannot \
+            be read any more), leftovers (of an interruption, in nobody's way) or notes (names that are not the vault's). \
+            Exit codes: 0 no damage, 6 damage, also if it was repaired; the others as of every command. docs/FSCK.md says more, and what \
             --json writes.
             """)
 
@@ -32,6 +32,16 @@ struct Fsck: ParsableCommand {
     @Flag(help: "Read no contents of any class.")
     var noContents = false
 
+    @Flag(
+        help: """
+            Change the vault: remove leftovers, and move what cannot be read to lost+found in it, with a report. May be \
+            interrupted, and run again. Make a copy of the vault first.
+            """)
+    var repair = false
+
+    @Flag(help: "With --repair: of files that are lost in part make a copy too, with zeros there.")
+    var salvage = false
+
     @Flag(help: "Write JSON: one object, with all that was found.")
     var json = false
 
@@ -43,6 +53,7 @@ struct Fsck: ParsableCommand {
         if noContents, unlock || passcode.isGiven || recovery {
             throw ValidationError("Without contents nothing takes a passcode.")
         }
+        if salvage, !repair { throw ValidationError("--salvage needs --repair.") }
     }
 
     func run() throws {
@@ -52,24 +63,26 @@ struct Fsck: ParsableCommand {
                 .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
                 try: "latchkey unmount \(mounted.quoted)")
         }
-        let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault)
-        let folder = try VaultFolder(path, readOnly: true)
+        let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault, isUnlocked: isUnlocked)
+        let folder = try VaultFolder(path, readOnly: !repair)
         defer { withExtendedLifetime(folder) {} }
         let opened: CheckedVault
         do throws(KeybagError) {
-            opened = try CheckedVault(in: folder, deviceKeyPath: deviceKey)
+            opened = try CheckedVault(in: folder, deviceKeyPath: deviceKey, isRepaired: repair)
         } catch {
             throw report.cannotOpen(error)
         }
         if let secret = try secret() { try opened.unlock(secret, isRecoveryKey: recovery, of: vault) }
-        let outcome = try FsckRun(opened, readsContents: !noContents, report).run()
+        let outcome = try FsckRun(opened, readsContents: !noContents, repairs: repair, salvages: salvage, report).run()
         report.end(outcome)
         outcome.deliverSignal()
         if let code = outcome.code { throw Ended(code: code) }
     }
 
+    private var isUnlocked: Bool { unlock || passcode.isGiven || recovery }
+
     private func secret() throws(CommandError) -> Secret? {
         if recovery { return try recoveryKey.source.read(.recoveryKey) }
-        return unlock || passcode.isGiven ? try passcode.source.read(.passcode) : nil
+        return isUnlocked ? try passcode.source.read(.passcode) : nil
     }
 }

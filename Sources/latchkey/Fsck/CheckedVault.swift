@@ -9,19 +9,27 @@ struct CheckedVault {
     let vault: Vault
     private let keybag: OpenKeybag
 
-    /// `lk.keybag` is damaged or missing, and `lk.keybag.old` stands in for it.
-    var hasPreviousKeybag: Bool { keybag.isPrevious }
+    /// `lk.keybag` was damaged or missing, and `lk.keybag.old` stands in for it.
+    let hasPreviousKeybag: Bool
     var volume: String { "\(keybag.volume)" }
 
-    init(in folder: VaultFolder, deviceKeyPath: String?) throws(KeybagError) {
+    /// - Parameter isRepaired: it may be written to: a keybag that stands in for another takes its place.
+    init(in folder: VaultFolder, deviceKeyPath: String?, isRepaired: Bool) throws(KeybagError) {
         let volume = try OpenKeybag.inspect(folder.store).volume
-        let key = try DeviceKeyFile.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
-        keybag = try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: true)
+        func open(readOnly: Bool) throws(KeybagError) -> OpenKeybag {
+            let key = try DeviceKeyFile.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
+            return try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: readOnly)
+        }
+        let found = try open(readOnly: true)
+        hasPreviousKeybag = found.isPrevious
+        keybag = isRepaired ? try open(readOnly: false) : found
         let settings = keybag.settings
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
-        vault = Vault(store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: true)
+        vault = Vault(
+            store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
+            isReadOnly: !isRepaired)
     }
 
     /// Brings the keys of all classes in.

@@ -79,6 +79,8 @@ struct FindingFields: Encodable {
     var reason: String
     var lost: [Range]?
     var lostBytes: UInt64?
+    var repaired: Bool?
+    var repair: String?
 
     init(severity: String, kind: String, backingPath: String, reason: String) {
         self.severity = severity
@@ -96,6 +98,11 @@ struct FindingFields: Encodable {
         pathBase64 = finding.path.flatMap(Self.base64)
         lost = finding.lost?.ranges.map { Range(offset: $0.lowerBound, length: UInt64($0.count)) }
         lostBytes = finding.lost?.byteCount
+        switch finding.repair {
+        case .done(let text): (repaired, repair) = (true, text)
+        case .failed(let text): (repaired, repair) = (false, text)
+        case nil: break
+        }
     }
 
     private static func base64(_ bytes: [UInt8]) -> String? {
@@ -111,6 +118,7 @@ struct FsckSummary: Encodable {
     var damaged: Int
     var leftovers = 0
     var notes = 0
+    var repaired = 0
     var files = 0
     var folders = 0
     var bytesRead: UInt64 = 0
@@ -133,6 +141,7 @@ struct FsckSummary: Encodable {
         damaged = progress.damaged
         leftovers = progress.leftovers
         notes = progress.notes
+        repaired = progress.repaired
         files = progress.files
         folders = progress.directories
         bytesRead = progress.bytes

@@ -8,6 +8,8 @@ struct FsckOutcome {
     /// The signal that ended it early.
     let signal: Int32?
     let readsContents: Bool
+    let repairs: Bool
+    let salvages: Bool
     /// The letters of the classes whose keys were at hand.
     let classes: [String]
 

@@ -7,11 +7,17 @@ import Vault
 struct FsckRun {
     private let opened: CheckedVault
     private let readsContents: Bool
+    private let repairs: Bool
+    private let salvages: Bool
     private let report: any FsckReport
 
-    init(_ opened: CheckedVault, readsContents: Bool, _ report: any FsckReport) {
+    init(
+        _ opened: CheckedVault, readsContents: Bool, repairs: Bool, salvages: Bool, _ report: any FsckReport
+    ) {
         self.opened = opened
         self.readsContents = readsContents
+        self.repairs = repairs
+        self.salvages = salvages
         self.report = report
     }
 
@@ -19,17 +25,28 @@ struct FsckRun {
         let clock = ContinuousClock()
         let start = clock.now
         let (report, screen) = (report, Screen())
-        let check = Check(
-            of: opened.vault, contents: readsContents, threads: Self.threads, estimatesProgress: screen.hasBar
-        ) { finding in
-            screen.write { report.found(finding) }
+        let found: @Sendable (Finding) -> Void = { finding in screen.write { report.found(finding) } }
+        let check: Check
+        let work: @Sendable () throws(VaultError) -> Void
+        if repairs {
+            let repair = Repair(
+                of: opened.vault, contents: readsContents, salvages: salvages, threads: Self.threads,
+                estimatesProgress: screen.hasBar, found: found)
+            check = repair.check
+            work = { () throws(VaultError) in try repair.run() }
+        } else {
+            let plain = Check(
+                of: opened.vault, contents: readsContents, threads: Self.threads, estimatesProgress: screen.hasBar,
+                found: found)
+            check = plain
+            work = { () throws(VaultError) in try plain.run() }
         }
         report.begin(opened)
-        if opened.hasPreviousKeybag { check.report(.previousKeybag) }
+        if opened.hasPreviousKeybag { check.report(.previousKeybag(isPutBack: repairs)) }
         do throws(Errno) {
             _ = try ProcessLimits.raiseOpenFiles()
             let signals = try SignalDescriptor(blocking: [SIGINT, SIGTERM, SIGHUP])
-            let thread = try BackgroundCheck(check)
+            let thread = try BackgroundWork(work)
             var signal: Int32?
             while true {
                 let ready = try Poll.readable(
@@ -48,29 +65,33 @@ struct FsckRun {
             if let error = thread.error { throw error.errno }
             return FsckOutcome(
                 progress: check.progress, seconds: (clock.now - start) / .seconds(1), signal: signal,
-                readsContents: readsContents, classes: opened.readableClasses)
-        } catch { throw CommandError(.failed, "cannot check the vault: \(error)") }
+                readsContents: readsContents, repairs: repairs, salvages: salvages,
+                classes: opened.readableClasses)
+        } catch {
+            let doing = repairs ? "repair" : "check"
+            throw CommandError(.failed, "cannot \(doing) the vault to the end: \(error)")
+        }
     }
 
     /// More than there are processors: some wait for the disk.
     private static var threads: Int { max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }
 
-/// Runs a check on a thread, and says when it has ended.
-private final class BackgroundCheck: Sendable {
+/// Runs a check or a repair on a thread, and says when it has ended.
+private final class BackgroundWork: Sendable {
     /// Readable at the end.
     let ended: Descriptor
     private let result = Mutex<VaultError?>(nil)
 
     var error: VaultError? { result.withLock { $0 } }
 
-    init(_ check: Check) throws(Errno) {
+    init(_ work: @escaping @Sendable () throws(VaultError) -> Void) throws(Errno) {
         let pipe = try Pipe()
         ended = pipe.readEnd
         // Closed by the thread's end, and so is the pipe.
         let writeEnd = Mutex<Descriptor?>(pipe.writeEnd)
         try startThread { [self] in
-            do throws(VaultError) { try check.run() } catch { result.withLock { $0 = error } }
+            do throws(VaultError) { try work() } catch { result.withLock { $0 = error } }
             writeEnd.withLock { $0 = nil }
         }
     }

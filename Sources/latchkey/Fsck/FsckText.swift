@@ -6,8 +6,14 @@ import Vault
 final class FsckText: FsckReport {
     /// As it was typed.
     private let vault: String
+    private let isUnlocked: Bool
+    /// What there were findings of that nobody has repaired, and what was repaired.
+    private let seen = Mutex((left: Set<Finding.Kind>(), repaired: Set<Finding.Kind>()))
 
-    init(_ vault: String) { self.vault = vault }
+    init(_ vault: String, isUnlocked: Bool) {
+        self.vault = vault
+        self.isUnlocked = isUnlocked
+    }
 
     func begin(_ opened: CheckedVault) {}
 
@@ -20,6 +26,14 @@ final class FsckText: FsckReport {
     }
 
     func found(_ finding: Finding) {
+        seen.withLock { seen in
+            guard finding.severity == .damage else { return }
+            if case .done = finding.repair {
+                seen.repaired.insert(finding.kind)
+            } else {
+                seen.left.insert(finding.kind)
+            }
+        }
         Standard.output(Self.text(finding))
     }
 
@@ -33,34 +47,67 @@ final class FsckText: FsckReport {
             lines.append("  lost bytes: " + shown.joined(separator: ", ") + more)
         }
         if path != nil { lines.append("  in the vault: \(backing)") }
+        switch finding.repair {
+        case .done(let what): lines.append("  repaired: \(PrintablePath(Array(what.utf8)).text)")
+        case .failed(let why): lines.append("  not repaired: \(PrintablePath(Array(why.utf8)).text)")
+        case nil: break
+        }
         return lines.joined(separator: "\n")
     }
 
     func end(_ outcome: FsckOutcome) {
-        for line in Self.summary(outcome, vault) { Standard.output(line) }
+        let (left, repaired) = seen.withLock { ($0.left, $0.repaired) }
+        for line in summary(outcome) + advice(left, repaired, outcome) { Standard.output(line) }
     }
 
-    static func summary(_ outcome: FsckOutcome, _ vault: String) -> [String] {
+    private func summary(_ outcome: FsckOutcome) -> [String] {
         let progress = outcome.progress
         var counts: [String] = []
         if progress.damaged > 0 { counts.append("\(Amount.count(progress.damaged)) damaged") }
         if progress.leftovers > 0 { counts.append(Amount.of(progress.leftovers, "leftover")) }
         if progress.notes > 0 { counts.append(Amount.of(progress.notes, "note")) }
+        if outcome.repairs, !counts.isEmpty { counts.append("\(Amount.count(progress.repaired)) repaired") }
         let found = counts.isEmpty ? "nothing wrong" : counts.joined(separator: ", ")
         let checked = "\(Amount.of(progress.files, "file")) and \(Amount.of(progress.directories, "folder"))"
-        var lines = [
-            "\(vault): \(found); \(checked) checked in \(Amount.time(outcome.seconds))"
-                + (outcome.isComplete ? "." : ", then interrupted: the rest was not looked at.")
-        ]
+        let end = outcome.isComplete ? "." : ", then interrupted: the rest was not looked at."
+        var lines = ["\(vault): \(found); \(checked) checked in \(Amount.time(outcome.seconds))\(end)"]
         if !outcome.readsContents {
             lines.append("Contents were not read.")
         } else if progress.lockedFiles > 0 {
             let classes = outcome.classes.joined(separator: ", ")
-            lines.append(
-                "Contents were read of class \(classes) alone, not of \(Amount.of(progress.lockedFiles, "file")).")
+            let files = Amount.of(progress.lockedFiles, "file")
+            lines.append("Contents were read of class \(classes) alone, not those of \(files).")
             lines.append("  try: latchkey fsck --unlock \(vault.quoted)")
         } else {
             lines.append("All contents were read: \(Amount.bytes(progress.bytes)).")
+        }
+        return lines
+    }
+
+    /// What to type next, the safest first.
+    private func advice(
+        _ left: Set<Finding.Kind>, _ repaired: Set<Finding.Kind>, _ outcome: FsckOutcome
+    ) -> [String] {
+        let typed = vault.quoted
+        var lines: [String] = []
+        if !repaired.isEmpty {
+            lines.append("What was moved is in lost+found in the mount; its REPORT.txt says what it was.")
+        }
+        if repaired.contains(.contents), !outcome.salvages {
+            lines.append(
+                "  try: latchkey fsck --repair --salvage --unlock \(typed)   (copies with zeros for what is lost)")
+        }
+        if left.contains(.directory) {
+            lines.append(
+                "A folder's lk.dir from a backup, however old, brings back the names in it, if it has its name still.")
+        }
+        if left.contains(.unreadable) {
+            lines.append("The disk does not read everything: make a copy of it before anything else.")
+        }
+        let isRepairable = left.contains { ![.unreadable, .keybag].contains($0) }
+        if !outcome.repairs, isRepairable || left.contains(.keybag) {
+            lines.append("  try: cp -a \(typed) COPY   (first: a repair changes the vault)")
+            lines.append("  try: latchkey fsck --repair \(isUnlocked ? "--unlock " : "")\(typed)")
         }
         return lines
     }

@@ -16,6 +16,8 @@ struct FsckResult: Decodable {
         var reason: String
         var lost: [Range]?
         var lostBytes: Int?
+        var repaired: Bool?
+        var repair: String?
     }
 
     var vault: String
@@ -27,6 +29,7 @@ struct FsckResult: Decodable {
     var damaged: Int
     var leftovers: Int
     var notes: Int
+    var repaired: Int
     var files: Int
     var folders: Int
     var bytesRead: Int
