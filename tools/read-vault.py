@@ -658,7 +658,7 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         if found is not None:
             path, base = found
             counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])
-            replay_file(replay, path, base, counting)
+            replay_file(replay, path, counting)
 
 
 def put_back(replay: Replay, vault: bytes, folder: bytes, aside: bytes, name: bytes) -> None:
@@ -693,19 +693,20 @@ def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path:
     return None
 
 
-def replay_file(replay: Replay, path: bytes, base: int, records: list[JournalRecord]) -> None:
+def replay_file(replay: Replay, path: bytes, records: list[JournalRecord]) -> None:
     """The writes that bring one file up to date."""
-    headers = [record for record in records if record.kind == HEADER_RECORD]
-    if not records or (base == 0 and not headers):
+    # Blocks behind the last header are of a write that nobody waited for; that header may not fit them.
+    while records and records[-1].kind != HEADER_RECORD:
+        records = records[:-1]
+    if not records:
         return
     writes = replay.writes.setdefault(path, {})
     for record in records:
         if record.kind == BLOCK_RECORD:
             offset = block_offset(record.number)
             writes[offset] = record.payload + writes.get(offset, b"")[len(record.payload):]
-    if headers:
-        writes[0] = headers[-1].payload
-        replay.modified[path] = (headers[-1].number, headers[-1].nanoseconds)
+    writes[0] = records[-1].payload
+    replay.modified[path] = (records[-1].number, records[-1].nanoseconds)
 
 
 # The keybag --------------------------------------------------------------------------------------------------------

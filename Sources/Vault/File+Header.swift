@@ -140,8 +140,13 @@ extension File {
                     }
                 }
             }
-            confirm(state.length)
-            try journalHeader()
+            // What was written over has its header behind it already.
+            if freshBlocks > 0 || state.header.length != state.length || !state.unsettled.isHeaderCurrent
+                || !state.unsettled.isJournaled
+            {
+                confirm(state.length)
+                try journalHeader()
+            }
             state.unsettled.isSynced = true
             state.unsettled.isDataSynced = true
             sequence = state.unsettled.sequence

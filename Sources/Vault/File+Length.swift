@@ -47,7 +47,7 @@ extension File {
     private func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
         if lock.withShared({ state.isUnproven }) { try prove() }
         // The last block, and those that a cut left guarded behind the new end.
-        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedCut)) + 2
+        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedCut)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
@@ -134,7 +134,10 @@ extension File {
                 try prepare(scratch, key, .open)
                 // As long as the header says, it need not be written again.
                 let count = try loadBlock(block, slot: 0, scratch)
-                if count != tail + Int(BlockGeometry.overhead) { try putTail(of: state.length, key, scratch) }
+                if count != tail + Int(BlockGeometry.overhead) {
+                    try putTail(of: state.length, key, scratch)
+                    if state.unsettled.isJournaled { try journalHeader() }
+                }
             }
             try cutBehind()
         }
@@ -178,7 +181,7 @@ extension File {
     /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are zeros
     /// from now on. `locked` when the key is away.
     func prove() throws(VaultError) {
-        try withRoom(Journal.roomForFile + Journal.roomForBlocks(1)) { (_) throws(VaultError) in
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
             guard state.isUnproven else { return true }
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
@@ -191,6 +194,7 @@ extension File {
                     try prove(block, key, scratch)
                 }
                 state.isUnproven = false
+                if state.unsettled.isJournaled { try journalHeader() }
             }
             return true
         }

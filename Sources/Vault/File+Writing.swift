@@ -56,7 +56,7 @@ extension File {
         let first = BlockGeometry.block(at: min(offset, length))
         let end = BlockGeometry.blockCount(forLength: offset + UInt64(count))
         let blocks = min(end, BlockGeometry.blockCount(forLength: guarded))
-        return Journal.roomForFile + Journal.roomForBlocks(blocks > first ? Int(blocks - first) : 0)
+        return Journal.roomForFile + Journal.roomForBlocks(blocks > first ? Int(blocks - first) + 1 : 0)
     }
 
     /// Writes `bytes` at `offset`, which is not past the end. Needs `lock` exclusively.
@@ -136,6 +136,8 @@ extension File {
                 scratch.stored.bytes.extracting(offset..<min(offset + storedSize, storedCount)), asBlock: block)
         }
         state.length = newLength
+        // Blocks count with a header behind them, which fits them.
+        if behind > first { try journalHeader() }
         return Int(end - offset)
     }
 

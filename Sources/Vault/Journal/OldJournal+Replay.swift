@@ -20,6 +20,9 @@ extension OldJournal {
         /// Of the header on disk; 0 for a file that a cut has left empty.
         let generation: UInt64
         let entries: [Entry]
+        /// The last record that counts. What stands behind it is of a write that nobody waited for, and this header need
+        /// not fit it: a last block that has grown or shrunk is of another length than it says.
+        let header: Entry
 
         /// The last version of each block.
         var blocks: [UInt64: Entry] {
@@ -27,8 +30,6 @@ extension OldJournal {
             for entry in entries where entry.isBlock { blocks[entry.record.number] = entry }
             return blocks
         }
-
-        var header: Entry? { entries.last { $0.record.kind == .header } }
     }
 
     /// Brings the files to where the last session left them, durably.
@@ -75,10 +76,12 @@ extension OldJournal {
             guard
                 let first = claim.files.first(where: { $0.low <= found.generation && found.generation <= $0.high })
             else { continue }
+            let records = entries[first.index...].filter { $0.record.file == file }
+            guard let last = records.lastIndex(where: { $0.record.kind == .header }) else { continue }
             effects.append(
                 Effect(
                     file: file, descriptor: found.descriptor, generation: found.generation,
-                    entries: entries[first.index...].filter { $0.record.file == file }))
+                    entries: Array(records[...last]), header: records[last]))
         }
         return effects
     }
@@ -117,9 +120,7 @@ extension OldJournal {
                     stored.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
             }
         }
-        guard let last = effect.header else {
-            return try backing { () throws(Errno) in try vault.store.synchronize(file, dataOnly: true) }
-        }
+        let last = effect.header
         let header = try payload(of: last)
         _ = try unsafe vault.header(from: header.span.bytes)
         try backing { () throws(Errno) in

@@ -19,16 +19,13 @@ extension Vault {
         guard !isOpen, let old = try OldJournal(of: self), old.head.opened != 0 else { return }
         var overlays: [FileIdentifier: Overlay] = [:]
         for effect in try old.effects(of: try old.entries()) where effect.generation > 0 {
-            let header = try effect.header.map { (entry) throws(VaultError) in
-                let payload = try old.payload(of: entry)
-                return try unsafe self.header(from: payload.span.bytes)
-            }
+            let payload = try old.payload(of: effect.header)
             overlays[effect.file] = Overlay(
-                generation: effect.generation, header: header,
+                generation: effect.generation, header: try unsafe self.header(from: payload.span.bytes),
                 slots: effect.blocks.mapValues { entry in
                     Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
                 },
-                modified: effect.header?.modified)
+                modified: effect.header.modified)
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }

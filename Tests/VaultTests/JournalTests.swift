@@ -1,0 +1,79 @@
+import Format
+import Foundation
+import Posix
+import Testing
+
+@testable import Vault
+
+@Suite struct JournalTests {
+    /// What was synced reads back when the daemon dies, also what was written over.
+    @Test func whatWasWrittenOverReadsBack() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 10_000), at: 0)
+        try file.synchronize(dataOnly: true)
+        try file.write([UInt8](repeating: 2, count: 5000), at: 3000)
+        try file.synchronize(dataOnly: true)
+        let (vault, root) = try test.afterDeath()
+        let contents = try vault.openFile("file", in: root).contents(20_000)
+        #expect(contents.count == 10_000)
+        #expect(contents[3000..<8000].allSatisfy { $0 == 2 })
+        #expect(contents[..<3000].allSatisfy { $0 == 1 } && contents[8000...].allSatisfy { $0 == 1 })
+    }
+
+    /// A cut that leaves a grown last block in the journal, and not the header that says how long it is.
+    @Test(arguments: [24, 5000]) func aBlockWithoutItsHeaderDoesNotCount(count: Int) throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 176), at: 0)
+        try file.synchronize(dataOnly: true)
+        try file.write([UInt8](repeating: 2, count: count), at: 176)
+        try removeLastRecord(of: test)
+        let (vault, root) = try test.afterDeath()
+        let contents = try vault.openFile("file", in: root).contents(20_000)
+        #expect(Array(contents.prefix(176)) == [UInt8](repeating: 1, count: 176))
+        #expect(contents.dropFirst(176).allSatisfy { $0 == 0 || $0 == 2 })
+    }
+
+    /// A journal that a cut has left is shown by a mount that only reads, which changes nothing.
+    @Test func aReadOnlyVaultShowsWhatTheJournalHas() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([1, 2, 3], at: 0)
+        try file.synchronize(dataOnly: false)
+        try file.write([4], at: 1)
+        try file.synchronize(dataOnly: true)
+        let vault = Vault(
+            store: test.store, keys: test.vault.keys, ring: test.ring, traits: test.vault.traits, isReadOnly: true)
+        let root = try vault.openRoot()
+        #expect(try vault.openFile("file", in: root).contents(10) == [1, 4, 3])
+    }
+
+    /// Files that are written while a folder above them gets another name are found under that.
+    @Test func aFolderIsRenamedOverFilesInTheJournal() throws {
+        let test = try TestVault()
+        let folder = try test.makeDirectory("folder")
+        let file = try test.create("file", in: folder)
+        try file.write([1, 2, 3], at: 0)
+        try file.synchronize(dataOnly: true)
+        try test.rename("folder", to: "other")
+        try file.write([4], at: 1)
+        try file.synchronize(dataOnly: true)
+        let (vault, root) = try test.afterDeath()
+        let other = try vault.openDirectory("other", in: root)
+        #expect(try vault.openFile("file", in: other).contents(10) == [1, 4, 3])
+    }
+
+    private func removeLastRecord(of test: TestVault) throws {
+        let url = URL(fileURLWithPath: test.path).appendingPathComponent("lk.journal")
+        var bytes = try Data(contentsOf: url)
+        let last = try #require(bytes.lastIndex { $0 != 0 })
+        let end = last / JournalRecord.alignment * JournalRecord.alignment + JournalRecord.alignment
+        let size = JournalRecord.byteCount(payload: FileHeader.byteCount)
+        #expect(bytes[end - size + 4] == JournalRecord.Kind.header.rawValue)
+        for index in end - size..<end { bytes[index] = 0 }
+        let handle = try FileHandle(forWritingTo: url)
+        try handle.write(contentsOf: bytes)
+        try handle.close()
+    }
+}
