@@ -11,11 +11,16 @@ public enum Log {
         case emergency, alert, critical, error, warning, notice, info, debug
     }
 
-    private static let route = Mutex<(@Sendable (Level, String) -> Void)?>(nil)
+    /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it.
+    private struct Route: Sendable {
+        let sink: @Sendable (Level, String) -> Void
+    }
+
+    private static let route = Mutex<Route?>(nil)
 
     /// Hands every message, one line without its end, to `sink`, which may be called on any thread.
     public static func route(to sink: @escaping @Sendable (Level, String) -> Void) {
-        route.withLock { $0 = sink }
+        route.withLock { $0 = Route(sink: sink) }
         capture()
     }
 
@@ -29,8 +34,8 @@ public enum Log {
     static func emit(_ level: Level, _ message: String) {
         if let collected = unsafe pthread_getspecific(collecting) {
             unsafe collected.assumingMemoryBound(to: [String].self).pointee.append(message)
-        } else if let sink = route.withLock({ $0 }) {
-            sink(level, trimmed(message[...]))
+        } else if let route = route.withLock({ $0 }) {
+            route.sink(level, trimmed(message[...]))
         } else {
             unsafe lk_fuse_print(message)
         }

@@ -28,7 +28,13 @@ public final class Vault: Sendable {
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex<[FileIdentifier: Overlay]>([:])
     let sidecars = StaleSidecars()
-    private let settledObserver = Mutex<(@Sendable (FileStatus, FileHeader) -> Void)?>(nil)
+    /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
+    /// takes all of the stack.
+    private struct SettledObserver: Sendable {
+        let note: @Sendable (FileStatus, FileHeader) -> Void
+    }
+
+    private let settledObserver = Mutex<SettledObserver?>(nil)
     let halfSize: UInt64
     private let unsettledLimit = Atomic<Int>(1024)
     /// How many files may wait to be settled: each keeps a descriptor open.
@@ -88,11 +94,11 @@ extension Vault {
     /// Has `observer` told of each file whose header is written behind its users' backs, with the backing file's status.
     /// It is called under locks that requests hold: it must not wait for any.
     public func observeSettling(_ observer: @escaping @Sendable (FileStatus, FileHeader) -> Void) {
-        settledObserver.withLock { $0 = observer }
+        settledObserver.withLock { $0 = SettledObserver(note: observer) }
     }
 
     func noteSettled(_ status: FileStatus, _ header: FileHeader) {
-        settledObserver.withLock { $0 }?(status, header)
+        settledObserver.withLock { $0 }?.note(status, header)
     }
 }
 
