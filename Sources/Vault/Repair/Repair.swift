@@ -60,11 +60,20 @@ public final class Repair: Sendable {
 
     private func repair(_ findings: [Finding], _ work: RepairWork) throws(VaultError) {
         try work.prepare(findings, threads: threads)
+        var failure: VaultError?
         for var finding in findings.sorted(by: { RepairWork.order($0) < RepairWork.order($1) }) {
-            if !check.isCancelled { finding.repair = try work.repair(finding) }
+            if let failure {
+                finding.repair = .failed("not tried, since the repair was stopped: \(failure.errno)")
+            } else if !check.isCancelled {
+                do throws(VaultError) { finding.repair = try work.repair(finding) } catch {
+                    finding.repair = .failed("\(error.errno)")
+                    failure = error
+                }
+            }
             if case .done = finding.repair { check.progress.countRepaired() }
             pending.tell(finding)
         }
+        if let failure { throw failure }
     }
 
     /// Brings in the journal; one whose head is damaged gets a new one first.

@@ -75,6 +75,7 @@ struct Fsck: ParsableCommand {
         if let secret = try secret() { try opened.unlock(secret, isRecoveryKey: recovery, of: vault) }
         let outcome = try FsckRun(opened, readsContents: !noContents, repairs: repair, salvages: salvage, report).run()
         report.end(outcome)
+        if let failure = outcome.failure(of: vault) { Standard.error(failure.description) }
         outcome.deliverSignal()
         if let code = outcome.code { throw Ended(code: code) }
     }

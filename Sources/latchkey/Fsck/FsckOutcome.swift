@@ -7,18 +7,31 @@ struct FsckOutcome {
     let seconds: Double
     /// The signal that ended it early.
     let signal: Int32?
+    /// What ended it early otherwise.
+    let error: VaultError?
     let readsContents: Bool
     let repairs: Bool
     let salvages: Bool
     /// The letters of the classes whose keys were at hand.
     let classes: [String]
 
-    var isComplete: Bool { signal == nil }
+    var isComplete: Bool { signal == nil && error == nil }
 
     /// Nil for success.
     var code: CommandError.Code? {
         if progress.damaged > 0 { return .damaged }
-        return progress.unchecked > 0 ? .failed : nil
+        return progress.unchecked > 0 || error != nil ? .failed : nil
+    }
+
+    /// What is to be said of `error`, which has stopped it.
+    func failure(of vault: String) -> CommandError? {
+        guard let error else { return nil }
+        let doing = repairs ? "repair" : "check"
+        return switch error {
+        case .damaged(let reason): CommandError(.damaged, "cannot \(doing) \(vault) to the end: \(reason)")
+        case .system(let errno): CommandError(.failed, "cannot \(doing) \(vault) to the end: \(errno)")
+        case .locked: CommandError(.locked, "cannot \(doing) \(vault) to the end: it takes the passcode")
+        }
     }
 
     /// Ends the process as the signal would have, now that everything is in order: a shell loop is to end too.

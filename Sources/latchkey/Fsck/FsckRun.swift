@@ -62,18 +62,15 @@ struct FsckRun {
                 screen.show(check.progress, after: clock.now - start)
             }
             screen.write {}
-            if let error = thread.error { throw error.errno }
             return FsckOutcome(
                 progress: check.progress, seconds: (clock.now - start) / .seconds(1), signal: signal,
+                error: thread.error,
                 readsContents: readsContents, repairs: repairs, salvages: salvages,
                 classes: opened.readableClasses)
-        } catch {
-            let doing = repairs ? "repair" : "check"
-            throw CommandError(.failed, "cannot \(doing) the vault to the end: \(error)")
-        }
+        } catch { throw CommandError(.failed, "cannot check the vault: \(error)") }
     }
 
-    /// More than there are processors: some wait for the disk.
+    /// At least two: one may wait for the disk.
     private static var threads: Int { max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }
 

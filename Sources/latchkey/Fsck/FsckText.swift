@@ -69,7 +69,7 @@ final class FsckText: FsckReport {
         if outcome.repairs, !counts.isEmpty { counts.append("\(Amount.count(progress.repaired)) repaired") }
         let found = counts.isEmpty ? "nothing wrong" : counts.joined(separator: ", ")
         let checked = "\(Amount.of(progress.files, "file")) and \(Amount.of(progress.directories, "folder"))"
-        let end = outcome.isComplete ? "." : ", then interrupted: the rest was not looked at."
+        let end = outcome.isComplete ? "." : "; the rest was not looked at: it was interrupted."
         var lines = ["\(vault): \(found); \(checked) checked in \(Amount.time(outcome.seconds))\(end)"]
         if !outcome.readsContents {
             lines.append("Contents were not read.")
