@@ -50,13 +50,21 @@ public final class Vault: Sendable {
     let modes = ReadWriteLock()
 
     /// `ring` holds the class keys, which come and go during the vault's life.
+    ///
+    /// - Parameter halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for
+    ///   as many as are usual.
     public convenience init(
-        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool
+        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool,
+        halfSize: UInt64? = nil
     ) {
+        precondition(halfSize ?? Self.smallestHalfSize >= Self.smallestHalfSize)
         self.init(
             store: store, keys: keys, ring: ring, traits: traits, isReadOnly: isReadOnly,
-            isPrivileged: Process.isPrivileged)
+            isPrivileged: Process.isPrivileged, halfSize: halfSize ?? Journal.usualHalfSize)
     }
+
+    /// Bytes of a journal's half that holds all that one change can write at once.
+    public static let smallestHalfSize: UInt64 = 1280 << 10
 
     init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool, isPrivileged: Bool,

@@ -2,9 +2,13 @@
 final class LedgerCheck {
     private let keys: VaultKeys
     private var promise: Promise
+    private let usesStates: Bool
+    private var count: UInt64 = 0
     private var current: (cut: Int, promise: Promise)?
 
-    init(_ keys: VaultKeys, _ promise: Promise) {
+    /// - Parameter usesStates: goes on with each state as with a vault in use.
+    init(_ keys: VaultKeys, _ promise: Promise, usesStates: Bool = true) {
+        self.usesStates = usesStates
         self.keys = keys
         self.promise = promise
     }
@@ -15,14 +19,17 @@ final class LedgerCheck {
             promise.advance(to: cut)
             current = (cut, promise.during(cut))
         }
-        return keys.check(folder) { current!.promise.violations(in: $0) }
+        count += 1
+        return keys.check(folder, usingWith: usesStates && count % 3 == 0 ? count : nil) {
+            current!.promise.violations(in: $0)
+        }
     }
 }
 
 extension Simulation {
     /// Checks all that a recorded vault's disk may hold against what the vault has acknowledged.
     public func run(_ recorded: RecordedVault) throws -> Report {
-        let check = LedgerCheck(recorded.keys, recorded.promise)
+        let check = LedgerCheck(recorded.keys, recorded.promise, usesStates: !ignoresFlushes)
         return try run(recorded.records, found: recorded.found) { folder, cut in
             check.violations(in: folder, after: cut)
         }

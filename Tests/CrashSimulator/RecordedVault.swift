@@ -217,6 +217,14 @@ public final class RecordedVault {
         }
     }
 
+    /// As the daemon does now and then, and for syncfs(2).
+    public func synchronizeAll() throws {
+        try log {
+            try vault.synchronize()
+            return (.synchronizeAll, ())
+        }
+    }
+
     private func ownership(_ mode: UInt32) -> Ownership { Ownership(mode: mode, user: getuid(), group: getgid()) }
 
     private func protection(of file: File) -> Protection {

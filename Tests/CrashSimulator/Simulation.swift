@@ -58,7 +58,7 @@ public struct Simulation: Sendable {
     private func chooseCuts(_ records: [Record], found: Int, _ random: inout SeededRandom) -> [Int] {
         var cuts = (found...records.count).filter { $0 == records.count || records[$0].isFlush }
         // A state or two of each cut show nothing of the reordering.
-        let most = max(1, budget / 8)
+        let most = max(1, budget / 5)
         if cuts.count > most {
             cuts.shuffle(using: &random)
             cuts = cuts.prefix(most).sorted()

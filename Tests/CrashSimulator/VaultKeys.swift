@@ -41,16 +41,34 @@ public final class VaultKeys: Sendable {
     public func classKeys() throws -> ClassKeys { try keybag.unlock(passcode: try Self.passcode()) }
 
     /// Opens the vault in a folder the way that a mount takes, by the keybag and the root, and reads all of it. What is
-    /// wrong with it: that it does not open, or what `check` finds.
-    public func check(_ folder: StateFolder, _ check: (Observation) throws -> [Violation]) rethrows -> [Violation] {
-        let observation: Observation
+    /// wrong with it: that it does not open, what `check` finds, or else what goes wrong when the vault is used.
+    ///
+    /// - Parameter seed: for how it is used; nil for not at all.
+    public func check(
+        _ folder: StateFolder, usingWith seed: UInt64? = nil, _ check: (Observation) throws -> [Violation]
+    ) rethrows -> [Violation] {
+        let opened: (vault: Vault, root: Directory)
+        do { opened = try open(folder) } catch { return [Violation(.closed, "\(error)")] }
+        let observation = Observation(of: opened.vault, root: opened.root)
+        let violations = try check(observation)
+        guard let seed, violations.isEmpty else { return violations }
+        let use = Use(of: opened.vault, opened.root, observation, seed: seed)
         do {
-            let store = try DirectoryStore(path: folder.path)
-            _ = try keybag(in: store)
-            let vault = vault(over: store)
-            observation = Observation(of: vault, root: try vault.openRoot())
-        } catch { return [Violation(.closed, "\(error)")] }
-        return try check(observation)
+            // As if the daemon had been killed now.
+            let copy = try StateFolder()
+            try copy.hold(contentsOf: folder)
+            // Not closed, it would keep for ever the files, and their keys, that it has not settled.
+            try opened.vault.close()
+            let next = try open(copy)
+            return use.violations + use.violations(in: Observation(of: next.vault, root: next.root))
+        } catch { return use.violations + [Violation(.stuck, "next time: \(error)")] }
+    }
+
+    private func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
+        let store = InterceptingStore(try DirectoryStore(path: folder.path), hook: Unallocating())
+        _ = try keybag(in: store)
+        let vault = vault(over: store)
+        return (vault, try vault.openRoot())
     }
 
     /// The keybag of a store that holds the vault.
@@ -60,6 +78,18 @@ public final class VaultKeys: Sendable {
 
     /// The vault over a store that holds it, not yet read.
     public func vault(over store: any Store) -> Vault {
-        Vault(store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: false)
+        Vault(
+            store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: false,
+            halfSize: Vault.smallestHalfSize)
+    }
+}
+
+/// Sets no space aside, as some stores cannot: that would take longest of all, and only helps what comes after.
+private final class Unallocating: Interceptor {
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        if operation.kind == .allocate { throw .EOPNOTSUPP }
+        return try proceed()
     }
 }

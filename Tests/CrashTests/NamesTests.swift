@@ -6,6 +6,10 @@ import Testing
 extension CrashTests {
     /// What is made, moved, linked and removed.
     @Suite struct Names {
+        private static let records = Fault(
+            comment: "records of two renames in a row, and of a new directory with files in it, are not ordered",
+            orders: [.unordered])
+
         private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
 
         @Test func directoryTrees() throws {
@@ -24,7 +28,7 @@ extension CrashTests {
                     parent = child
                 }
             }
-            try expectPromiseHolds("mkdir trees with fsync of the parent", vault)
+            try expectPromiseHolds("mkdir trees with fsync of the parent", vault, fault: Self.records)
         }
 
         /// As editors save: a new file, synced, renamed over the old one. Every other time nobody syncs the directory.
@@ -45,7 +49,7 @@ extension CrashTests {
                 try vault.rename(name("letter.\(save % 3)"), of: new, in: folder, to: "letter")
                 if save % 2 == 0 { try vault.synchronize(folder) }
             }
-            try expectPromiseHolds("atomic saves over a class", vault)
+            try expectPromiseHolds("atomic saves over a class", vault, fault: Self.records)
         }
 
         @Test func classChanges() throws {
@@ -100,7 +104,7 @@ extension CrashTests {
                 try vault.synchronize(one)
                 if turn % 3 == 0 { try vault.synchronize(two) }
             }
-            try expectPromiseHolds("renames over long names", vault)
+            try expectPromiseHolds("renames over long names", vault, fault: Self.records)
         }
 
         @Test func directoriesMoveAndGo() throws {
@@ -126,7 +130,7 @@ extension CrashTests {
                 if turn % 4 == 0 { try vault.synchronize(one) }
                 _ = empty
             }
-            try expectPromiseHolds("directories renamed and removed", vault)
+            try expectPromiseHolds("directories renamed and removed", vault, fault: Self.records)
         }
 
         @Test func links() throws {

@@ -24,7 +24,10 @@ extension DiskImage {
             switch inode.kind {
             case .regular:
                 let file = try folder.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-                try unsafe file.write(inode.bytes.span.bytes, at: 0)
+                for (offset, bytes) in inode.bytes.filled {
+                    try unsafe file.write(bytes.span.bytes, at: Int64(offset))
+                }
+                try file.truncate(to: Int64(inode.bytes.count))
                 try setMetadata(of: inode, file)
             case .directory:
                 try folder.makeDirectory(name, mode: 0o700)
@@ -77,6 +80,13 @@ public final class StateFolder {
         try image.make(in: root)
     }
 
+    /// Puts a copy of another folder's contents in the place of what is there.
+    func hold(contentsOf other: StateFolder) throws(Errno) {
+        try root.removeContents()
+        var copies: [UInt64: (directory: Descriptor, name: Name)] = [:]
+        try other.root.copyContents(to: root, &copies)
+    }
+
     /// Puts the plain tree in the place of what is there.
     public func hold(_ observation: Observation) throws(Errno) {
         try root.removeContents()
@@ -95,5 +105,48 @@ extension Descriptor {
                 try unlink(entry.name)
             }
         }
+    }
+}
+
+extension Descriptor {
+    /// All that a vault has in its folder but owners, modes and special files. `copies` are the first names of the
+    /// inodes that were copied.
+    fileprivate func copyContents(
+        to target: Descriptor, _ copies: inout [UInt64: (directory: Descriptor, name: Name)]
+    ) throws(Errno) {
+        for entry in try entries() {
+            switch entry.kind {
+            case .directory:
+                try target.makeDirectory(entry.name, mode: 0o700)
+                let flags = O_RDONLY | O_DIRECTORY
+                try open(entry.name, flags).copyContents(to: try target.open(entry.name, flags), &copies)
+            case .symbolicLink: try target.makeSymbolicLink(to: try readSymbolicLink(entry.name), entry.name)
+            default:
+                if let first = copies[entry.inode] {
+                    try first.directory.link(first.name, to: entry.name, in: target)
+                    continue
+                }
+                copies[entry.inode] = (target, entry.name)
+                let file = try open(entry.name, O_RDONLY)
+                let copy = try target.open(entry.name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+                try file.copyBytes(to: copy)
+            }
+        }
+    }
+
+    private func copyBytes(to target: Descriptor) throws(Errno) {
+        let size = Int(try status().size)
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        for offset in stride(from: 0, to: size, by: buffer.count) {
+            let count: Int
+            do {
+                var elements = buffer.mutableSpan
+                var span = unsafe elements.mutableBytes
+                count = try read(into: &span, at: Int64(offset))
+            }
+            guard !buffer.isZero(in: 0..<count) else { continue }
+            try unsafe target.write(buffer.span.bytes.extracting(0..<count), at: Int64(offset))
+        }
+        try target.truncate(to: Int64(size))
     }
 }

@@ -22,7 +22,7 @@ public struct DiskImage: Hashable, Sendable {
         public var group: UInt32?
         public var attributes: [String: [UInt8]] = [:]
         /// Of a regular file.
-        public var bytes: [UInt8] = []
+        public var bytes = FileBytes()
         /// Of a directory.
         public var entries: [Name: RecordedInode] = [:]
 

@@ -12,16 +12,23 @@ struct PendingContents: Hashable, Sendable {
         case resize(to: Int)
     }
 
+    /// What is durable.
+    let durable: FileBytes
     private(set) var steps: [Step] = []
     /// The length after none, one, two... of the steps.
     private(set) var sizes: [Int]
     /// The changes of length among the first so many steps are durable, whatever a cut does.
     var settled = 0
-    /// The sectors that writes have touched, each with the numbers of those steps, counted from 1.
-    private(set) var dirty: [Int: [Int]] = [:]
+    /// The sectors that writes have touched, in their order, each with the indices of those steps.
+    private(set) var sectors: [Int] = []
+    private(set) var touches: [[Int]] = []
+    private var places: [Int: Int] = [:]
+    /// The indices of the steps that are resizes.
+    private var resizes: [Int] = []
 
-    init(size: Int) {
-        sizes = [size]
+    init(over durable: FileBytes) {
+        self.durable = durable
+        sizes = [durable.count]
     }
 
     var size: Int { sizes[sizes.count - 1] }
@@ -29,8 +36,11 @@ struct PendingContents: Hashable, Sendable {
 
     mutating func write(_ bytes: [UInt8], at offset: Int) {
         guard !bytes.isEmpty else { return }
-        touch(offset..<offset + bytes.count)
-        append(.write(bytes, at: offset), size: max(size, offset + bytes.count))
+        // Zeros over a hole, which is how space is made ready, are nothing that a cut could show.
+        let range = offset..<offset + bytes.count
+        let isHole = bytes.count > FileBytes.chunkSize && resizes.isEmpty && durable.isPlainlyZero(in: range)
+        if !(isHole && bytes.isZero(in: 0..<bytes.count) && !isTouched(range)) { touch(range) }
+        append(.write(bytes, at: offset), size: max(size, range.upperBound))
     }
 
     /// Cutting a file, the kernel writes zeros over the rest of its last page: data, which may be on disk before the
@@ -41,6 +51,7 @@ struct PendingContents: Hashable, Sendable {
             touch(newSize..<pageEnd)
             append(.write([UInt8](repeating: 0, count: pageEnd - newSize), at: newSize), size: size)
         }
+        resizes.append(steps.count)
         append(.resize(to: newSize), size: newSize)
     }
 
@@ -49,9 +60,24 @@ struct PendingContents: Hashable, Sendable {
         sizes.append(size)
     }
 
+    private func isTouched(_ range: Range<Int>) -> Bool {
+        sectors.contains { $0 * Self.sectorSize < range.upperBound && range.lowerBound < ($0 + 1) * Self.sectorSize }
+    }
+
     private mutating func touch(_ range: Range<Int>) {
         for sector in range.lowerBound / Self.sectorSize...(range.upperBound - 1) / Self.sectorSize {
-            dirty[sector, default: []].append(steps.count + 1)
+            if let place = places[sector] {
+                touches[place].append(steps.count)
+                continue
+            }
+            let place = sectors.last ?? -1 < sector ? sectors.count : sectors.firstIndex { $0 > sector }!
+            sectors.insert(sector, at: place)
+            touches.insert([steps.count], at: place)
+            if place == sectors.count - 1 {
+                places[sector] = place
+            } else {
+                for index in place..<sectors.count { places[sectors[index]] = index }
+            }
         }
     }
 
@@ -61,53 +87,51 @@ struct PendingContents: Hashable, Sendable {
     struct Choice: Hashable, Sendable {
         /// How many of the steps have changed the length. Of resizes among the others nothing has happened.
         var length: Int
-        /// How many of the writes to each dirty sector it has seen; in the order of the sectors.
+        /// How many of the writes to each touched sector it has seen; in the order of the sectors.
         var sectors: [Int]
     }
 
-    var sectors: [Int] { dirty.keys.sorted() }
-
-    var none: Choice { Choice(length: settled, sectors: [Int](repeating: 0, count: dirty.count)) }
-    var all: Choice { Choice(length: steps.count, sectors: sectors.map { dirty[$0]!.count }) }
+    var none: Choice { Choice(length: settled, sectors: [Int](repeating: 0, count: sectors.count)) }
+    var all: Choice { Choice(length: steps.count, sectors: touches.map(\.count)) }
 
     /// The lengths that are different states, between two numbers of steps.
     func lengths(from first: Int, through last: Int) -> [Int] {
         guard first < last else { return [first] }
         return [first]
-            + (first + 1...last).filter { step in
-                if case .resize = steps[step - 1] { true } else { sizes[step] != sizes[step - 1] }
-            }
+            + (first + 1...last).filter { resizes.contains($0 - 1) || sizes[$0] != sizes[$0 - 1] }
     }
 
     /// The contents that the choice makes of what is durable.
-    func contents(of choice: Choice, over durable: [UInt8]) -> [UInt8] {
-        let size = sizes[choice.length]
+    func contents(of choice: Choice) -> FileBytes {
+        var bytes = durable
         // A file that was cut and has grown again has zeros where the cut was.
-        var kept = min(durable.count, size)
-        for case .resize(let cut) in steps[..<choice.length] { kept = min(kept, cut) }
-        var bytes = durable.first(kept, of: size)
-        for (sector, seen) in zip(sectors, choice.sectors) {
-            let start = sector * Self.sectorSize
-            guard start < size else { continue }
-            let contents = self.contents(ofSector: sector, seen: seen, length: choice.length, over: durable)
-            bytes.overwrite(at: start, with: contents[..<min(Self.sectorSize, size - start)])
+        for case .resize(let cut) in resizes.prefix(while: { $0 < choice.length }).map({ steps[$0] }) {
+            bytes.resize(to: min(bytes.count, cut))
+        }
+        let size = sizes[choice.length]
+        bytes.resize(to: size)
+        for (index, seen) in choice.sectors.enumerated() {
+            let start = sectors[index] * Self.sectorSize
+            guard start < size, seen > 0 || !resizes.isEmpty else { continue }
+            let sector = contents(ofSector: index, seen: seen, length: choice.length)
+            bytes.overwrite(at: start, with: sector[..<min(Self.sectorSize, size - start)])
         }
         return bytes
     }
 
-    private func contents(ofSector sector: Int, seen: Int, length: Int, over durable: [UInt8]) -> [UInt8] {
-        let start = sector * Self.sectorSize
+    private func contents(ofSector place: Int, seen: Int, length: Int) -> [UInt8] {
+        let start = sectors[place] * Self.sectorSize
+        let reached = touches[place].prefix(seen)
         var bytes = durable.slice(from: start, count: Self.sectorSize)
-        let newest = seen == 0 ? 0 : dirty[sector]![seen - 1]
         // A page behind the end of a cut that has not happened is still the old one.
         var end = Int.max
-        for (index, step) in steps.enumerated() {
-            switch step {
+        for index in resizes.isEmpty ? Array(reached) : (reached + resizes).sorted() {
+            switch steps[index] {
             case .write(let new, let offset):
-                guard index < newest, start < end else { continue }
+                guard start < end else { continue }
                 let from = max(offset, start)
                 let to = min(offset + new.count, start + Self.sectorSize)
-                if from < to { bytes.overwrite(at: from - start, with: new[from - offset..<to - offset]) }
+                bytes.overwrite(at: from - start, with: new[from - offset..<to - offset])
             case .resize(let size):
                 if index < length {
                     if size < start + Self.sectorSize { bytes.clear(from: max(0, size - start)) }

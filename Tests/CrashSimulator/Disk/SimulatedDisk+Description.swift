@@ -14,8 +14,9 @@ extension SimulatedDisk {
             for (index, step) in contents.steps.enumerated() {
                 lines.append("  \(index + 1): \(step)")
             }
-            for (sector, seen) in zip(contents.sectors, chosen.sectors) {
-                lines.append("  sector \(sector): \(seen) of steps \(contents.dirty[sector]!)")
+            for (index, seen) in chosen.sectors.enumerated() {
+                let steps = contents.touches[index].map { $0 + 1 }
+                lines.append("  sector \(contents.sectors[index]): \(seen) of steps \(steps)")
             }
         }
         return lines.joined(separator: "\n")

@@ -36,8 +36,7 @@ extension SimulatedDisk {
 
     private mutating func settleContents(of file: RecordedInode) {
         guard let contents = files.removeValue(forKey: file) else { return }
-        let bytes = contents.contents(of: contents.all, over: durable.inodes[file]!.bytes)
-        durable.inodes[file]!.bytes = bytes
+        durable.inodes[file]!.bytes = contents.contents(of: contents.all)
     }
 
     private mutating func settleMetadata(upTo count: Int) {

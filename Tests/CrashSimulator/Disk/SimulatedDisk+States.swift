@@ -24,8 +24,7 @@ extension SimulatedDisk {
             }
         }
         for (file, chosen) in zip(pendingFiles, choice.contents) {
-            let bytes = files[file]!.contents(of: chosen, over: durable.inodes[file]!.bytes)
-            image.inodes[file]!.bytes = bytes
+            image.inodes[file]!.bytes = files[file]!.contents(of: chosen)
         }
         return image
     }

@@ -101,7 +101,7 @@ public struct SimulatedDisk: Sendable {
     private func size(of file: RecordedInode) -> Int { files[file]?.size ?? durable.inodes[file]!.bytes.count }
 
     private mutating func changeContents(of file: RecordedInode, _ change: (inout PendingContents) -> Void) {
-        let fresh = PendingContents(size: durable.inodes[file]!.bytes.count)
+        let fresh = PendingContents(over: durable.inodes[file]!.bytes)
         change(&files[file, default: fresh])
     }
 

@@ -75,8 +75,7 @@ struct StateSampler {
 
     private func contents(of file: PendingContents, lengths: [Int], limit: Int) -> [PendingContents.Choice]? {
         var ways: [[Int]] = [[]]
-        for sector in file.sectors {
-            let count = file.dirty[sector]!.count
+        for count in file.touches.map(\.count) {
             guard ways.count * (count + 1) * lengths.count <= limit else { return nil }
             ways = ways.flatMap { head in (0...count).map { head + [$0] } }
         }
@@ -92,7 +91,7 @@ struct StateSampler {
             flips += disk.pending.indices.map { (all, .metadata($0)) }
             for (index, file) in files.enumerated() {
                 flips += [(all, .length(index)), (all, .contents(index))]
-                flips += file.dirty.count <= 1024 ? (0..<file.dirty.count).map { (all, .sector(index, $0)) } : []
+                flips += file.sectors.count <= 1024 ? file.sectors.indices.map { (all, .sector(index, $0)) } : []
             }
         }
         if flips.count > limit {
@@ -184,7 +183,7 @@ struct StateSampler {
             return all.indices.map { ($0 < border) == newFirst ? all[$0] : 0 }
         default:
             let step = Int.random(in: 0...file.steps.count, using: &random)
-            return file.sectors.map { sector in file.dirty[sector]!.count { $0 <= step } }
+            return file.touches.map { touches in touches.count { $0 < step } }
         }
     }
 }

@@ -29,6 +29,14 @@ struct FileHistory: Sendable {
         isSaved = true
     }
 
+    /// How many of the bytes of a range are the first ones of each version, for whoever looks for the fault.
+    private func matches(_ bytes: [UInt8], _ range: Range<Int>) -> [Int] {
+        versions.map { version in
+            (range.lowerBound..<range.upperBound).first { $0 >= version.count || bytes[$0] != version[$0] }
+                .map { $0 - range.lowerBound } ?? range.count
+        }
+    }
+
     /// What is wrong with `bytes` as what a cut has left of the file; nil if nothing is.
     ///
     /// Block by block it holds what any version held, or zeros where nothing was durable. Its length lies between the
@@ -48,6 +56,7 @@ struct FileHistory: Sendable {
             let isHarmed = versions.count == 1 || !bytes.matches(versions[0], in: saved)
             return "bytes \(range) are none of \(versions.count) versions"
                 + (isHarmed ? ", and not what was synced" : "")
+                + "; of \(lengths) bytes they match \(matches(bytes, range))"
         }
         return nil
     }

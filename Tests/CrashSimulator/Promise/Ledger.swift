@@ -32,6 +32,7 @@ public struct Ledger: Sendable {
         case found(RecordedInode, [UInt8])
         case protect(RecordedInode, Protection)
         case synchronize(RecordedInode)
+        case synchronizeAll
     }
 
     public struct Entry: Sendable {

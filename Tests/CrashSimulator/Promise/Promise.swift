@@ -79,6 +79,7 @@ public struct Promise: Sendable {
         case .found(let inode, let bytes): files[inode]!.found(bytes)
         case .protect(let inode, let protection): protections[inode]!.pending.append((time, protection))
         case .synchronize(let inode): if isAcknowledged { synchronize(inode) }
+        case .synchronizeAll: if isAcknowledged { synchronizeAll() }
         }
     }
 
@@ -107,6 +108,25 @@ public struct Promise: Sendable {
         }
     }
 
+    private mutating func synchronizeAll() {
+        for index in pending.indices { settle(pending[index]) }
+        pending = []
+        for inode in files.keys { files[inode]!.synchronize() }
+        for inode in protections.keys {
+            protections[inode]!.durable = protections[inode]!.current
+            protections[inode]!.pending = []
+        }
+    }
+
+    private mutating func settle(_ name: PendingName) {
+        let happened = durable.apply(name.change)
+        precondition(happened, "the ledger does not follow")
+        if let taken = name.takes, case .move(_, _, let inode, _) = name.change {
+            protections[inode]!.durable = taken
+            protections[inode]!.pending.removeAll { $0.time <= name.time }
+        }
+    }
+
     /// All changes of names in a directory, with earlier ones of the same names elsewhere.
     private mutating func settleEntries(of directory: RecordedInode) {
         var slots: Set<Slot> = []
@@ -121,15 +141,7 @@ public struct Promise: Sendable {
             slots.formUnion(change.slots)
             if let removed = change.removed { directories.insert(removed) }
         }
-        for index in due.sorted() {
-            let happened = durable.apply(pending[index].change)
-            precondition(happened, "the ledger does not follow")
-            if let taken = pending[index].takes, case .move(_, _, let inode, _) = pending[index].change {
-                protections[inode]!.durable = taken
-                let time = pending[index].time
-                protections[inode]!.pending.removeAll { $0.time <= time }
-            }
-        }
+        for index in due.sorted() { settle(pending[index]) }
         pending = pending.indices.filter { !due.contains($0) }.map { pending[$0] }
     }
 }
