@@ -6,7 +6,7 @@ extension CrashTests {
     /// What is written to files and synced.
     @Suite struct Contents {
         private static let tails = Fault(
-            comment: "replay puts a last block into place whose header is torn; what was cut off comes back")
+            comment: "a last block of the size that P makes does not verify; what was cut off comes back")
 
         @Test func appends() throws {
             let vault = try RecordedVault()
