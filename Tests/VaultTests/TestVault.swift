@@ -15,6 +15,7 @@ final class TestVault: Sendable {
     let vault: Vault
     let ring: KeyRing
     let root: Directory
+    private let bundle: Keybag.Bundle
 
     /// - Parameters:
     ///   - isPrivileged: nil as this process is.
@@ -27,7 +28,7 @@ final class TestVault: Sendable {
         path = NSTemporaryDirectory() + "latchkey-vault-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         store = try wrap(try DirectoryStore(path: path))
-        let bundle = try Bundle.generated()
+        bundle = try Bundle.generated()
         let volume = VolumeIdentifier([UInt8](1...16))
         let keys = try VolumeKeys(volumeKey: try bundle.volumeKey(), volume: volume)
         ring = KeyRing(volume: volume, publicKey: try X25519.publicKey(of: try bundle.privateKeyB()))
@@ -48,6 +49,9 @@ final class TestVault: Sendable {
             isPrivileged: vault.isPrivileged)
         return (next, try next.openRoot())
     }
+
+    /// All class keys, for a ring that has lost them.
+    func keys() throws -> ClassKeys { try bundle.classKeys() }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 

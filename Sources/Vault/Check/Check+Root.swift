@@ -16,28 +16,6 @@ extension Check {
         }
     }
 
-    /// What the last session left in the journal is shown over the files, as the next mount will find them.
-    private func readJournal() {
-        do throws(VaultError) {
-            if vault.isReadOnly, let head = try OldJournal(of: vault)?.head {
-                noteCuts(head.windows)
-                if head.opened != 0 {
-                    noteCuts([JournalHead.Window(from: head.opened - min(head.opened, 2), to: .max)])
-                    report(
-                        Finding(
-                            .note, .journal, at: Spot(trail: .root, stored: .journal),
-                            reason: "the last session ended in a cut: what it holds is counted in, and the next mount "
-                                + "puts it into the files"))
-                }
-            }
-            try vault.beginSession()
-            if !vault.isReadOnly { noteCuts(vault.windows.withLock { $0 }) }
-        } catch {
-            report(
-                Finding(error, .journal, "the journal cannot be read", at: Spot(trail: .root, stored: .journal)))
-        }
-    }
-
     /// Whether an entry was last changed in a session that ended in a cut: what is empty since then was never synced.
     func isCut(_ status: FileStatus) -> Bool {
         let changed = UInt64(max(0, status.changed.seconds))

@@ -15,35 +15,41 @@ public final class Check: Sendable {
     let readsContents: Bool
     /// Directories are listed once more before, so that `progress` knows a fraction.
     let estimates: Bool
+    /// `lk.keybag.old` stands in for a keybag that is damaged.
+    let needsPreviousKeybag: Bool
     let queue: CheckQueue
     private let threads: Int
     private let found: @Sendable (Finding) -> Void
     private let cancelled = Atomic<Bool>(false)
     private let failure = Mutex<VaultError?>(nil)
     private let cutSessions = Mutex<[JournalHead.Window]>([])
+    /// Set before the walk, and only read by it.
+    private let journaled = Mutex(PendingJournal())
     private let search: IdentifierSearch?
 
     /// - Parameters:
+    ///   - needsPreviousKeybag: `lk.keybag.old` is no leftover: it stands in for a keybag that does not open.
     ///   - threads: how many work at it, the one that calls `run` among them.
     ///   - found: called with each finding as it comes, by any of the threads, by one at a time for one entry.
     public convenience init(
         of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool = false,
-        found: @escaping @Sendable (Finding) -> Void
+        needsPreviousKeybag: Bool = false, found: @escaping @Sendable (Finding) -> Void
     ) {
         self.init(
-            of: vault, contents: contents, threads: threads, estimatesProgress: estimatesProgress, search: nil,
-            found: found)
+            of: vault, contents: contents, threads: threads, estimatesProgress: estimatesProgress,
+            needsPreviousKeybag: needsPreviousKeybag, search: nil, found: found)
     }
 
     init(
-        of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool, search: IdentifierSearch?,
-        found: @escaping @Sendable (Finding) -> Void
+        of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool, needsPreviousKeybag: Bool = false,
+        search: IdentifierSearch?, found: @escaping @Sendable (Finding) -> Void
     ) {
         self.vault = vault
         self.search = search
         readsContents = contents
         self.threads = max(threads, 1)
         estimates = estimatesProgress
+        self.needsPreviousKeybag = needsPreviousKeybag
         queue = CheckQueue(capacity: 4 * threads)
         self.found = found
     }
@@ -90,6 +96,12 @@ public final class Check: Sendable {
     var cuts: [JournalHead.Window] { cutSessions.withLock { $0 } }
 
     func noteCuts(_ windows: [JournalHead.Window]) { cutSessions.withLock { $0 += windows } }
+
+    /// What the journal has that is in no file yet.
+    var pending: PendingJournal {
+        get { journaled.withLock { $0 } }
+        set { journaled.withLock { $0 = newValue } }
+    }
 
     func sight(_ file: FileIdentifier) { search?.sight(file) }
 

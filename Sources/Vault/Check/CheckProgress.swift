@@ -46,6 +46,7 @@ public final class CheckProgress: Sendable {
         case .leftover: leftoverCount.add(1, ordering: .relaxed)
         case .note: noteCount.add(1, ordering: .relaxed)
         }
+        if case .done = finding.repair { countRepaired() }
         if finding.kind == .unchecked { uncheckedCount.add(1, ordering: .relaxed) }
     }
 }

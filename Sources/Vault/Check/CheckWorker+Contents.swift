@@ -18,7 +18,8 @@ extension CheckWorker {
         let blocks = 0..<contents.firstMissingBlock
         // What came with the header, whole blocks or all of the file.
         let read = head - FileHeader.byteCount
-        let first = head == Int(contents.size) ? blocks.upperBound : UInt64(read / Self.storedSize)
+        let isAll = head == Int(contents.size) && !contents.isInJournal
+        let first = isAll ? blocks.upperBound : UInt64(read / Self.storedSize)
         var start = min(first, blocks.upperBound)
         contents.begin()
         withKey(of: contents) { verifyRead(0..<start, of: contents, from: FileHeader.byteCount, head) }
@@ -67,11 +68,14 @@ extension CheckWorker {
 
     /// A hole reads as zeros, and there may be very much of it: the next block at or after `block` with data in it.
     private func skipHole(at block: UInt64, of contents: CheckedContents) -> UInt64 {
-        guard block >= contents.firstSparseBlock, !contents.isInJournal else { return block }
+        guard block >= contents.firstSparseBlock else { return block }
+        let journaled = contents.firstJournaledBlock(from: block)
         let offset = BlockGeometry.backingOffset(ofBlock: block)
         do throws(Errno) {
-            guard let data = try store.nextData(of: contents.file.descriptor, from: Int64(offset)) else { return .max }
-            return block + (UInt64(data) - offset) / BlockGeometry.storedBlockSize
+            guard let data = try store.nextData(of: contents.file.descriptor, from: Int64(offset)) else {
+                return journaled
+            }
+            return min(journaled, block + (UInt64(data) - offset) / BlockGeometry.storedBlockSize)
         } catch {
             return block
         }

@@ -40,7 +40,7 @@ extension CheckWorker {
             case .reserved:
                 checkReserved(spot)
             case .temporary:
-                leftover(.temporary, "what an interrupted operation left", at: spot)
+                checkTemporary(spot)
             case .sidecar:
                 checkSidecar(spot, in: folder)
             case .foreign:
@@ -84,7 +84,9 @@ extension CheckWorker {
             note(.foreign, "a name that does not decrypt in this folder", at: spot)
             return nil
         }
-        guard (try? vault.storedName(name, in: folder.directory))?.name == stored else {
+        // What opens was sealed from this name, and nothing else is: the form alone may be another.
+        let isLong = Base64URL.encodedCount(ciphertext.count) > vault.traits.nameMax
+        guard isLong == (BackingName(stored.bytes) == .longEntry) else {
             note(.foreign, "a name that is not stored in this way", at: spot)
             return nil
         }
@@ -98,12 +100,22 @@ extension CheckWorker {
             break
         case BackingName.newDirectoryRecord:
             leftover(.record, "the coming record of a rename that was interrupted", at: spot)
+        case BackingName.oldKeybag where isRoot && check.needsPreviousKeybag:
+            break
         case BackingName.newKeybag where isRoot, BackingName.oldKeybag where isRoot:
             leftover(.keybagCopy, "a keybag from an interrupted change of it", at: spot)
         case _ where isRoot:
             break
         default:
             note(.foreign, "a name that has a meaning in the vault's own folder alone", at: spot)
+        }
+    }
+
+    private func checkTemporary(_ spot: Spot) {
+        if check.pending.asides.contains(spot.backingPath) {
+            note(.journal, "an empty folder that the next mount puts back under its name", at: spot)
+        } else {
+            leftover(.temporary, "what an interrupted operation left", at: spot)
         }
     }
 

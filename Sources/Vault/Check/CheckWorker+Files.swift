@@ -19,10 +19,15 @@ extension CheckWorker {
             let size = UInt64(status.size)
             let head = try readHead(of: descriptor, size)
             let header: FileHeader
+            let overlay: Overlay?
             do throws(VaultError) {
                 header = try vault.header(from: unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes)
+                overlay = vault.overlay(of: header)
             } catch {
-                return reportHeader(error, head, status, at: spot)
+                guard let made = overlayMaking(status, head), let its = made.header else {
+                    return reportHeader(error, head, status, at: spot)
+                }
+                (header, overlay) = (its, made)
             }
             let place = vault.place(of: spot.name!, in: folder.directory)
             guard header.belongs(at: place) else {
@@ -34,7 +39,6 @@ extension CheckWorker {
             let file = File(
                 vault: vault, descriptor: descriptor, isWritable: false, header: header.settled(at: place),
                 isNew: false, backingSize: size)
-            let overlay = vault.overlay(of: header)
             if let overlay { file.show(overlay, at: place) }
             let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
             contents.loseMissing()
@@ -47,6 +51,18 @@ extension CheckWorker {
                 report(contents)
             }
         } catch { report(error, .header, "the file cannot be read", at: spot) }
+    }
+
+    /// What the journal makes of a file that a cut has left empty.
+    private func overlayMaking(_ status: FileStatus, _ head: Int) -> Overlay? {
+        guard isVoid(head) else { return nil }
+        return check.pending.made[status.inode]
+    }
+
+    /// Whether no header has come to the disk, by the beginning that the scratch holds.
+    private func isVoid(_ head: Int) -> Bool {
+        let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes
+        return head < FileHeader.byteCount || raw.isZero(0..<FileHeader.byteCount)
     }
 
     /// Reads the header into the scratch, and as many blocks as one read gives when they are wanted.
@@ -84,7 +100,7 @@ extension CheckWorker {
         }
         let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes
         let isZero = raw.isZero(0..<min(head, FileHeader.byteCount))
-        if isZero || head < FileHeader.byteCount, check.isCut(status) {
+        if isVoid(head), check.isCut(status) {
             leftover(.unsynced, "a file that was made just before a cut, and nothing of it was synced", at: spot)
         } else if head == 0 {
             damage(.header, "an empty file: nothing of it has reached the disk", at: spot)

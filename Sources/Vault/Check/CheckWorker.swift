@@ -119,7 +119,8 @@ final class CheckWorker {
                 others.append(entry)
             }
         }
-        return others
+        // About the order in which they lie on the disk, which a listing by hashes is not.
+        return others.sorted { $0.inode < $1.inode }
     }
 
     private func isEntry(_ name: Name) -> Bool {

@@ -10,8 +10,10 @@ final class CheckedContents: Sendable {
     let firstSparseBlock: UInt64
     /// Of the backing file.
     let size: UInt64
-    /// Some of its blocks lie in the journal.
+    /// Some of its blocks lie in the journal, perhaps none.
     let isInJournal: Bool
+    /// Those, in order.
+    private let journaledBlocks: [UInt64]
     let spot: Spot
     private let state = Mutex(State())
 
@@ -30,6 +32,7 @@ final class CheckedContents: Sendable {
         firstSparseBlock = header.firstSparseBlock
         self.size = size
         self.isInJournal = isInJournal
+        journaledBlocks = isInJournal ? file.state.unsettled.slots.keys.sorted() : []
         self.spot = spot
     }
 
@@ -41,6 +44,11 @@ final class CheckedContents: Sendable {
     }
 
     var lost: LostRanges { state.withLock { $0.lost } }
+
+    /// The next block at or after `block` that lies in the journal.
+    func firstJournaledBlock(from block: UInt64) -> UInt64 {
+        journaledBlocks.first { $0 >= block } ?? .max
+    }
 
     /// Notes that these blocks do not read.
     func lose(_ blocks: Range<UInt64>) {

@@ -19,13 +19,7 @@ extension Vault {
         guard !isOpen, let old = try OldJournal(of: self), old.head.opened != 0 else { return }
         var overlays: [FileIdentifier: Overlay] = [:]
         for effect in try old.effects(of: try old.entries()) where effect.generation > 0 {
-            let payload = try old.payload(of: effect.header)
-            overlays[effect.file] = Overlay(
-                generation: effect.generation, header: try unsafe self.header(from: payload.span.bytes),
-                slots: effect.blocks.mapValues { entry in
-                    Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
-                },
-                modified: effect.header.modified)
+            overlays[effect.file] = try old.overlay(of: effect)
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
@@ -37,5 +31,18 @@ extension Vault {
             overlay.generation == header.generation
         else { return nil }
         return overlay
+    }
+}
+
+extension OldJournal {
+    /// What the journal says of a file, to be shown and not to be written.
+    func overlay(of effect: Effect) throws(VaultError) -> Overlay {
+        let payload = try payload(of: effect.header)
+        return Overlay(
+            generation: effect.generation, header: try unsafe vault.header(from: payload.span.bytes),
+            slots: effect.blocks.mapValues { entry in
+                Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
+            },
+            modified: effect.header.modified)
     }
 }

@@ -34,6 +34,12 @@ struct FileRemains {
     /// Whether there is anything to keep.
     var hasBytes: Bool { bytes.contains { $0 != 0 } }
 
+    /// Whether a key wrap may be left that only a class key can prove which is not at hand.
+    func mayHoldKey(_ vault: Vault) -> Bool {
+        guard let raw, raw.wrap(count: 40).contains(where: { $0 != 0 }) else { return false }
+        return !ProtectionClass.allCases.allSatisfy(vault.canOpen)
+    }
+
     /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file's size tells
     /// the length. Nil if there is none, or the key of its class is not at hand.
     func rebuilt(_ vault: Vault) -> FileHeader? {

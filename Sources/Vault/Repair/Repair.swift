@@ -42,12 +42,26 @@ public final class Repair: Sendable {
     /// - Throws: what stops the repair itself, such as a full disk. What was done is done; run it again.
     public func run() throws(VaultError) {
         try recoverJournal()
-        let work = RepairWork(vault, salvages: salvages, check: check)
-        if let finding = try work.openRoot() {
-            check.progress.count(finding)
-            pending.tell(finding)
+        do throws(VaultError) { try work() } catch {
+            // What stops the repair need not stop this: the next one then finds no cut, and the journal's space is free.
+            try? vault.close()
+            throw error
         }
+        try vault.close()
+    }
+
+    private func work() throws(VaultError) {
+        let work = RepairWork(vault, salvages: salvages, check: check)
+        // A folder that is opened is freed of what a cut left in it: not before that was found and told.
+        let windows = vault.windows.withLock { windows in
+            defer { windows = [] }
+            return windows
+        }
+        check.noteCuts(windows)
+        if let finding = try work.openRoot() { tell(finding) }
         try check.run()
+        vault.windows.withLock { $0 = windows }
+        try vault.tidy(work.root)
         try repair(pending.take(), work)
         // What was set aside with all that is below it has not been looked at yet.
         if !check.isCancelled, let folder = work.adoptedFolder {
@@ -55,7 +69,6 @@ public final class Repair: Sendable {
             try repair(pending.take().filter { !work.isDone($0) }, work)
         }
         try work.end()
-        try vault.close()
     }
 
     private func repair(_ findings: [Finding], _ work: RepairWork) throws(VaultError) {
@@ -78,16 +91,30 @@ public final class Repair: Sendable {
 
     /// Brings in the journal; one whose head is damaged gets a new one first.
     private func recoverJournal() throws(VaultError) {
-        do throws(VaultError) { try vault.recover() } catch {
+        var finding: Finding?
+        do throws(VaultError) {
+            if vault.lacksJournal {
+                finding = .missingJournal
+                finding?.repair = .done("an empty one was made")
+            } else if let head = try OldJournal(of: vault)?.head, head.opened != 0 {
+                finding = .pendingJournal("belongs into the files")
+                finding?.repair = .done("it was put there")
+            }
+            try vault.recover()
+        } catch {
             guard case .damaged(let reason) = error else { throw error }
-            var finding = Finding(.damage, .journal, BackingName.journal, reason: reason)
+            finding = Finding(.damage, .journal, BackingName.journal, reason: reason)
             try vault.rebuildJournalHead()
             try vault.recover()
-            finding.repair = .done("its head was made anew, and what it holds was put into the files")
-            check.progress.count(finding)
-            check.progress.countRepaired()
-            pending.tell(finding)
+            finding?.repair = .done("its head was made anew, and what it holds was put into the files")
         }
+        if let finding { tell(finding) }
+    }
+
+    /// Tells a finding that is dealt with already.
+    private func tell(_ finding: Finding) {
+        check.progress.count(finding)
+        pending.tell(finding)
     }
 }
 

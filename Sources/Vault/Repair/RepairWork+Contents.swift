@@ -23,10 +23,14 @@ extension RepairWork {
             try vault.settle()
             try flush(target.descriptor, source.descriptor)
         }
-        let more = salvages ? try salvage(newName, file, in: target) : ""
-        let place = path + [UInt8(ascii: "/")] + newName.bytes
-        if stays { return more.isEmpty ? nil : .done("in lost+found already\(more)") }
-        return try done(place, more)
+        let copy = salvages ? try salvage(newName, file, in: target) : nil
+        switch copy {
+        case .done(let what)? where stays: return .done("in lost+found already; " + what)
+        case let copy where stays: return copy
+        case .done(let more)?, .failed(let more)?:
+            return try done(path + [UInt8(ascii: "/")] + newName.bytes, "; " + more)
+        case nil: return try done(path + [UInt8(ascii: "/")] + newName.bytes)
+        }
     }
 
     private static func text(_ lost: LostRanges) -> String {
@@ -35,19 +39,19 @@ extension RepairWork {
             + (lost.isComplete ? "" : ", and more")
     }
 
-    /// Makes a copy that reads everywhere, unless there is one; what to say of it.
-    private func salvage(_ name: Name, _ file: File, in target: Directory) throws(VaultError) -> String {
+    /// Makes a copy that reads everywhere; nil if there is one.
+    private func salvage(_ name: Name, _ file: File, in target: Directory) throws(VaultError) -> RepairOutcome? {
         let copyName = name.numbered(1, ".salvaged")
-        guard try lostAndFound.freeName(copyName, in: target) == copyName else { return "" }
+        guard try lostAndFound.freeName(copyName, in: target) == copyName else { return nil }
         do throws(VaultError) {
             let lost = try Salvage(of: file, vault).copy(to: copyName, in: target)
             try lostAndFound.note(["    \(copyName): a copy, zeros for \(Self.text(lost))"])
-            return "; a copy with zeros for what is lost is \(copyName)"
+            return .done("a copy with zeros for what is lost is \(copyName)")
         } catch {
             switch error {
-            case .damaged(let reason): return "; no copy was made: \(reason)"
-            case .locked: return "; no copy was made: the key of its class takes --unlock"
-            case .system(.ENOSPC), .system(.EDQUOT): return "; no copy was made: no space"
+            case .damaged(let reason): return .failed("no copy was made: \(reason)")
+            case .locked: return .failed("no copy was made: the key of its class takes --unlock")
+            case .system(.ENOSPC), .system(.EDQUOT): return .failed("no copy was made: no space")
             default: throw error
             }
         }

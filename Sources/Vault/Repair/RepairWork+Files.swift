@@ -55,6 +55,9 @@ extension RepairWork {
             try adopt(stored, in: source, backingFile, header, as: name, in: target)
             return (name, ", with a new header around its key, which was whole")
         }
+        guard !remains.mayHoldKey(vault) else {
+            throw .damaged("what is left of its header may hold its key: it takes --unlock to tell")
+        }
         let name = try name(".unreadable", of: remains.raw?.file ?? FileIdentifier(Random.bytes(16)))
         return (name, try keepUnreadable(stored, in: source, backingFile, remains, as: name, in: target, finding))
     }

@@ -190,7 +190,6 @@ extension RepairWork {
             } else {
                 finding.repair = try rescueRoot(finding, strict)
             }
-            if case .done = finding.repair { check.progress.countRepaired() }
             return finding
         }
     }

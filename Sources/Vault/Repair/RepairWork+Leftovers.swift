@@ -26,6 +26,19 @@ extension RepairWork {
         return .done("removed")
     }
 
+    /// Removes a file or folder that a cut has left empty: a folder is freed of those when it is opened to be written to.
+    func removeUnsynced(_ spot: Spot) throws(VaultError) -> RepairOutcome {
+        guard let stored = spot.stored else { return .failed("it has no name") }
+        let folder = try folder(of: spot.trail).descriptor
+        do throws(Errno) { _ = try store.status(of: stored, in: folder) } catch {
+            guard error == .ENOENT else { throw .system(error) }
+            dropSidecar(of: stored, in: folder)
+            try flush(folder)
+            return .done("removed")
+        }
+        return .failed("it could not be removed")
+    }
+
     /// Whether nothing but records and other leftovers lies in a folder.
     private func isRubbish(_ name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
         let inner = try vault.openFolder(name, in: folder)

@@ -213,13 +213,36 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.contents(of: "/lost+found/top.salvaged").prefix(8192) == CheckScene.first.prefix(8192))
     }
 
-    /// Without the key of its class a header cannot be made anew: the file is kept, and what was left of its header.
+    /// Without the key of its class nobody can tell whether that of the file is whole: it stays until somebody can.
     @Test func aHeaderOfALockedClass() throws {
         let scene = try damaged(.header)
-        scene.test.ring.wipe([.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication])
+        var lockable: [ProtectionClass] { [.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication] }
+        let keys = try scene.test.keys()
+        scene.test.ring.wipe(lockable)
+        let findings = try scene.repair()
+        guard case .failed(let reason)? = findings.first?.repair else {
+            Issue.record("repaired: \(findings)")
+            return
+        }
+        #expect(reason.contains("--unlock"))
+        scene.test.ring.install(keys)
         try scene.repair()
-        #expect(
-            try scene.names(in: "/lost+found") == ["REPORT.txt", "top.unreadable", "top.unreadable.header"])
+        try expectRepaired(scene, .header)
+    }
+
+    /// One step that fails for want of space: the session ends all the same, and leaves no journal behind.
+    @Test func aFullDiskLeavesNoCut() throws {
+        var faults: FaultInjectingStore!
+        let scene = try damaged(.blocks) { base in
+            faults = FaultInjectingStore(base)
+            return faults
+        }
+        faults.faults.fail(.makeDirectory, with: .ENOSPC)
+        #expect(throws: VaultError.system(.ENOSPC)) { try scene.repair() }
+        #expect(try OldJournal(of: scene.vault(isReadOnly: true))?.head.opened == 0)
+        #expect(try scene.found() == [Found(.damage, .contents, "/top")])
+        try scene.repair()
+        try expectRepaired(scene, .blocks)
     }
 
     /// Several things of one name, and names that are as long as they can be.

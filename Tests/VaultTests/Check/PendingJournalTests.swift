@@ -1,0 +1,131 @@
+import Format
+import Foundation
+import Posix
+import Store
+import Testing
+
+@testable import Vault
+
+/// A check beside a journal that nobody has replayed yet: the files as the next mount will find them, and no change.
+@Suite struct PendingJournalTests {
+    /// A vault whose daemon has died, and a file that only its journal has.
+    private func scene() throws -> CheckScene {
+        let scene = try CheckScene()
+        let file = try scene.test.create("synced")
+        try file.write(CheckScene.second, at: 0)
+        try file.synchronize(dataOnly: true)
+        _ = try scene.test.create("unsynced")
+        return scene
+    }
+
+    /// What a power cut leaves of it.
+    private func cut(_ names: [String], to size: UInt64, in scene: CheckScene) throws {
+        for name in names {
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: try scene.backing(name)))
+            try handle.truncate(atOffset: size)
+            try handle.close()
+        }
+    }
+
+    private func next(_ scene: CheckScene, isReadOnly: Bool) -> Vault {
+        Vault(
+            store: scene.test.store, keys: scene.test.vault.keys, ring: scene.test.ring,
+            traits: scene.test.vault.traits, isReadOnly: isReadOnly, isPrivileged: scene.test.vault.isPrivileged,
+            halfSize: 1 << 20)
+    }
+
+    private func found(_ scene: CheckScene, contents: Bool = true) throws -> Set<Found> {
+        let found = Findings()
+        try Check(of: next(scene, isReadOnly: true), contents: contents, threads: 2) { found.add($0) }.run()
+        return Set(found.all.map(Found.init))
+    }
+
+    private func repaired(_ scene: CheckScene) throws -> [Finding] {
+        let found = Findings()
+        try Repair(of: next(scene, isReadOnly: false), contents: true, salvages: true, threads: 2) { found.add($0) }
+            .run()
+        return found.all
+    }
+
+    private static let note = Found(.note, .journal)
+
+    @Test func aFileThatOnlyTheJournalHasIsNoRubbish() throws {
+        let scene = try scene()
+        try cut(["/synced", "/unsynced"], to: 0, in: scene)
+        let expected: Set = [Self.note, Found(.leftover, .unsynced, "/unsynced")]
+        #expect(try found(scene) == expected)
+        #expect(try found(scene, contents: false) == expected)
+        let findings = try repaired(scene)
+        #expect(Set(findings.map(Found.init)) == expected)
+        for finding in findings {
+            guard case .done = finding.repair else {
+                Issue.record("not repaired: \(finding)")
+                continue
+            }
+        }
+        #expect(try scene.contents(of: "/synced") == CheckScene.second)
+        #expect(try scene.findings().isEmpty)
+    }
+
+    /// Its header has reached the disk, its blocks have not: all of them lie in the journal.
+    @Test func aFileThatIsNothingButItsHeader() throws {
+        let scene = try scene()
+        try cut(["/synced"], to: 512, in: scene)
+        #expect(try found(scene) == [Self.note])
+    }
+
+    /// The journal cannot make up for what was cut off beside it.
+    @Test func whatTheJournalDoesNotHaveIsLost() throws {
+        let scene = try scene()
+        let file = try scene.test.vault.openFile("top", in: scene.test.root)
+        try file.write([1, 2, 3], at: 100)
+        try file.synchronize(dataOnly: true)
+        try cut(["/top"], to: 512 + 4128, in: scene)
+        let found = Findings()
+        try Check(of: next(scene, isReadOnly: true), contents: true, threads: 2) { found.add($0) }.run()
+        #expect(found.all.compactMap(\.lost?.ranges) == [[4096..<20_000]])
+    }
+
+    /// Of a large hole nobody reads the zeros, whatever lies in the journal.
+    @Test func holesOfAFileInTheJournalAreSkipped() throws {
+        let scene = try CheckScene()
+        let file = try scene.make("sparse", [1, 2, 3])
+        try file.write([9], at: 1 << 40)
+        try file.synchronize(dataOnly: false)
+        try file.write([7], at: 1 << 40)
+        try file.synchronize(dataOnly: true)
+        #expect(try found(scene) == [Self.note])
+    }
+
+    @Test func aFolderThatWasMovedAside() throws {
+        let scene = try CheckScene()
+        _ = try scene.test.makeDirectory("spare")
+        let stored = try scene.test.vault.storedName("spare", in: scene.test.root)
+        let aside = try scene.test.vault.setAside(stored, in: scene.test.root, noting: true)
+        #expect(try found(scene) == [Self.note])
+        // Something has come into its place: rubbish it is.
+        _ = try scene.test.makeDirectory("spare")
+        #expect(try found(scene) == [Self.note, Found(.leftover, .temporary)])
+        let entries = try scene.test.backingNames
+        #expect(entries.contains(aside.description))
+    }
+
+    @Test func aJournalThatIsGone() throws {
+        let scene = try CheckScene()
+        try scene.test.vault.close()
+        try FileManager.default.removeItem(atPath: scene.test.path + "/lk.journal")
+        #expect(try found(scene) == [Self.note])
+        #expect(try repaired(scene).map(Found.init) == [Self.note])
+        #expect(try found(scene).isEmpty)
+        // Nobody misses it where nothing was ever written.
+        let fresh = try TestVault()
+        try fresh.vault.close()
+        try FileManager.default.removeItem(atPath: fresh.path + "/lk.journal")
+        let findings = Findings()
+        let vault = Vault(
+            store: fresh.store, keys: fresh.vault.keys, ring: fresh.ring, traits: fresh.vault.traits,
+            isReadOnly: true, isPrivileged: fresh.vault.isPrivileged)
+        try Check(of: vault, contents: true, threads: 1) { findings.add($0) }.run()
+        #expect(findings.all.isEmpty)
+    }
+}
