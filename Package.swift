@@ -97,6 +97,8 @@ let package = Package(
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
-        tests("MountTests", ["CrashSimulator", "Posix", "Store", subprocess, "latchkey", "load", "probe", "recorder"]),
+        tests(
+            "MountTests", ["CrashSimulator", "Posix", "Store", subprocess, "latchkey", "load", "probe", "recorder"],
+            exclude: ["Fsck/Golden"]),
     ] + fuzzing
 )

@@ -27,7 +27,7 @@ public final class VaultLock: Sendable {
             return try store.open(name, in: store.root, O_RDWR | O_CREAT, mode: 0o600)
         } catch .EROFS {
             // Nobody can write to it, but two who read may disagree about the keybag's replacement.
-            return try store.open(name, in: store.root, O_RDONLY)
+            do { return try store.open(name, in: store.root, O_RDONLY) } catch .ENOENT { throw .EROFS }
         }
     }
 }

@@ -57,7 +57,7 @@ struct Fsck: ParsableCommand {
     }
 
     func run() throws {
-        let path = try AbsolutePath(ofVault: vault)
+        let path = try folderOfVault()
         if let mounted = try Place.mount(ofVault: path)?.status.mountPoint {
             throw CommandError(
                 .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
@@ -67,12 +67,14 @@ struct Fsck: ParsableCommand {
         let folder = try VaultFolder(path, readOnly: !repair)
         defer { withExtendedLifetime(folder) {} }
         let opened: CheckedVault
+        let unlocking = try unlocking()
         do throws(KeybagError) {
-            opened = try CheckedVault(in: folder, deviceKeyPath: deviceKey, isRepaired: repair)
+            opened = try CheckedVault(in: folder, deviceKeyPath: deviceKey, unlocking, isRepaired: repair)
+        } catch .notAVault {
+            throw report.cannotOpen(.damaged("lk.keybag is missing"))
         } catch {
             throw report.cannotOpen(error)
         }
-        if let secret = try secret() { try opened.unlock(secret, isRecoveryKey: recovery, of: vault) }
         let outcome = try FsckRun(opened, readsContents: !noContents, repairs: repair, salvages: salvage, report).run()
         report.end(outcome)
         if let failure = outcome.failure(of: vault) { Standard.error(failure.description) }
@@ -82,8 +84,27 @@ struct Fsck: ParsableCommand {
 
     private var isUnlocked: Bool { unlock || passcode.isGiven || recovery }
 
-    private func secret() throws(CommandError) -> Secret? {
-        if recovery { return try recoveryKey.source.read(.recoveryKey) }
-        return isUnlocked ? try passcode.source.read(.passcode) : nil
+    private func unlocking() throws(CommandError) -> CheckedVault.Unlocking {
+        if recovery { return .recoveryKey(try recoveryKey.source.read(.recoveryKey)) }
+        return isUnlocked ? .passcode(try passcode.source.read(.passcode)) : .none
+    }
+
+    /// The folder: also one that has lost its keybag, which is damage and not another thing than a vault.
+    private func folderOfVault() throws(CommandError) -> AbsolutePath {
+        do throws(CommandError) { return try AbsolutePath(ofVault: vault) } catch {
+            guard error.code == .notFound, let path = try? AbsolutePath(resolving: vault) else { throw error }
+            if let mount = try MountTable().mount(holding: path.text), mount.isLatchkey {
+                throw CommandError(
+                    .notFound, "\(vault) is no vault but shows the files of one, \(mount.source)",
+                    try: "latchkey unmount \(mount.mountPoint.quoted)", "latchkey fsck \(mount.source.quoted)")
+            }
+            if let around = Place.vault(around: path) {
+                throw CommandError(
+                    .notFound, "\(vault) is a part of the vault \(around.text)",
+                    try: "latchkey fsck \(around.text.quoted)")
+            }
+            guard path.hasRootFiles else { throw error }
+            return path
+        }
     }
 }

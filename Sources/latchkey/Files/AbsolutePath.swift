@@ -67,8 +67,13 @@ struct AbsolutePath {
     }
 
     /// Whether a keybag lies in it.
-    var isVault: Bool {
-        ["lk.keybag", "lk.keybag.old"].contains { name in
+    var isVault: Bool { holds(anyOf: "lk.keybag", "lk.keybag.old") }
+
+    /// Whether files lie in it that only a vault's own folder has: it is one, or was.
+    var hasRootFiles: Bool { holds(anyOf: "lk.journal", "lk.lock") }
+
+    private func holds(anyOf names: String...) -> Bool {
+        names.contains { name in
             var status = stat()
             return unsafe lstat(text.asFolder + name, &status) == 0
         }

@@ -7,22 +7,31 @@ import Vault
 /// A vault that is not mounted, opened with its device key for a check.
 struct CheckedVault {
     let vault: Vault
-    private let keybag: OpenKeybag
-
+    let volume: String
     /// `lk.keybag` was damaged or missing, and `lk.keybag.old` stands in for it.
     let hasPreviousKeybag: Bool
-    var volume: String { "\(keybag.volume)" }
 
-    /// - Parameter isRepaired: it may be written to: a keybag that stands in for another takes its place.
-    init(in folder: VaultFolder, deviceKeyPath: String?, isRepaired: Bool) throws(KeybagError) {
+    /// What brings the keys of all classes in.
+    enum Unlocking: ~Copyable {
+        case none
+        case passcode(Secret)
+        case recoveryKey(Secret)
+    }
+
+    /// - Parameters:
+    ///   - unlocking: tried before anything is changed.
+    ///   - isRepaired: it may be written to: a keybag that stands in for another takes its place.
+    init(
+        in folder: VaultFolder, deviceKeyPath: String?, _ unlocking: borrowing Unlocking, isRepaired: Bool
+    ) throws(KeybagError) {
         let volume = try OpenKeybag.inspect(folder.store).volume
         func open(readOnly: Bool) throws(KeybagError) -> OpenKeybag {
             let key = try DeviceKeyFile.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
             return try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: readOnly)
         }
-        let found = try open(readOnly: true)
-        hasPreviousKeybag = found.isPrevious
-        keybag = isRepaired ? try open(readOnly: false) : found
+        let keybag = try open(readOnly: true)
+        hasPreviousKeybag = keybag.isPrevious
+        self.volume = "\(keybag.volume)"
         let settings = keybag.settings
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
@@ -30,20 +39,13 @@ struct CheckedVault {
         vault = Vault(
             store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             isReadOnly: !isRepaired)
-    }
-
-    /// Brings the keys of all classes in.
-    func unlock(_ secret: borrowing Secret, isRecoveryKey: Bool, of path: String) throws(CommandError) {
-        let keys: ClassKeys
-        do {
-            keys =
-                isRecoveryKey
-                ? try keybag.unlock(recoveryKey: RecoveryKeyText.decode(secret))
-                : try keybag.unlock(passcode: secret)
-        } catch {
-            throw CommandError(error, of: path)
+        switch unlocking {
+        case .none: break
+        case .passcode(let secret): vault.admit(try keybag.unlock(passcode: secret))
+        case .recoveryKey(let secret):
+            vault.admit(try keybag.unlock(recoveryKey: RecoveryKeyText.decode(secret)))
         }
-        vault.admit(keys)
+        if isRepaired { _ = try open(readOnly: false) }
     }
 
     /// The classes whose contents can be read, by their letters.

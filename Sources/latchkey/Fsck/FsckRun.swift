@@ -37,7 +37,7 @@ struct FsckRun {
         } else {
             let plain = Check(
                 of: opened.vault, contents: readsContents, threads: Self.threads, estimatesProgress: screen.hasBar,
-                found: found)
+                needsPreviousKeybag: opened.hasPreviousKeybag, found: found)
             check = plain
             work = { () throws(VaultError) in try plain.run() }
         }

@@ -67,9 +67,10 @@ final class FsckText: FsckReport {
         if progress.leftovers > 0 { counts.append(Amount.of(progress.leftovers, "leftover")) }
         if progress.notes > 0 { counts.append(Amount.of(progress.notes, "note")) }
         if outcome.repairs, !counts.isEmpty { counts.append("\(Amount.count(progress.repaired)) repaired") }
-        let found = counts.isEmpty ? "nothing wrong" : counts.joined(separator: ", ")
+        let nothing = outcome.isComplete ? "nothing wrong" : "nothing wrong so far"
+        let found = counts.isEmpty ? nothing : counts.joined(separator: ", ")
         let checked = "\(Amount.of(progress.files, "file")) and \(Amount.of(progress.directories, "folder"))"
-        let end = outcome.isComplete ? "." : "; the rest was not looked at: it was interrupted."
+        let end = outcome.isComplete ? "." : "; the rest was not looked at."
         var lines = ["\(vault): \(found); \(checked) checked in \(Amount.time(outcome.seconds))\(end)"]
         if !outcome.readsContents {
             lines.append("Contents were not read.")
@@ -78,7 +79,7 @@ final class FsckText: FsckReport {
             let files = Amount.of(progress.lockedFiles, "file")
             lines.append("Contents were read of class \(classes) alone, not those of \(files).")
             lines.append("  try: latchkey fsck --unlock \(vault.quoted)")
-        } else {
+        } else if outcome.isComplete {
             lines.append("All contents were read: \(Amount.bytes(progress.bytes)).")
         }
         return lines
@@ -107,7 +108,10 @@ final class FsckText: FsckReport {
         let isRepairable = left.contains { ![.unreadable, .keybag].contains($0) }
         if !outcome.repairs, isRepairable || left.contains(.keybag) {
             lines.append("  try: cp -a \(typed) COPY   (first: a repair changes the vault)")
-            lines.append("  try: latchkey fsck --repair \(isUnlocked ? "--unlock " : "")\(typed)")
+        }
+        // With the keys of all classes more can be saved.
+        if !outcome.repairs || !isUnlocked, isRepairable || left.contains(.keybag) {
+            lines.append("  try: latchkey fsck --repair --unlock \(typed)")
         }
         return lines
     }

@@ -68,6 +68,7 @@ extension MountTests {
             let result = try scene.vault.fsck("--repair", expecting: 6)
             #expect(result.findings.map(\.kind) == ["keybag"])
             #expect(result.findings.first?.repaired == true)
+            #expect(result.repaired == 1)
             #expect(try Disk.read(scene.vault.keybag) == whole)
             #expect(try scene.vault.fsck().findings.isEmpty)
         }
@@ -111,7 +112,8 @@ extension MountTests {
             mount.detach()
             let found = try vault.fsck()
             #expect(found.clean && found.findings.map(\.kind) == ["journal"])
-            #expect(try vault.fsck("--repair").clean)
+            let repaired = try vault.fsck("--repair")
+            #expect(repaired.clean && repaired.findings.map(\.repaired) == [true])
             #expect(try vault.fsck().findings.isEmpty)
             try withMount(vault) { mount in
                 let probe = try Probe()

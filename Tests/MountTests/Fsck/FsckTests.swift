@@ -103,9 +103,45 @@ extension MountTests {
             // The one before it does, and stays where it is.
             try Disk.write(whole, to: scene.vault.keybag + ".old")
             let previous = try scene.vault.fsck(expecting: 6)
-            #expect(Set(previous.findings.map(\.kind)) == ["keybag", "keybag-copy"])
+            #expect(previous.findings.map(\.kind) == ["keybag"], "the one that stands in is no leftover")
             #expect(previous.complete && previous.files == 6)
             #expect(try Disk.read(scene.vault.keybag) != whole)
+        }
+
+        /// A vault without its keybag is a damaged one: nobody is told to make a new one over it.
+        @Test func aKeybagThatIsMissing() throws {
+            let scene = try AttackScene()
+            unsafe unlink(scene.vault.keybag)
+            #expect(try scene.vault.fsck(expecting: 6).findings.map(\.kind) == ["keybag"])
+            let text = try scene.vault.latchkey(["fsck", scene.vault.path])
+            #expect(text.status == 6)
+            #expect(text.errors.contains("lk.keybag is missing\n  try: cp BACKUP/lk.keybag"))
+        }
+
+        /// What was typed is not the vault, but has to do with one.
+        @Test func besideTheVault() throws {
+            let scene = try AttackScene()
+            let folder = try scene.vault.latchkey(["fsck", scene.backing["folder"]!])
+            #expect(folder.status == 5)
+            #expect(folder.errors.contains("try: latchkey fsck \(scene.vault.path)\n"))
+            try withMount(scene.vault) { mount in
+                let outcome = try scene.vault.latchkey(["fsck", mount.path])
+                #expect(outcome.status == 5)
+                #expect(outcome.errors.contains("try: latchkey unmount \(mount.path)\n"))
+            }
+        }
+
+        /// A passcode that is wrong changes nothing, not even what an opening to write removes.
+        @Test func aWrongPasscodeComesBeforeARepair() throws {
+            let scene = try AttackScene()
+            let wrong = try scene.vault.folder.write("wrong", to: "wrong")
+            let old = scene.vault.keybag + ".old"
+            try Disk.write(try Disk.read(scene.vault.keybag), to: old)
+            let outcome = try scene.vault.latchkey(["fsck", "--repair", scene.vault.path, "--passcode-file", wrong])
+            #expect(outcome.status == 3)
+            #expect(try Disk.read(old) == Disk.read(scene.vault.keybag))
+            #expect(try scene.vault.fsck("--repair").clean)
+            #expect(!Disk.tree(scene.vault.path).contains("lk.keybag.old"))
         }
 
         @Test func whatStopsIt() throws {
