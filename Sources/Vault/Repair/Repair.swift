@@ -1,7 +1,6 @@
 import Format
 import Posix
 import Store
-import Synchronization
 
 /// Checks a vault and puts in order what it finds: leftovers go, and what cannot be read where it stands is moved to
 /// `lost+found` in the vault's root, under the path that it had.
@@ -9,9 +8,6 @@ import Synchronization
 /// Each step is durable before the next one relies on it, and the vault is whole after each: a repair that is
 /// interrupted is simply run again. The vault is nobody else's meanwhile, and may be written to.
 public final class Repair: Sendable {
-    /// More findings than this are left to the next run: their list is in memory.
-    private static let mostPending = 100_000
-
     /// The check that comes first; its progress is that of the repair.
     public let check: Check
     private let vault: Vault
@@ -23,11 +19,20 @@ public final class Repair: Sendable {
     ///   - contents: blocks are read too, of the classes whose keys are at hand.
     ///   - salvages: of files with contents that are lost in part, a copy is made that has zeros there.
     ///   - found: called with each finding, after its repair if it has one, by one thread at a time.
-    public init(
+    public convenience init(
         of vault: Vault, contents: Bool, salvages: Bool, threads: Int, estimatesProgress: Bool = false,
         found: @escaping @Sendable (Finding) -> Void
     ) {
-        let pending = PendingFindings(limit: Self.mostPending, found)
+        self.init(
+            of: vault, contents: contents, salvages: salvages, threads: threads, estimatesProgress: estimatesProgress,
+            mostPending: PendingFindings.usualLimit, found: found)
+    }
+
+    init(
+        of vault: Vault, contents: Bool, salvages: Bool, threads: Int, estimatesProgress: Bool = false,
+        mostPending: Int, found: @escaping @Sendable (Finding) -> Void
+    ) {
+        let pending = PendingFindings(limit: mostPending, found)
         self.vault = vault
         self.salvages = salvages
         self.threads = threads
@@ -115,40 +120,5 @@ public final class Repair: Sendable {
     private func tell(_ finding: Finding) {
         check.progress.count(finding)
         pending.tell(finding)
-    }
-}
-
-/// Findings that wait for their repair; others are told at once.
-private final class PendingFindings: Sendable {
-    private let limit: Int
-    private let found: @Sendable (Finding) -> Void
-    private let findings = Mutex<[Finding]>([])
-
-    init(limit: Int, _ found: @escaping @Sendable (Finding) -> Void) {
-        self.limit = limit
-        self.found = found
-    }
-
-    func add(_ finding: Finding) {
-        let isPending = findings.withLock { findings in
-            guard RepairWork.isRepairable(finding), findings.count < limit else { return false }
-            findings.append(finding)
-            return true
-        }
-        guard !isPending else { return }
-        var finding = finding
-        if RepairWork.isRepairable(finding) {
-            finding.repair = .failed("too many at once: repair it with the next run")
-        }
-        found(finding)
-    }
-
-    func tell(_ finding: Finding) { found(finding) }
-
-    func take() -> [Finding] {
-        findings.withLock { findings in
-            defer { findings = [] }
-            return findings
-        }
     }
 }
