@@ -79,6 +79,8 @@ final class FsckText: FsckReport {
             let files = Amount.of(progress.lockedFiles, "file")
             lines.append("Contents were read of class \(classes) alone, not those of \(files).")
             lines.append("  try: latchkey fsck --unlock \(vault.quoted)")
+        } else if progress.unchecked > 0 {
+            lines.append("Contents were read of all that could be looked at: \(Amount.bytes(progress.bytes)).")
         } else if outcome.isComplete {
             lines.append("All contents were read: \(Amount.bytes(progress.bytes)).")
         }

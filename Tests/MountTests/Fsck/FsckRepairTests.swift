@@ -125,6 +125,38 @@ extension MountTests {
             }
         }
 
+        /// Ctrl-C in the middle of a repair: what was done is told, the rest is left to the next one, and no cut is left.
+        @Test func interruptedRepair() throws {
+            let vault = try Vault()
+            try withMount(vault) { mount in
+                try shell("for i in $(seq 500); do head -c 5000 /dev/zero > '\(mount.path)'/file$i; done").succeeded()
+            }
+            // Some bytes of the first block of each.
+            try shell(
+                "find . -type f ! -name 'lk.*' -exec sh -c 'printf xxxxxxxx | dd of=\"$1\" bs=1 seek=700 conv=notrunc' _ {} \\;",
+                in: vault.path
+            ).succeeded()
+            let (input, output) = (try StreamFile(), try StreamFile())
+            defer { withExtendedLifetime(input) {} }
+            let child = try Child(
+                Built.latchkey, ["fsck", "--repair", "--json", vault.path, "--passcode-file", vault.passcodeFile],
+                environment: vault.environment, input: input.descriptor, output: output.descriptor,
+                errors: output.descriptor)
+            let end = ContinuousClock.now + .seconds(20)
+            while !String(decoding: output.contents, as: UTF8.self).contains("repaired"), ContinuousClock.now < end {
+                usleep(1_000)
+            }
+            child.send(SIGINT)
+            #expect(child.wait() == 128 + SIGINT)
+            let result = try JSONDecoder().decode(FsckResult.self, from: Data(output.contents))
+            #expect(!result.complete && result.damaged == 500)
+            #expect((1..<500).contains(result.repaired))
+            #expect(result.findings.count { $0.repaired == true } == result.repaired)
+            let rest = try vault.fsck("--repair", expecting: 6)
+            #expect(rest.damaged == 500 - result.repaired && rest.repaired == rest.damaged)
+            #expect(try vault.fsck().clean)
+        }
+
         /// Ctrl-C: what was found until then is told, and the JSON is whole.
         @Test func interrupted() throws {
             let vault = try Vault()
