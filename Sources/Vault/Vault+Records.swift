@@ -129,6 +129,8 @@ extension Vault {
 
     /// Before a rename of `directory` to `place`: leaves a record there that will be the right one afterwards.
     func beginMove(of directory: Directory, to place: Place) throws(VaultError) {
+        // The record of a rename before this one must be durable in its place before another takes its name.
+        try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
         try writeRecord(directory.record, at: place, as: .newDirectoryRecord, in: directory.descriptor)
         try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
     }
