@@ -23,6 +23,8 @@ public enum BackingName: Hashable, Sendable {
     public static let longPrefix = "lk.long."
     public static let sidecarSuffix = ".name"
     public static let temporaryPrefix = "lk.tmp."
+    /// Of what a cut has left of a directory: foreign.
+    public static let lostPrefix = "lk.lost."
 
     private static let reservedNames: Set<[UInt8]> = Set(
         [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord].map { Array($0.utf8) })

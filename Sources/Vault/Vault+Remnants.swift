@@ -9,24 +9,22 @@ extension Vault {
     /// under way; once, when it is opened after the cut.
     ///
     /// Only what was last changed in a session that did not end cleanly: anything else that is empty was emptied by
-    /// somebody, and stays, to be refused.
+    /// somebody, and stays, to be refused. Nothing that holds a byte of a file is removed.
     func tidy(_ directory: Directory) throws(VaultError) {
         let windows = windows.withLock { $0 }
         guard !windows.isEmpty, !isReadOnly else { return }
-        func isWithin(_ status: FileStatus) -> Bool {
-            windows.contains { window in
-                UInt64(max(0, status.changed.seconds)) >= window.from
-                    && UInt64(max(0, status.changed.seconds)) <= window.to
-            }
-        }
         let folder = directory.descriptor
-        guard isWithin(try backing { () throws(Errno) in try store.status(of: folder) }) else { return }
+        guard try backing({ () throws(Errno) in try store.status(of: folder) }).isWithin(windows) else { return }
         for entry in try backingEntries(of: folder) {
-            guard let status = try? store.status(of: entry.name, in: folder), isWithin(status) else { continue }
+            guard let status = try? store.status(of: entry.name, in: folder), status.isWithin(windows) else { continue }
             // Best effort: what stays is refused, and in nobody's way.
             switch BackingName(entry.name.bytes) {
             case .entry, .longEntry:
-                if isRemnant(entry.name, status, in: folder) { try? removeRemnant(entry.name, status, in: folder) }
+                switch remnant(entry.name, status, in: folder, windows) {
+                case nil: break
+                case .empty: try? removeRemnant(entry.name, status, in: folder)
+                case .recordless: try? store.rename(entry.name, in: folder, to: .lost(), in: folder, flags: 0)
+                }
             case .temporary:
                 if !isInUse(status) { try? removeRemnant(entry.name, status, in: folder) }
             case .reserved, .sidecar, .foreign:
@@ -35,18 +33,44 @@ extension Vault {
         }
     }
 
-    private func isRemnant(_ name: Name, _ status: FileStatus, in folder: Descriptor) -> Bool {
+    /// What a cut has left under a name that was never durable.
+    private enum Remnant {
+        /// Nothing but names.
+        case empty
+        /// A directory without its record, with something in it: nobody can tell its name any more, but it stays.
+        case recordless
+    }
+
+    private func remnant(
+        _ name: Name, _ status: FileStatus, in folder: Descriptor, _ windows: [JournalHead.Window], depth: Int = 0
+    ) -> Remnant? {
         switch status.kind {
         case .regular:
-            guard let file = try? store.open(name, in: folder, OpenFlags.read, mode: 0) else { return false }
-            return (try? isVoid(file)) ?? false
+            guard let file = try? store.open(name, in: folder, OpenFlags.read, mode: 0) else { return nil }
+            return (try? isVoid(file)) == true ? .empty : nil
         case .directory:
             guard let inner = try? openFolder(name, in: folder), let entries = try? backingEntries(of: inner) else {
-                return false
+                return nil
             }
-            return entries.allSatisfy { BackingName($0.name.bytes) == .temporary }
+            guard !entries.contains(where: { $0.name == .directoryRecord || $0.name == .newDirectoryRecord }) else {
+                return nil
+            }
+            // Each level holds a descriptor.
+            guard depth < 32 else { return .recordless }
+            let isEmpty = entries.allSatisfy { entry in
+                switch BackingName(entry.name.bytes) {
+                case .temporary, .sidecar: return true
+                case .reserved, .foreign: return false
+                case .entry, .longEntry:
+                    guard let status = try? store.status(of: entry.name, in: inner), status.isWithin(windows) else {
+                        return false
+                    }
+                    return remnant(entry.name, status, in: inner, windows, depth: depth + 1) == .empty
+                }
+            }
+            return isEmpty ? .empty : .recordless
         default:
-            return false
+            return nil
         }
     }
 
@@ -62,5 +86,13 @@ extension Vault {
         } else {
             try store.unlink(name, in: folder)
         }
+    }
+}
+
+extension FileStatus {
+    /// Last changed in a session that ended in a cut.
+    fileprivate func isWithin(_ windows: [JournalHead.Window]) -> Bool {
+        let seconds = UInt64(max(0, changed.seconds))
+        return windows.contains { seconds >= $0.from && seconds <= $0.to }
     }
 }
