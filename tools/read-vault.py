@@ -393,31 +393,39 @@ def read_blocks(backing: BackingFile, header: FileHeader, volume: bytes, file_ke
     for index in range((header.provisional_length + BLOCK - 1) // BLOCK):
         stored = backing.read(OVERHEAD + BLOCK, block_offset(index))
         confirmed = min(BLOCK, header.length - index * BLOCK)
+        wanted = min(BLOCK, header.provisional_length - index * BLOCK)
+        sizes = [wanted + OVERHEAD, len(stored)]
         if confirmed > 0:
-            plain = read_confirmed_block(stored, confirmed, header, index, volume, file_key)
+            plain = read_confirmed_block(stored, confirmed, sizes, header, index, volume, file_key)
         else:
             try:
-                plain = open_block(file_key, volume, header.file, index, stored)
+                plain = open_any(stored, sizes, header, index, volume, file_key)
             except Refused:
                 plain = b""
-        wanted = min(BLOCK, header.provisional_length - index * BLOCK)
         yield plain[:wanted].ljust(wanted, b"\0")
 
 
-def read_confirmed_block(stored: bytes, confirmed: int, header: FileHeader, index: int, volume: bytes,
-                         file_key: bytes) -> bytes:
+def open_any(stored: bytes, sizes: list[int], header: FileHeader, index: int, volume: bytes, file_key: bytes) -> bytes:
+    """The block in the first of these sizes in which it verifies."""
+    last = Refused(f"block {index}: cut off")
+    for size in sizes:
+        if OVERHEAD < size <= len(stored):
+            try:
+                return open_block(file_key, volume, header.file, index, stored[:size])
+            except Refused as refusal:
+                last = refusal
+    raise last
+
+
+def read_confirmed_block(stored: bytes, confirmed: int, sizes: list[int], header: FileHeader, index: int,
+                         volume: bytes, file_key: bytes) -> bytes:
     """A block of which `confirmed` bytes lie below the length. It may yield more, and for a hole it yields none."""
-    if len(stored) < confirmed + OVERHEAD:
+    exact = confirmed + OVERHEAD
+    if len(stored) < exact:
         refuse(f"block {index}: cut off")
-    exact = stored[:confirmed + OVERHEAD]
-    if index >= header.first_sparse_block and not any(exact):
+    if index >= header.first_sparse_block and not any(stored[:exact]):
         return b""
-    try:
-        return open_block(file_key, volume, header.file, index, exact)
-    except Refused:
-        if len(stored) == len(exact):
-            raise
-        return open_block(file_key, volume, header.file, index, stored)
+    return open_any(stored, [exact] + [size for size in sizes if size > exact], header, index, volume, file_key)
 
 
 # Symbolic links ----------------------------------------------------------------------------------------------------

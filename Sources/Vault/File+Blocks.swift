@@ -65,8 +65,12 @@ extension File {
             count = try vault.store.read(
                 descriptor, into: &span, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         } catch { throw .system(error) }
-        guard !state.unsettled.slots.isEmpty else { return count }
         let size = Int(BlockGeometry.storedBlockSize)
+        for (number, bytes) in state.unsettled.torn where number >= block {
+            guard let index = Int(exactly: number - block), index < buffer.count / size else { continue }
+            unsafe buffer[(index * size)...].copyBytes(from: bytes)
+        }
+        guard !state.unsettled.slots.isEmpty else { return count }
         for index in 0..<(buffer.count / size) {
             guard let slot = state.unsettled.slots[block + UInt64(index)] else { continue }
             do {
@@ -78,9 +82,14 @@ extension File {
         return count
     }
 
+    /// How many bytes block `block` is stored in, if that is not in the backing file.
+    private func elsewhere(_ block: UInt64) -> Int? {
+        state.unsettled.slots[block]?.count ?? state.unsettled.torn[block]?.count
+    }
+
     /// How many bytes block `block` is stored in, if the backing file has `available` bytes from its beginning on.
     func storedCount(ofBlock block: UInt64, available: Int) -> Int {
-        if let slot = state.unsettled.slots[block] { return slot.count }
+        if let count = elsewhere(block) { return count }
         let most = Int(BlockGeometry.storedBlockSize)
         let placed = state.unsettled.placedLength
         // What follows a last block may have been written before that one was settled in its new length.
@@ -102,21 +111,22 @@ extension File {
         do throws(VaultError) {
             let confirmed = state.isUnproven ? confirmedCount(ofBlock: block) : live
             // A copy of the vault may have caught the header before the last block grew, and that after.
-            let longer = state.unsettled.slots[block] == nil ? min(Int(BlockGeometry.storedBlockSize), available) : 0
+            let longer = elsewhere(block) == nil ? min(Int(BlockGeometry.storedBlockSize), available) : 0
             if count < confirmed + Self.overhead { count = max(count, longer) }
             guard count >= confirmed + Self.overhead, count > Self.overhead else {
                 throw .damaged("block \(block) is cut off")
             }
             do throws(VaultError) {
-                try unsafe open(
-                    UnsafeRawBufferPointer(rebasing: stored[..<count]), block: block,
-                    into: plain[..<(count - Self.overhead)].rebased, scratch)
+                try unsafe open(stored, count, block: block, into: plain, scratch)
             } catch {
-                guard longer > count else { throw error }
-                try unsafe open(
-                    UnsafeRawBufferPointer(rebasing: stored[..<longer]), block: block,
-                    into: plain[..<(longer - Self.overhead)].rebased, scratch)
-                count = longer
+                // The last block may have grown without the confirmed length, and what an earlier, longer file left may
+                // lie behind it.
+                let provisional = min(live + Self.overhead, longer)
+                let others = [provisional, longer].filter { $0 != count && $0 >= confirmed + Self.overhead }
+                guard let other = try unsafe openFirst(others, of: stored, block: block, into: plain, scratch) else {
+                    throw error
+                }
+                count = other
             }
         } catch {
             guard state.isUnproven, confirmedCount(ofBlock: block) == 0, case .damaged = error else { throw error }
@@ -127,6 +137,32 @@ extension File {
         let known = min(count - Self.overhead, live)
         unsafe explicit_bzero(plain.baseAddress! + known, plain.count - known)
         return count
+    }
+
+    /// Decrypts the first `count` bytes of `stored`.
+    private func open(
+        _ stored: UnsafeMutableRawBufferPointer, _ count: Int, block: UInt64,
+        into plain: UnsafeMutableRawBufferPointer, _ scratch: Scratch
+    ) throws(VaultError) {
+        try unsafe open(
+            UnsafeRawBufferPointer(rebasing: stored[..<count]), block: block,
+            into: plain[..<(count - Self.overhead)].rebased, scratch)
+    }
+
+    /// The first of `counts` whose bytes verify; nil if none do.
+    private func openFirst(
+        _ counts: [Int], of stored: UnsafeMutableRawBufferPointer, block: UInt64,
+        into plain: UnsafeMutableRawBufferPointer, _ scratch: Scratch
+    ) throws(VaultError) -> Int? {
+        for count in counts where count > Self.overhead {
+            do throws(VaultError) {
+                try unsafe open(stored, count, block: block, into: plain, scratch)
+                return count
+            } catch {
+                guard case .damaged = error else { throw error }
+            }
+        }
+        return nil
     }
 
     /// How many bytes of block `block` lie below the live length.

@@ -124,6 +124,7 @@ extension File {
         var sequence: UInt64 = 0
         var isDone = true
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(Int(Self.mostMirrored))) { (_) throws(VaultError) in
+            try placeTorn()
             guard freshBlocks <= Self.mostMirrored else {
                 isDone = false
                 return true
@@ -132,23 +133,19 @@ extension File {
                 state.unsettled.isSynced = true
                 return true
             }
-            if freshBlocks > 0 {
-                // The cipher is not used: what is copied is encrypted.
-                try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
-                    for block in state.unsettled.guardedBlocks..<BlockGeometry.blockCount(forLength: state.length) {
-                        try mirror(block, scratch)
-                    }
-                }
-            }
+            let fresh = state.unsettled.guardedBlocks..<state.unsettled.guardedBlocks + freshBlocks
             // What was written over has its header behind it already.
-            if freshBlocks > 0 || state.header.length != state.length || !state.unsettled.isHeaderCurrent
+            if !fresh.isEmpty || state.header.length != state.length || !state.unsettled.isHeaderCurrent
                 || !state.unsettled.isJournaled
             {
-                confirm(state.length)
-                try journalHeader()
+                try confirming(state.length) { () throws(VaultError) in
+                    // The cipher is not used: what is copied is encrypted.
+                    try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
+                }
             }
             state.unsettled.isSynced = true
             state.unsettled.isDataSynced = true
+            if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }
             sequence = state.unsettled.sequence
             return true
         }
@@ -158,7 +155,8 @@ extension File {
 
     /// False if the file was cut meanwhile.
     private func confirmInPlace() throws(VaultError) -> Bool {
-        let before = lock.withExclusive {
+        let before = try lock.withExclusive { () throws(VaultError) in
+            try placeTorn()
             guardAll()
             return (
                 length: state.length, state.unsettled.placedGeneration, state.unsettled.round, state.unsettled.changes
@@ -177,10 +175,10 @@ extension File {
                 // The journal must not say any more that it has all of the file.
                 state.unsettled.isJournaled = false
             }
-            confirm(before.length)
-            try journalHeader()
+            try confirming(before.length) { () throws(VaultError) in try journalHeader() }
             state.unsettled.isSynced = state.unsettled.changes == before.3
             state.unsettled.isDataSynced = state.unsettled.isSynced
+            if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }
             sequence = state.unsettled.sequence
             return true
         }
@@ -193,6 +191,16 @@ extension File {
     func guardAll() {
         state.unsettled.guarded = max(state.unsettled.guarded, state.length)
         state.unsettled.guardedSince = max(state.unsettled.guardedSince, state.length)
+    }
+
+    /// Confirms what is below `length` by the header that `body` appends to the journal, or not at all.
+    private func confirming(_ length: UInt64, _ body: () throws(VaultError) -> Void) throws(VaultError) {
+        let before = state.header.length
+        confirm(length)
+        do throws(VaultError) { try body() } catch {
+            state.header.length = before
+            throw error
+        }
     }
 
     /// All below `length` is durable, or in the journal before the header that will say so.

@@ -56,8 +56,8 @@ extension File {
         }
     }
 
-    /// Writes a stored block where a cut cannot harm what is there now: into the journal. Needs `lock` exclusively, and
-    /// room.
+    /// Writes a stored block where a cut cannot harm what is there now: into the journal, where a header must follow.
+    /// Needs `lock` exclusively, and room.
     func journal(_ stored: RawSpan, asBlock block: UInt64) throws(VaultError) {
         let file = try writable()
         try backing { () throws(Errno) in
@@ -76,40 +76,99 @@ extension File {
             state.unsettled.slots[block] = slot
             state.unsettled.sequence = slot.sequence
             state.unsettled.modified = .now
+            state.unsettled.isHeaderless = true
         }
     }
 
-    /// Copies a block that was written to the backing file into the journal too, so that one flush confirms it.
-    func mirror(_ block: UInt64, _ scratch: Scratch) throws(VaultError) {
-        let stored = unsafe scratch.stored(0, count: Int(BlockGeometry.storedBlockSize))
-        let available = try unsafe readStored(stored, fromBlock: block)
-        let count = storedCount(ofBlock: block, available: available)
-        guard count >= liveCount(ofBlock: block) + Int(BlockGeometry.overhead) else {
-            throw .damaged("block \(block) is cut off")
+    /// Stored blocks in a scratch, by number.
+    typealias ScratchBlocks = [(number: UInt64, range: Range<Int>)]
+
+    /// Writes stored blocks, and behind them the header as it is now, where a cut cannot harm what is there now: all of
+    /// it or nothing. Needs `lock` exclusively, and room.
+    func journal(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) {
+        let file = try writable()
+        guard try backing({ () throws(Errno) in try beginRecords() }) else {
+            for block in blocks {
+                try unsafe journal(scratch.stored.bytes.extracting(block.range), asBlock: block.number)
+            }
+            return
         }
         try backing { () throws(Errno) in
-            let slot = try unsafe vault.openJournal().append(
-                JournalRecord(.block, of: identifier, number: block, payloadCount: count),
-                stored.bytes.extracting(0..<count))
-            state.unsettled.sequence = slot.sequence
+            for block in blocks { try reserveSpace(for: block.range.count, ofBlock: block.number, in: file) }
+        }
+        let before = state.unsettled.modified
+        state.unsettled.modified = .now
+        do throws(VaultError) {
+            let slots = try appendWithHeader(blocks, of: scratch)
+            for (block, slot) in zip(blocks, slots) { state.unsettled.slots[block.number] = slot }
+        } catch {
+            state.unsettled.modified = before
+            throw error
+        }
+    }
+
+    /// Copies blocks that were written to the backing file into the journal too, and behind them the header as it is now,
+    /// so that one flush confirms them. Needs `lock` exclusively, and room.
+    func mirror(_ blocks: Range<UInt64>, _ scratch: Scratch) throws(VaultError) {
+        let size = Int(BlockGeometry.storedBlockSize)
+        let available = try unsafe readStored(
+            scratch.stored(0, count: blocks.count * size), fromBlock: blocks.lowerBound)
+        var copies: ScratchBlocks = []
+        for (index, block) in blocks.enumerated() {
+            let start = index * size
+            let count = storedCount(ofBlock: block, available: available - start)
+            guard count >= liveCount(ofBlock: block) + Int(BlockGeometry.overhead) else {
+                throw .damaged("block \(block) is cut off")
+            }
+            copies.append((block, start..<start + count))
+        }
+        _ = try appendWithHeader(copies, of: scratch)
+    }
+
+    /// Appends blocks and the header as it is now, with the time of modification; where the blocks went.
+    private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Slot] {
+        try backing { () throws(Errno) in
+            let modified = try modified()
+            state.header.generation += 1
+            let bytes = signedHeader()
+            let header = JournalRecord(
+                .header, of: identifier, number: UInt64(bitPattern: modified.seconds),
+                nanoseconds: UInt32(modified.nanoseconds), payloadCount: FileHeader.byteCount)
+            let room = blocks.reduce(header.byteCount) {
+                $0 + JournalRecord.byteCount(payload: $1.range.count)
+            }
+            var slots: [Journal.Slot] = []
+            try vault.openJournal().appendTogether(UInt64(room)) { add in
+                for block in blocks {
+                    let record = JournalRecord(
+                        .block, of: identifier, number: block.number, payloadCount: block.range.count)
+                    slots.append(unsafe add(record, scratch.stored.bytes.extracting(block.range)))
+                }
+                state.unsettled.sequence = unsafe add(header, bytes.span.bytes).sequence
+            }
+            state.unsettled.isHeaderCurrent = true
+            state.unsettled.isHeaderless = false
+            return slots
         }
     }
 
     /// Appends the header as it is now, with the time of modification. Needs `lock` exclusively, and room.
     func journalHeader() throws(VaultError) {
-        try backing { () throws(Errno) in
-            guard try beginRecords() else { return }
-            let modified = try modified()
-            state.header.generation += 1
-            let bytes = signedHeader()
-            let slot = try vault.openJournal().append(
-                JournalRecord(
-                    .header, of: identifier, number: UInt64(bitPattern: modified.seconds),
-                    nanoseconds: UInt32(modified.nanoseconds), payloadCount: FileHeader.byteCount),
-                unsafe bytes.span.bytes)
-            state.unsettled.sequence = slot.sequence
-            state.unsettled.isHeaderCurrent = true
+        guard try backing({ () throws(Errno) in try beginRecords() }) else { return }
+        // The scratch is not used.
+        try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
+            _ = try appendWithHeader([], of: scratch)
         }
+    }
+
+    /// Appends the header that an earlier failure has kept from the blocks before it. Needs `lock` exclusively; makes no
+    /// room, since others may be settling.
+    func journalMissingHeader() throws(VaultError) {
+        guard try backing({ () throws(Errno) in try vault.openJournal().reserve(Journal.roomForFile) }) else {
+            throw .system(.ENOSPC)
+        }
+        defer { vault.giveBackRoom(Journal.roomForFile) }
+        try journalHeader()
     }
 
     /// Makes sure that the journal knows the file, on top of the header that the backing file has; false for a file

@@ -70,6 +70,7 @@ extension File {
     }
 
     private func grow(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        try settleCut()
         if length - state.length <= Self.largestFill {
             try fill(to: length, key, scratch)
             return
@@ -113,11 +114,11 @@ extension File {
         state.unsettled.round += 1
         state.header.length = min(state.header.length, length)
         if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
-        for block in state.unsettled.slots.keys where block >= BlockGeometry.blockCount(forLength: length) {
-            state.unsettled.slots[block] = nil
-        }
+        let blocks = BlockGeometry.blockCount(forLength: length)
+        for block in state.unsettled.slots.keys where block >= blocks { state.unsettled.slots[block] = nil }
+        for block in state.unsettled.torn.keys where block >= blocks { state.unsettled.torn[block] = nil }
         try writeHeader()
-        try cutBehind()
+        try cutBehind(isConfirmed: false)
         if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {
             try settleAlone()
         }
@@ -139,7 +140,7 @@ extension File {
                     if state.unsettled.isJournaled { try journalHeader() }
                 }
             }
-            try cutBehind()
+            try cutBehind(isConfirmed: true)
         }
         state.hasResidue = false
     }
@@ -163,16 +164,32 @@ extension File {
         try backing { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         }
+        state.unsettled.torn[block] = nil
     }
 
     /// Cuts the backing file as far as nothing is needed of it.
-    func cutBehind() throws(VaultError) {
+    ///
+    /// - Parameter isConfirmed: a header that is durable says that it ends there.
+    func cutBehind(isConfirmed: Bool) throws(VaultError) {
         let needed = Int64(neededBackingSize)
         let file = try writable()
         try backing { () throws(Errno) in
             guard try vault.store.status(of: descriptor).size > needed else { return }
             try vault.store.truncate(file, to: needed)
+            if isConfirmed {
+                state.unsettled.cut = .synced
+            } else if state.unsettled.cut == .durable {
+                state.unsettled.cut = .unsynced
+            }
         }
+    }
+
+    /// Before the file grows: what a sync has said is gone must not be found behind its new length by a cut, for it
+    /// verifies. Needs `lock` exclusively.
+    func settleCut() throws(VaultError) {
+        guard state.unsettled.cut == .synced else { return }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        state.unsettled.cut = .durable
     }
 
     /// How long the backing file must be for what it holds now, and for what a cut must find in it.

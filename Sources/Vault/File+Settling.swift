@@ -27,6 +27,7 @@ extension File {
         do throws(VaultError) {
             try placeSettledHeader()
             try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+            state.unsettled.cut = .durable
         } catch {
             // What is on disk now nobody knows; what is there for the next reader is what it was.
             let generation = state.header.generation
@@ -42,7 +43,9 @@ extension File {
     /// Copies the blocks that lie in the journal into the backing file, once they are durable there. Needs `lock`
     /// exclusively.
     func copyIntoPlace() throws(VaultError) {
+        try placeTorn()
         guard !state.unsettled.slots.isEmpty else { return }
+        if state.unsettled.isHeaderless { try journalMissingHeader() }
         let file = try writable()
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
@@ -88,7 +91,7 @@ extension File {
         try backing { () throws(Errno) in
             try vault.openJournal().release(identifier, upTo: state.unsettled.placedSequence)
         }
-        try cutBehind()
+        try cutBehind(isConfirmed: true)
         unlistIfSettled()
     }
 

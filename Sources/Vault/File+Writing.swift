@@ -87,6 +87,8 @@ extension File {
         let newLength = max(state.length, end)
         let guarded = state.unsettled.guardedBlocks
 
+        if end > state.length { try settleCut() }
+
         // What lies on disk of the block that grows, also when all of its bytes are replaced.
         let growing = BlockGeometry.block(at: state.length)
         let grows = end > state.length && growing <= last
@@ -128,45 +130,22 @@ extension File {
         let behind = max(first, min(guarded, last + 1))
         let skipped = Int(behind - first) * storedSize
         if storedCount > skipped {
-            try commit(skipped..<storedCount, atBlock: behind, saved: saved, savedCount, scratch)
+            try commit(
+                Pass(range: skipped..<storedCount, first: behind, saved: saved, savedCount: savedCount), key, scratch)
         }
-        for block in first..<behind {
-            let offset = Int(block - first) * storedSize
-            try unsafe journal(
-                scratch.stored.bytes.extracting(offset..<min(offset + storedSize, storedCount)), asBlock: block)
-        }
+        let lengthBefore = state.length
         state.length = newLength
-        // Blocks count with a header behind them, which fits them.
-        if behind > first { try journalHeader() }
-        return Int(end - offset)
-    }
-
-    /// Puts the pass's stored blocks from `block` on into the backing file; when that fails half-way, puts the old bytes
-    /// of block `saved` back.
-    ///
-    /// A full disk stops a write inside a block that grows, and a block of which a part is new does not verify:
-    /// without this, saved bytes in the same block would be lost.
-    private func commit(
-        _ range: Range<Int>, atBlock block: UInt64, saved: UInt64, _ savedCount: Int, _ scratch: Scratch
-    ) throws(VaultError) {
-        let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
-        let file = try writable()
-        do {
-            try unsafe vault.store.write(scratch.stored.bytes.extracting(range), to: file, at: offset)
-        } catch {
-            if savedCount > 0 {
-                try? unsafe vault.store.write(
-                    scratch.saved.bytes.extracting(0..<savedCount), to: file,
-                    at: Int64(BlockGeometry.backingOffset(ofBlock: saved)))
+        if behind > first {
+            let blocks = (0..<Int(behind - first)).map { index in
+                (first + UInt64(index), index * storedSize..<min((index + 1) * storedSize, storedCount))
             }
-            // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
-            state.hasResidue = true
-            let size = Int64(neededBackingSize)
-            if let status = try? vault.store.status(of: descriptor), status.size > size {
-                try? vault.store.truncate(file, to: size)
+            do throws(VaultError) { try journal(blocks, of: scratch) } catch {
+                state.length = lengthBefore
+                state.hasResidue = true
+                throw error
             }
-            throw .system(error)
         }
+        return Int(end - offset)
     }
 
     func prepare(_ scratch: Scratch, _ key: FileKey, _ direction: Direction) throws(VaultError) {

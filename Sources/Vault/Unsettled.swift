@@ -17,15 +17,30 @@ struct Unsettled {
     /// `guarded`, counting only headers since the last one that was written to the backing file.
     var guardedSince: UInt64 = 0
 
+    /// What was last cut off the backing file may be there again after a power cut.
+    var cut = Cut.durable
+
+    enum Cut {
+        case durable
+        /// It may be, and nobody was told otherwise.
+        case unsynced
+        /// A sync has said that it is gone: the file may not grow over it before a flush.
+        case synced
+    }
+
     /// Records of this file stand in the journal on top of the header in the backing file, which from then on is only
     /// written by settling.
     var isJournaled = false
     /// Blocks that lie in the journal and not in the backing file.
     var slots: [UInt64: Journal.Slot] = [:]
+    /// Blocks that lie nowhere as a whole: a full disk has stopped their writing in the middle.
+    var torn: [UInt64: [UInt8]] = [:]
     /// The last record of the file in the journal.
     var sequence: UInt64 = 0
     /// The last record that the header in the backing file has made dead.
     var placedSequence: UInt64 = 0
+    /// No header stands behind the last blocks in the journal yet: they do not count.
+    var isHeaderless = false
     /// The header in `sequence`'s record, or in the backing file, is as the file is now.
     var isHeaderCurrent = true
     /// All that was written is durable once the journal is, up to `sequence`.

@@ -7,10 +7,6 @@ extension CrashTests {
     /// The backing store is full for a while, in the middle of whatever is going on, and then the power goes.
     @Suite struct FullDisk {
         @Test func inTheMiddle() throws {
-            withKnownIssue("a write that stops half-way tears a block", isIntermittent: true) { try fillAndCut() }
-        }
-
-        private func fillAndCut() throws {
             var faults: FaultInjectingStore!
             let vault = try RecordedVault { recording in
                 faults = FaultInjectingStore(recording)

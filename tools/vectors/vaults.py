@@ -185,6 +185,9 @@ def add_lengths(vault: VaultBuilder) -> None:
     put(b"tail as long as its block", 5000, 8292, [(0, first), (1, second), (2, third[:100])], plain[:8292])
     put(b"tail as long as the file", 5000, 6000, [(0, first), (1, second[:1904])], plain[:6000])
     put(b"tail longer than provisional", 5000, 6000, [(0, first), (1, second)], plain[:6000])
+    put(b"tail as long as the file, then residue", 5000, 6000, [(0, first), (1, second[:1904])], plain[:6000],
+        behind=b"\1" * 5000)
+    put(b"nothing confirmed, then residue", 0, 300, [(0, first[:300])], first[:300], behind=b"\1" * 5000)
     put(b"nothing behind the length", 4096, 9000, [(0, first)], first)
     put(b"nothing confirmed, nothing there", 0, 300, [], b"")
     put(b"nothing confirmed, all there", 0, 5000, [(0, first), (1, second[:904])], plain[:5000])

@@ -62,6 +62,7 @@ final class Journal: Sendable {
         var halves = [Half(), Half()]
         /// After a flush that failed nobody knows what is on disk: nothing is promised any more.
         var failure: Errno?
+        /// Records that are about to be written.
         var buffer = [UInt8](repeating: 0, count: JournalRecord.byteCount(payload: JournalRecord.largestPayload))
     }
 
@@ -124,41 +125,64 @@ final class Journal: Sendable {
 
     /// Appends a record, for which room was reserved.
     func append(_ record: JournalRecord, _ payload: RawSpan) throws(Errno) -> Slot {
-        var record = record
-        return try state.withLock { state throws(Errno) in
+        var slot: Slot!
+        try appendTogether(UInt64(record.byteCount)) { add in slot = add(record, payload) }
+        return slot
+    }
+
+    /// Appends the records that `body` gives to its argument, with one write: when this throws, none of them is there.
+    ///
+    /// - Parameter room: at least what they take; it was reserved.
+    func appendTogether(
+        _ room: UInt64, _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Void
+    ) throws(Errno) {
+        try state.withLock { state throws(Errno) in
             if let failure = state.failure { throw failure }
             if state.isSealed {
                 let sector = UInt64(JournalRecord.sectorSize)
                 state.position = (state.position + sector - 1) / sector * sector
                 state.isSealed = false
             }
-            let count = UInt64(record.byteCount)
-            if state.position + count > state.head.halfSize { try turn(&state) }
+            if state.position + room > state.head.halfSize { try turn(&state) }
             if state.position == 0 {
                 state.halves[state.active].lap = state.head.nextLap
                 state.head.nextLap += 1
             }
-            try fill(&state, upTo: state.position + count)
-            record.lap = state.halves[state.active].lap
-            record.position = state.position
-            encode(record, payload, &state.buffer)
-            let offset = state.head.offset(ofHalf: state.active) + state.position
-            try unsafe store.write(
-                state.buffer.span.bytes.extracting(0..<record.byteCount), to: file, at: Int64(offset))
-            state.position += count
-            state.appended += 1
-            state.halves[state.active].users[record.file] = state.appended
-            return Slot(
-                offset: Int64(offset) + Int64(JournalRecord.prefixByteCount), count: payload.byteCount,
-                sequence: state.appended)
+            let lap = state.halves[state.active].lap
+            let start = state.position
+            let offset = state.head.offset(ofHalf: state.active) + start
+            var files: [FileIdentifier: UInt64] = [:]
+            var (used, sequence) = (0, state.appended)
+            try body { record, payload in
+                var record = record
+                record.lap = lap
+                record.position = start + UInt64(used)
+                if state.buffer.count < used + record.byteCount {
+                    state.buffer += [UInt8](repeating: 0, count: max(record.byteCount, state.buffer.count))
+                }
+                encode(record, payload, &state.buffer, at: used)
+                sequence += 1
+                files[record.file] = sequence
+                defer { used += record.byteCount }
+                return Slot(
+                    offset: Int64(offset) + Int64(used + JournalRecord.prefixByteCount), count: payload.byteCount,
+                    sequence: sequence)
+            }
+            precondition(UInt64(used) <= room, "more records than was said")
+            try fill(&state, upTo: start + UInt64(used))
+            try unsafe store.write(state.buffer.span.bytes.extracting(0..<used), to: file, at: Int64(offset))
+            state.position = start + UInt64(used)
+            state.appended = sequence
+            for (file, sequence) in files { state.halves[state.active].users[file] = sequence }
         }
     }
 
-    private func encode(_ record: JournalRecord, _ payload: RawSpan, _ buffer: inout [UInt8]) {
-        let signed = record.byteCount - JournalRecord.tagByteCount
+    private func encode(_ record: JournalRecord, _ payload: RawSpan, _ buffer: inout [UInt8], at start: Int) {
+        let signed = start + record.byteCount - JournalRecord.tagByteCount
         do {
             var elements = buffer.mutableSpan
-            var bytes = unsafe elements.mutableBytes
+            var all = unsafe elements.mutableBytes
+            var bytes = all._mutatingExtracting(start..<start + record.byteCount)
             record.encode(into: &bytes)
             unsafe bytes.withUnsafeMutableBytes { target in
                 unsafe payload.withUnsafeBytes { source in
@@ -169,7 +193,7 @@ final class Journal: Sendable {
             }
         }
         let tag = keys.volume.withBytes { volume in
-            unsafe keys.journal.tag(of: volume, buffer.span.bytes.extracting(0..<signed))
+            unsafe keys.journal.tag(of: volume, buffer.span.bytes.extracting(start..<signed))
         }
         for index in tag.indices { buffer[signed + index] = tag[index] }
     }

@@ -31,9 +31,7 @@ extension MountTests.PowerCuts {
             let recorded = try mount.end()
             let folder = try StateFolder()
             for order in SimulatedDisk.Order.allCases {
-                let fault: Comment? =
-                    order == .unordered ? "a new directory may be without a record, but not empty" : nil
-                try cutPower("git commits", order, recorded, states: 60, fault: fault) { state, cut in
+                try cutPower("git commits", order, recorded, states: 60) { state, cut in
                     try mount.keys.check(state) { observation in
                         try folder.hold(observation)
                         let commits = told.all.prefix(told.count(before: cut)).map(\.value)

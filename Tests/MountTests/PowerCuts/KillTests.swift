@@ -60,9 +60,7 @@ extension MountTests {
                 "crash: kill -9 under load: \(times) kills, \(acknowledged) acts and \(transactions) transactions"
                     + " acknowledged, \(flawed) mounts violate, \(refused) loads were refused")
             #expect(acknowledged > times && transactions > times, "there was no load")
-            withKnownIssue("a last block that replay puts into place may not verify", isIntermittent: true) {
-                #expect(flawed + refused == 0)
-            }
+            #expect(flawed + refused == 0)
         }
 
         /// Reads all of the mount by a program, which can be killed.

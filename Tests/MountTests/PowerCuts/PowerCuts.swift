@@ -19,17 +19,15 @@ struct Acknowledgements<Value> {
     func count(before cut: Int) -> Int { all.prefix { $0.records <= cut }.count }
 }
 
-/// Tries so many states, or as many as LATCHKEY_CRASH_STATES says; prints the counts. `fault` is why some violate the
-/// promise as yet.
+/// Tries so many states, or as many as LATCHKEY_CRASH_STATES says; prints the counts.
 func cutPower(
     _ name: String, _ order: SimulatedDisk.Order, _ recorded: (records: [Record], found: Int), states: Int,
-    fault: Comment? = nil, _ check: (StateFolder, Int) throws -> [Violation]
+    _ check: (StateFolder, Int) throws -> [Violation]
 ) throws {
     let environment = ProcessInfo.processInfo.environment["LATCHKEY_CRASH_STATES"]
     let budget = environment.flatMap { Int($0) } ?? states
     let report = try Simulation(name, order, budget: budget).run(recorded.records, found: recorded.found, check: check)
     print("crash: \(name), \(order.rawValue): \(report)")
     for example in report.examples { print("crash:     \(example)") }
-    func expect() { #expect(report.badStates == 0, "\(name): \(report)") }
-    if let fault { withKnownIssue(fault, isIntermittent: true) { expect() } } else { expect() }
+    #expect(report.badStates == 0, "\(name): \(report)")
 }

@@ -1,0 +1,110 @@
+import Format
+import Glibc
+import Posix
+import Store
+
+// A write that stops half-way, on a full disk as a rule, leaves a block of which a part is new: such a block does not
+// verify, and the saved bytes in it would be lost.
+
+extension File {
+    /// The stored blocks of a pass that go into the backing file.
+    struct Pass {
+        /// Where they lie in the scratch.
+        let range: Range<Int>
+        /// The number of the first.
+        let first: UInt64
+        /// The block of which the scratch has the bytes that are on disk now, as many as `savedCount`.
+        let saved: UInt64
+        let savedCount: Int
+    }
+
+    /// Puts the pass's stored blocks into the backing file. When that fails, each block that was there is as it was or
+    /// as it was to be. Needs `lock` exclusively.
+    func commit(_ pass: Pass, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let file = try writable()
+        do {
+            try reserveHoles(of: pass, in: file)
+            try unsafe vault.store.write(
+                scratch.stored.bytes.extracting(pass.range), to: file,
+                at: Int64(BlockGeometry.backingOffset(ofBlock: pass.first)))
+            if !state.unsettled.torn.isEmpty { forgetTorn(from: pass.first, count: pass.range.count) }
+        } catch {
+            if pass.savedCount > 0 { putBack(pass, scratch, in: file) }
+            // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
+            state.hasResidue = true
+            let size = Int64(neededBackingSize)
+            if let status = try? vault.store.status(of: descriptor), status.size > size {
+                try? vault.store.truncate(file, to: size)
+            }
+            try? mendTorn(pass, key, scratch)
+            throw .system(error)
+        }
+    }
+
+    private func putBack(_ pass: Pass, _ scratch: Scratch, in file: Descriptor) {
+        let saved = unsafe scratch.saved.bytes.extracting(0..<pass.savedCount)
+        do {
+            try vault.store.write(saved, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: pass.saved)))
+        } catch {
+            unsafe state.unsettled.torn[pass.saved] = Array(scratch.saved[..<pass.savedCount])
+        }
+    }
+
+    /// Makes sure that a hole is not written to by half: nothing would be left of its zeros.
+    private func reserveHoles(of pass: Pass, in file: Descriptor) throws(Errno) {
+        let end = BlockGeometry.blockCount(forLength: state.length)
+        let first = max(pass.first, state.header.firstSparseBlock)
+        let behind = min(end, pass.first + UInt64(pass.range.count) / BlockGeometry.storedBlockSize + 1)
+        guard first < behind else { return }
+        let offset = BlockGeometry.backingOffset(ofBlock: first)
+        do throws(Errno) {
+            try vault.store.allocate(
+                file, mode: FALLOC_FL_KEEP_SIZE, offset: Int64(offset),
+                length: Int64(BlockGeometry.backingOffset(ofBlock: behind) - offset))
+        } catch {
+            guard error == .EOPNOTSUPP || error == .ENOSYS else { throw error }
+        }
+    }
+
+    /// Finds the block that was written by half, if there is one, and keeps it until the disk has room for it.
+    private func mendTorn(_ pass: Pass, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let size = Int(BlockGeometry.storedBlockSize)
+        let end = BlockGeometry.blockCount(forLength: state.length)
+        for start in stride(from: pass.range.lowerBound, to: pass.range.upperBound, by: size) {
+            let block = pass.first + UInt64((start - pass.range.lowerBound) / size)
+            guard block < end else { return }
+            let isWhole = try vault.scratches.withScratch(key, for: .open) { (other) throws(VaultError) in
+                defer { other.wipePlain() }
+                do throws(VaultError) {
+                    try loadBlock(block, slot: 0, other)
+                    return true
+                } catch {
+                    guard case .damaged = error else { throw error }
+                    return false
+                }
+            }
+            if isWhole { continue }
+            unsafe state.unsettled.torn[block] = Array(
+                scratch.stored[start..<min(start + size, pass.range.upperBound)])
+            return try placeTorn()
+        }
+    }
+
+    private func forgetTorn(from block: UInt64, count: Int) {
+        let behind = block + UInt64(count) / BlockGeometry.storedBlockSize + 1
+        for torn in state.unsettled.torn.keys where torn >= block && torn < behind { state.unsettled.torn[torn] = nil }
+    }
+
+    /// Writes what a full disk has kept from being written: before anything is confirmed. Needs `lock` exclusively.
+    func placeTorn() throws(VaultError) {
+        guard !state.unsettled.torn.isEmpty else { return }
+        let file = try writable()
+        for (block, bytes) in state.unsettled.torn {
+            try backing { () throws(Errno) in
+                try unsafe vault.store.write(
+                    bytes.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+            }
+            state.unsettled.torn[block] = nil
+        }
+    }
+}
