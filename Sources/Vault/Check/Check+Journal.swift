@@ -16,6 +16,7 @@ extension Check {
     /// Looks at what the last session left; damage to it is a finding.
     func readJournal() {
         do throws(VaultError) {
+            try vault.requireJournalFile()
             guard vault.isReadOnly else { return try vault.beginSession() }
             guard let old = try OldJournal(of: vault) else {
                 if vault.lacksJournal { report(.missingJournal) }
@@ -60,6 +61,12 @@ extension OldJournal {
 }
 
 extension Vault {
+    /// Somebody may have put something else in the journal's place.
+    func requireJournalFile() throws(VaultError) {
+        guard let status = try? store.status(of: .journal, in: store.root), status.kind != .regular else { return }
+        throw .damaged("the journal is not a regular file")
+    }
+
     /// Whether there is no journal in a vault with something in it: one is made before the first file.
     var lacksJournal: Bool {
         guard (try? store.status(of: .journal, in: store.root)) == nil,

@@ -98,6 +98,7 @@ public final class Repair: Sendable {
     private func recoverJournal() throws(VaultError) {
         var finding: Finding?
         do throws(VaultError) {
+            try vault.requireJournalFile()
             if vault.lacksJournal {
                 finding = .missingJournal
                 finding?.repair = .done("an empty one was made")
@@ -109,9 +110,16 @@ public final class Repair: Sendable {
         } catch {
             guard case .damaged(let reason) = error else { throw error }
             finding = Finding(.damage, .journal, BackingName.journal, reason: reason)
-            try vault.rebuildJournalHead()
+            do throws(VaultError) {
+                try vault.requireJournalFile()
+                try vault.rebuildJournalHead()
+                finding?.repair = .done("its head was made anew, and what it holds was put into the files")
+            } catch {
+                guard error.isDamage else { throw error }
+                try vault.moveOutOfTheWay(.journal, in: vault.store.root)
+                finding?.repair = .done("an empty one was made")
+            }
             try vault.recover()
-            finding?.repair = .done("its head was made anew, and what it holds was put into the files")
         }
         if let finding { tell(finding) }
     }

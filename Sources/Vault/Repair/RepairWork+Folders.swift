@@ -33,6 +33,7 @@ extension RepairWork {
         let record = DirectoryRecord(
             directory: identifier ?? DirectoryIdentifier(Random.bytes(16)), defaultClass: Self.strictest,
             isExplicit: true)
+        try vault.makeWayForRecord(name, in: folder)
         try vault.writeRecord(record, at: place, as: name, in: folder)
         try flush(folder)
     }
@@ -64,6 +65,7 @@ extension RepairWork {
         // As any rename of a directory: it opens under both places until the end.
         try writeNewRecord(identifier, at: place, as: .newDirectoryRecord, in: folder)
         try move(stored, in: source, to: name, in: target)
+        try vault.makeWayForRecord(in: folder)
         try vault.changingRecords(in: folder) { () throws(Errno) in
             try store.rename(.newDirectoryRecord, in: folder, to: .directoryRecord, in: folder)
             try store.synchronize(folder, dataOnly: false)
@@ -214,6 +216,7 @@ extension RepairWork {
             }, into: target, lostAndFound.trail!.path(), finding)
         // What could not be moved is a foreign name from now on.
         guard !check.isCancelled else { return .failed("it was interrupted") }
+        try vault.makeWayForRecord(in: store.root)
         try vault.finishMove(of: root)
         try flush(store.root)
         return .done(

@@ -16,6 +16,30 @@ extension Vault {
         return try? unsafe DirectoryRecord(decoding: bytes.span.bytes)
     }
 
+    /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in it.
+    func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
+        let aside = Name.temporary()
+        let status = try backing { () throws(Errno) in
+            let status = try store.status(of: name, in: folder)
+            try store.rename(name, in: folder, to: aside, in: folder, flags: RenameFlags.noReplace)
+            try store.synchronize(folder, dataOnly: false)
+            return status
+        }
+        // What stays is found as rubbish.
+        if status.kind == .directory {
+            try? store.removeDirectory(aside, in: folder)
+        } else {
+            try? store.unlink(aside, in: folder)
+        }
+    }
+
+    /// Lets a record be renamed to this name: a file gives way to that, a folder does not.
+    func makeWayForRecord(_ name: Name = .directoryRecord, in folder: Descriptor) throws(VaultError) {
+        if (try? store.status(of: name, in: folder).kind) == .directory {
+            try moveOutOfTheWay(name, in: folder)
+        }
+    }
+
     /// Makes the head of the journal anew: the records in it have MACs of their own.
     func rebuildJournalHead() throws(VaultError) {
         try backing { () throws(Errno) in

@@ -10,6 +10,7 @@ import Testing
 enum Damage: String, CaseIterable, CustomStringConvertible {
     case header, wrap, cutHeader, zeros, blocks, cut, exchanged, movedByHand, copied, record, recordOfAnother
     case emptyFolder, movedFolder, rootRecord, rootRecordLost, longName, link, attribute, leftovers, journal
+    case recordIsFolder, rootRecordIsFolder, journalIsFolder, journalIsPipe
 
     var description: String { rawValue }
 
@@ -42,6 +43,12 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         case .recordOfAnother:
             try manager.removeItem(atPath: folder + "/lk.dir")
             try manager.copyItem(atPath: scene.test.path + "/lk.dir", toPath: folder + "/lk.dir")
+        case .recordIsFolder: try replaceByFolder(folder + "/lk.dir")
+        case .rootRecordIsFolder: try replaceByFolder(scene.test.path + "/lk.dir")
+        case .journalIsFolder: try replaceByFolder(scene.test.path + "/lk.journal")
+        case .journalIsPipe:
+            try manager.removeItem(atPath: scene.test.path + "/lk.journal")
+            #expect(unsafe mkfifo(scene.test.path + "/lk.journal", 0o600) == 0)
         case .emptyFolder:
             for name in try manager.contentsOfDirectory(atPath: folder) {
                 try manager.removeItem(atPath: folder + "/" + name)
@@ -77,16 +84,21 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         }
     }
 
+    private func replaceByFolder(_ path: String) throws {
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
     /// What is not where it was any more.
     var touched: [String] {
         switch self {
         case .header, .wrap, .cutHeader, .zeros, .blocks, .cut: ["/top"]
         case .exchanged, .movedByHand: ["/top", "/folder/first"]
         case .copied: ["/folder/first"]
-        case .record, .recordOfAnother, .emptyFolder, .movedFolder: ["/folder"]
-        case .rootRecordLost: ["/"]
+        case .record, .recordOfAnother, .emptyFolder, .movedFolder, .recordIsFolder: ["/folder"]
+        case .rootRecordLost, .rootRecordIsFolder: ["/"]
         case .longName: ["/n"]
-        case .rootRecord, .link, .attribute, .leftovers, .journal: []
+        case .rootRecord, .link, .attribute, .leftovers, .journal, .journalIsFolder, .journalIsPipe: []
         }
     }
 
