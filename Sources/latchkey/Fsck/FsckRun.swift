@@ -70,8 +70,8 @@ struct FsckRun {
         } catch { throw CommandError(.failed, "cannot check the vault: \(error)") }
     }
 
-    /// At least two: one may wait for the disk.
-    private static var threads: Int { max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+    /// More than there are processors: most wait for the disk, which does better with several reads to choose from.
+    private static var threads: Int { 2 * max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }
 
 /// Runs a check or a repair on a thread, and says when it has ended.

@@ -79,8 +79,8 @@ final class FsckText: FsckReport {
             let files = Amount.of(progress.lockedFiles, "file")
             lines.append("Contents were read of class \(classes) alone, not those of \(files).")
             lines.append("  try: latchkey fsck --unlock \(vault.quoted)")
-        } else if progress.unchecked > 0 {
-            lines.append("Contents were read of all that could be looked at: \(Amount.bytes(progress.bytes)).")
+        } else if progress.unchecked > 0 || progress.damaged > 0 {
+            lines.append("Contents were read of all that could be opened: \(Amount.bytes(progress.bytes)).")
         } else if outcome.isComplete {
             lines.append("All contents were read: \(Amount.bytes(progress.bytes)).")
         }
@@ -93,7 +93,7 @@ final class FsckText: FsckReport {
     ) -> [String] {
         let typed = vault.quoted
         var lines: [String] = []
-        if !repaired.isEmpty {
+        if !repaired.subtracting([.journal, .keybag]).isEmpty {
             lines.append("What was moved is in lost+found in the mount; its REPORT.txt says what it was.")
         }
         if repaired.contains(.contents), !outcome.salvages {
