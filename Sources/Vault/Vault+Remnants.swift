@@ -34,14 +34,14 @@ extension Vault {
     }
 
     /// What a cut has left under a name that was never durable.
-    private enum Remnant {
+    enum Remnant {
         /// Nothing but names.
         case empty
         /// A directory without its record, with something in it: nobody can tell its name any more, but it stays.
         case recordless
     }
 
-    private func remnant(
+    func remnant(
         _ name: Name, _ status: FileStatus, in folder: Descriptor, _ windows: [JournalHead.Window], depth: Int = 0
     ) -> Remnant? {
         switch status.kind {
@@ -80,7 +80,7 @@ extension Vault {
         return UInt64(max(0, status.changed.seconds)) + 2 >= opened
     }
 
-    private func removeRemnant(_ name: Name, _ status: FileStatus, in folder: Descriptor) throws(Errno) {
+    func removeRemnant(_ name: Name, _ status: FileStatus, in folder: Descriptor) throws(Errno) {
         if status.kind == .directory {
             try store.unlinkTree(name, in: folder)
         } else {

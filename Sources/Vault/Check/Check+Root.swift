@@ -22,8 +22,9 @@ extension Check {
         return cuts.contains { $0.from <= changed && changed <= $0.to }
     }
 
-    func isCut(statusOf stored: Name, in folder: CheckedFolder) -> Bool {
-        guard let status = try? vault.store.status(of: stored, in: folder.directory.descriptor) else { return false }
-        return isCut(status)
+    /// What a cut has left of an entry that was never durable.
+    func remnant(_ stored: Name, in folder: Descriptor) -> Vault.Remnant? {
+        guard let status = try? vault.store.status(of: stored, in: folder), isCut(status) else { return nil }
+        return vault.remnant(stored, status, in: folder, cuts)
     }
 }

@@ -13,21 +13,14 @@ extension CheckWorker {
             check.sight(directory.identifier)
             return CheckedFolder(directory, folder.trail.entering(name, stored), share: share)
         } catch {
-            if error.isDamage, check.isCut(statusOf: stored, in: folder), isEmpty(stored, in: folder) {
-                leftover(.unsynced, "a folder that was made just before a cut", at: spot)
-            } else {
-                report(error, .directory, "the folder cannot be opened", at: spot)
+            switch error.isDamage ? check.remnant(stored, in: folder.directory.descriptor) : nil {
+            case .empty: leftover(.unsynced, "a folder that was made just before a cut", at: spot)
+            case .recordless:
+                leftover(.unsynced, "a folder that was made just before a cut, which has no record yet", at: spot)
+            case nil: report(error, .directory, "the folder cannot be opened", at: spot)
             }
             return nil
         }
-    }
-
-    /// Whether nothing but rubbish lies in a folder, not even a record.
-    private func isEmpty(_ stored: Name, in folder: CheckedFolder) -> Bool {
-        guard let inner = try? vault.openFolder(stored, in: folder.directory.descriptor),
-            let entries = try? store.nextEntries(of: inner)
-        else { return false }
-        return entries.allSatisfy { BackingName($0.name.bytes) == .temporary }
     }
 
     /// Checks entries that are no directories of the tree; each is `part` of the whole.
@@ -44,7 +37,8 @@ extension CheckWorker {
             case .sidecar:
                 checkSidecar(spot, in: folder)
             case .foreign:
-                note(.foreign, "no name of this vault's", at: spot)
+                let isLost = entry.name.description.hasPrefix(BackingName.lostPrefix)
+                note(.foreign, isLost ? "what a cut has left of a folder" : "no name of this vault's", at: spot)
             case .entry, .longEntry:
                 guard let name = name(of: entry.name, in: folder) else { continue }
                 check.progress.countFile()

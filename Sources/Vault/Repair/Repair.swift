@@ -57,7 +57,8 @@ public final class Repair: Sendable {
 
     private func work() throws(VaultError) {
         let work = RepairWork(vault, salvages: salvages, check: check)
-        // A folder that is opened is freed of what a cut left in it: not before that was found and told.
+        // A folder that is opened would be freed of what a cut left in it: here that is found and told first, and what
+        // lies in a folder without its record is moved to lost+found.
         let windows = vault.windows.withLock { windows in
             defer { windows = [] }
             return windows
@@ -65,8 +66,6 @@ public final class Repair: Sendable {
         check.noteCuts(windows)
         if let finding = try work.openRoot() { tell(finding) }
         try check.run()
-        vault.windows.withLock { $0 = windows }
-        try vault.tidy(work.root)
         try repair(pending.take(), work)
         // What was set aside with all that is below it has not been looked at yet.
         if !check.isCancelled, let folder = work.adoptedFolder {

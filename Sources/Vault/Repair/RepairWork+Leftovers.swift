@@ -26,17 +26,21 @@ extension RepairWork {
         return .done("removed")
     }
 
-    /// Removes a file or folder that a cut has left empty: a folder is freed of those when it is opened to be written to.
-    func removeUnsynced(_ spot: Spot) throws(VaultError) -> RepairOutcome {
+    /// Removes a file or folder that a cut has left empty; what lies in a folder that has not even its record is saved.
+    func repairUnsynced(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let folder = try folder(of: spot.trail).descriptor
-        do throws(Errno) { _ = try store.status(of: stored, in: folder) } catch {
-            guard error == .ENOENT else { throw .system(error) }
-            dropSidecar(of: stored, in: folder)
+        switch check.remnant(stored, in: folder) {
+        case .empty:
+            try backing { () throws(Errno) in
+                try vault.removeRemnant(stored, try store.status(of: stored, in: folder), in: folder)
+            }
             try flush(folder)
+            dropSidecar(of: stored, in: folder)
             return .done("removed")
+        case .recordless: return try repairFolder(spot, finding)
+        case nil: return .failed("it is not what it was when it was found")
         }
-        return .failed("it could not be removed")
     }
 
     /// Whether nothing but records and other leftovers lies in a folder.

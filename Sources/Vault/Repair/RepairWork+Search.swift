@@ -15,6 +15,8 @@ extension RepairWork {
             switch finding.kind {
             case .header, .place, .name, .directory:
                 collect(stored, in: parent.descriptor, &files, &directories)
+            case .unsynced where (try? store.status(of: stored, in: parent.descriptor).kind) == .directory:
+                collect(stored, in: parent.descriptor, &files, &directories)
             default: break
             }
         }

@@ -51,7 +51,7 @@ final class RepairWork {
         do throws(VaultError) {
             switch finding.kind {
             case .temporary, .sidecar, .record, .keybagCopy: return try removeLeftover(spot, finding.kind)
-            case .unsynced: return try removeUnsynced(spot)
+            case .unsynced: return try repairUnsynced(spot, finding)
             case .header: return try repairHeader(spot, finding)
             case .place: return try repairPlace(spot, finding)
             case .key, .contents: return try setAside(spot, finding)

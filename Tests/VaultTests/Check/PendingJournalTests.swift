@@ -110,6 +110,27 @@ import Testing
         #expect(entries.contains(aside.description))
     }
 
+    /// Something in it has come to the disk before its record: it was never durable, and is saved all the same.
+    @Test func aFolderThatACutHasLeftWithoutItsRecord() throws {
+        let scene = try CheckScene()
+        let young = try scene.test.makeDirectory("young")
+        let file = try scene.make("file", CheckScene.second, in: young)
+        _ = try scene.test.makeDirectory("empty folder")
+        for name in ["/young", "/empty folder"] {
+            try FileManager.default.removeItem(atPath: try scene.backing(name) + "/lk.dir")
+        }
+        let left: Set = [Found(.leftover, .unsynced, "/young"), Found(.leftover, .unsynced, "/empty folder")]
+        #expect(try found(scene) == left.union([Self.note]))
+        for finding in try repaired(scene) {
+            guard case .done = finding.repair else {
+                Issue.record("not repaired: \(finding)")
+                continue
+            }
+        }
+        #expect(try scene.contents(of: "/lost+found/young/\(file.identifier)") == CheckScene.second)
+        #expect(try scene.findings().isEmpty)
+    }
+
     @Test func aJournalThatIsGone() throws {
         let scene = try CheckScene()
         try scene.test.vault.close()
