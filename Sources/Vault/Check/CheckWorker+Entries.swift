@@ -31,7 +31,7 @@ extension CheckWorker {
             let spot = Spot(trail: folder.trail, stored: entry.name)
             switch BackingName(entry.name.bytes) {
             case .reserved:
-                checkReserved(spot)
+                checkReserved(spot, in: folder)
             case .temporary:
                 checkTemporary(spot)
             case .sidecar:
@@ -87,13 +87,19 @@ extension CheckWorker {
         return name
     }
 
-    private func checkReserved(_ spot: Spot) {
+    private func checkReserved(_ spot: Spot, in folder: CheckedFolder) {
         let isRoot = spot.trail.parent == nil
         switch spot.stored?.description {
         case BackingName.directoryRecord:
             break
         case BackingName.newDirectoryRecord:
-            leftover(.record, "the coming record of a rename that was interrupted", at: spot)
+            let directory = folder.directory
+            let place = directory.state.withLock { $0.place }
+            if (try? vault.readRecord(.directoryRecord, at: place, in: directory.descriptor)) == nil {
+                note(.record, "its record after an interrupted rename: the next mount puts it in place", at: spot)
+            } else {
+                leftover(.record, "the coming record of a rename that was interrupted", at: spot)
+            }
         case BackingName.oldKeybag where isRoot && check.needsPreviousKeybag:
             break
         case BackingName.newKeybag where isRoot, BackingName.oldKeybag where isRoot:
