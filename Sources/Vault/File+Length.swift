@@ -133,8 +133,8 @@ extension File {
             let block = BlockGeometry.block(at: state.length)
             if tail > 0 {
                 try prepare(scratch, key, .open)
-                // As long as the header says, it need not be written again.
-                let count = try loadBlock(block, slot: 0, scratch)
+                // As long as the header says, it need not be written again. A damaged one stays as it is.
+                guard let count = try loadUndamaged(block, scratch) else { return }
                 if count != tail + Int(BlockGeometry.overhead) {
                     try putTail(of: state.length, key, scratch)
                     if state.unsettled.isJournaled { try journalHeader() }
@@ -221,11 +221,20 @@ extension File {
         let live = liveCount(ofBlock: block)
         let overhead = Int(BlockGeometry.overhead)
         try prepare(scratch, key, .open)
-        guard try loadBlock(block, slot: 0, scratch) < live + overhead else { return }
+        // A damaged one is for those who read it, and no reason not to open the file.
+        guard let count = try loadUndamaged(block, scratch), count < live + overhead else { return }
         try prepare(scratch, key, .seal)
         scratch.drawNonces(1)
         let stored = unsafe scratch.stored(0, count: live + overhead)
         try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: live)), as: block, into: stored, scratch)
         try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
+    }
+
+    /// As `loadBlock`; nil for a block that does not verify.
+    private func loadUndamaged(_ block: UInt64, _ scratch: Scratch) throws(VaultError) -> Int? {
+        do throws(VaultError) { return try loadBlock(block, slot: 0, scratch) } catch {
+            guard case .damaged = error else { throw error }
+            return nil
+        }
     }
 }

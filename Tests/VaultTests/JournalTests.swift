@@ -35,6 +35,49 @@ import Testing
         #expect(contents.dropFirst(176).allSatisfy { $0 == 0 || $0 == 2 })
     }
 
+    /// A damaged block is for those who read it: the file opens, beside what a cut left unproven, and is cut.
+    @Test func aFileWithADamagedBlockOpensAfterACut() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 5000), at: 0)
+        try file.synchronize(dataOnly: true)
+        try file.write([UInt8](repeating: 2, count: 9000), at: 5000)
+        let (vault, root) = try test.afterDeath()
+        let name = try vault.storedName("file", in: root).name
+        let backing = try test.store.open(name, in: test.store.root, OpenFlags.readWrite, mode: 0)
+        try unsafe test.store.write(
+            [UInt8](repeating: 0, count: 8).span.bytes, to: backing,
+            at: Int64(BlockGeometry.backingOffset(ofBlock: 1)))
+
+        let opened = try vault.openFile("file", in: root)
+        try opened.loadKey()
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        #expect(try opened.contents(4096) == [UInt8](repeating: 1, count: 4096))
+        #expect(throws: VaultError.self) {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            _ = try opened.read(into: &span, at: 4096)
+        }
+        try opened.truncate(to: 4096)
+        try opened.write([3], at: 4096)
+        #expect(try opened.contents(5000) == [UInt8](repeating: 1, count: 4096) + [3])
+    }
+
+    /// A header in a record that is authentic, and that a reader refuses, counts for nothing.
+    @Test func aRefusedHeaderInTheJournalDoesNotCount() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([1, 2, 3], at: 0)
+        try file.synchronize(dataOnly: true)
+        try file.lock.withExclusive {
+            let bytes = [UInt8](repeating: 7, count: FileHeader.byteCount)
+            _ = try unsafe test.vault.openJournal().append(
+                JournalRecord(.header, of: file.identifier, payloadCount: bytes.count), bytes.span.bytes)
+        }
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(10) == [1, 2, 3])
+    }
+
     /// A journal that a cut has left is shown by a mount that only reads, which changes nothing.
     @Test func aReadOnlyVaultShowsWhatTheJournalHas() throws {
         let test = try TestVault()

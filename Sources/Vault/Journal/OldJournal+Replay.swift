@@ -23,6 +23,7 @@ extension OldJournal {
         /// The last record that counts. What stands behind it is of a write that nobody waited for, and this header need
         /// not fit it: a last block that has grown or shrunk is of another length than it says.
         let header: Entry
+        let decodedHeader: FileHeader
 
         /// The last version of each block.
         var blocks: [UInt64: Entry] {
@@ -77,13 +78,30 @@ extension OldJournal {
                 let first = claim.files.first(where: { $0.low <= found.generation && found.generation <= $0.high })
             else { continue }
             let records = entries[first.index...].filter { $0.record.file == file }
-            guard let last = records.lastIndex(where: { $0.record.kind == .header }) else { continue }
+            guard let (last, header) = try lastHeader(of: file, in: records) else { continue }
             effects.append(
                 Effect(
                     file: file, descriptor: found.descriptor, generation: found.generation,
-                    entries: Array(records[...last]), header: records[last]))
+                    entries: Array(records[...last]), header: records[last], decodedHeader: header))
         }
         return effects
+    }
+
+    /// The last header among records that a reader does not refuse, and where it is.
+    private func lastHeader(of file: FileIdentifier, in records: [Entry]) throws(VaultError) -> (Int, FileHeader)? {
+        for index in records.indices.reversed() where records[index].record.kind == .header {
+            guard records[index].record.payloadCount == FileHeader.byteCount,
+                records[index].record.nanoseconds < 1_000_000_000
+            else { continue }
+            let bytes = try payload(of: records[index])
+            do throws(VaultError) {
+                let header = try unsafe vault.header(from: bytes.span.bytes)
+                if header.file == file { return (index, header) }
+            } catch {
+                guard case .damaged = error else { throw error }
+            }
+        }
+        return nil
     }
 
     private struct Found {
@@ -122,7 +140,6 @@ extension OldJournal {
         }
         let last = effect.header
         let header = try payload(of: last)
-        _ = try unsafe vault.header(from: header.span.bytes)
         try backing { () throws(Errno) in
             try vault.store.synchronize(file, dataOnly: true)
             try unsafe vault.store.write(header.span.bytes, to: file, at: 0)
