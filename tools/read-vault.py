@@ -1058,7 +1058,7 @@ class Vault:
             return False
         try:
             if stat.S_ISDIR(entry.status.st_mode):
-                return all(name.startswith(b"lk.tmp.") for name in os.listdir(entry.backing))
+                return not {b"lk.dir", b"lk.dir.new"} & set(os.listdir(entry.backing))
             if stat.S_ISREG(entry.status.st_mode):
                 with self.backing_file(entry) as backing:
                     return is_void(backing.header())

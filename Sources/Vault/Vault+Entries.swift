@@ -9,6 +9,7 @@ extension Vault {
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
         let stored = try storedName(name, in: parent)
         var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
+        guard !isHidden(stored.name, in: parent) else { throw .system(.ENOENT) }
         switch status.kind {
         case .directory:
             let directory = try openDirectory(name, in: parent)
@@ -59,8 +60,10 @@ extension Vault {
     /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
     public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
+        let asides = asides(in: directory.descriptor)
         return entries.compactMap { entry in
-            plainName(of: entry.name, in: directory).map {
+            guard !isHidden(entry.name, in: directory) else { return nil }
+            return plainName(of: asides[entry.name] ?? entry.name, in: directory).map {
                 ListedEntry(name: $0, inode: entry.inode, kind: entry.kind)
             }
         }

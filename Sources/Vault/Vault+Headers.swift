@@ -12,7 +12,10 @@ extension Vault {
             var span = unsafe elements.mutableBytes
             count = try store.read(descriptor, into: &span, at: 0)
         } catch { throw .system(error) }
-        return try header(from: unsafe bytes.span.bytes.extracting(0..<count))
+        do throws(VaultError) { return try header(from: unsafe bytes.span.bytes.extracting(0..<count)) } catch {
+            guard let made = madeHeader(of: descriptor) else { throw error }
+            return made
+        }
     }
 
     /// The header that `raw` begins with, authentic and of this volume.

@@ -32,8 +32,14 @@ extension Name {
 }
 
 extension Vault {
-    /// The backing name of the entry `name`. Deterministic; docs/FORMAT.md, "Names".
+    /// The backing name of the entry `name`; docs/FORMAT.md, "Names".
     func storedName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {
+        let stored = try ownStoredName(name, in: directory)
+        guard isReadOnly, let aside = aside(for: stored.name, in: directory.descriptor) else { return stored }
+        return StoredName(name: aside, sidecar: nil)
+    }
+
+    private func ownStoredName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {
         let ciphertext = try directory.identifier.withBytes { identifier throws(VaultError) in
             do throws(CryptoError) {
                 return try unsafe keys.names.seal(name.bytes.span.bytes, associatedData: identifier)

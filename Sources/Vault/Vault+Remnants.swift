@@ -33,6 +33,16 @@ extension Vault {
         }
     }
 
+    /// Whether an entry is a remnant in a vault that is only read: not shown.
+    func isHidden(_ name: Name, in directory: Directory) -> Bool {
+        guard isReadOnly else { return false }
+        let windows = windows.withLock { $0 }
+        guard !windows.isEmpty, let status = try? store.status(of: name, in: directory.descriptor),
+            status.isWithin(windows), overlays.withLock({ $0.made[status.inode] == nil })
+        else { return false }
+        return remnant(name, status, in: directory.descriptor, windows) != nil
+    }
+
     /// What a cut has left under a name that was never durable.
     enum Remnant {
         /// Nothing but names.

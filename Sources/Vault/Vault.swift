@@ -26,7 +26,7 @@ public final class Vault: Sendable {
     /// Sessions that ended in a cut: what is empty since then was never synced.
     let windows = Mutex<[JournalHead.Window]>([])
     /// Of a vault that is only read: what its journal says.
-    let overlays = Mutex<[FileIdentifier: Overlay]>([:])
+    let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
     /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
     /// takes all of the stack.

@@ -215,6 +215,10 @@ def add_remnants(scene: Scene, folder: Folder) -> None:
     scene.void(b"void" * 50, folder=folder)
     scene.void(b"void but for its blocks", bytes(512) + fixed("a block", 100))
     scene.vault.add(scene.vault.name(ROOT, b"directory without a record"), "directory")
+    for name, content in (b"directory with a void file", b""), (b"directory with a file", fixed("a lost file", 700)):
+        backing = scene.vault.name(ROOT, name)
+        scene.vault.add(backing, "directory")
+        scene.vault.add(f"{backing}/{'A' * 40}", "file", content=content)
     scene.void(b"removed and made again")
     scene.newer.add(scene.on(b"removed and made again", 0), scene.block(b"removed and made again", 0, b"removed"),
                     scene.header(b"removed and made again", 1, 7, (OPENED, 0)), scene.forget(b"removed and made again"))

@@ -4,14 +4,6 @@ import Store
 
 // A vault that is only read is judged as the next mount will find it: what the journal holds is shown over the files.
 
-/// What the journal of a vault that is only read has for what no overlay of an open file can stand for.
-struct PendingJournal: Sendable {
-    /// Files that the next mount makes, by the inodes that a cut has left empty.
-    var made: [UInt64: Overlay] = [:]
-    /// Backing paths of empty folders that the next mount puts back under their names.
-    var asides: Set<[UInt8]> = []
-}
-
 extension Check {
     /// Looks at what the last session left; damage to it is a finding.
     func readJournal() {
@@ -27,36 +19,10 @@ extension Check {
             noteCuts([JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)])
             report(.pendingJournal("is counted in, and the next mount puts it into the files"))
             try vault.beginSession()
-            pending = try old.pending()
         } catch {
             report(
                 Finding(error, .journal, "the journal cannot be read", at: Spot(trail: .root, stored: .journal)))
         }
-    }
-}
-
-extension OldJournal {
-    fileprivate func pending() throws(VaultError) -> PendingJournal {
-        var pending = PendingJournal()
-        let entries = try entries()
-        for effect in try effects(of: entries) where effect.generation == 0 {
-            let inode = try backing { () throws(Errno) in try vault.store.status(of: effect.descriptor).inode }
-            pending.made[inode] = try overlay(of: effect)
-        }
-        for entry in entries where entry.record.kind == .aside {
-            guard let note = try? AsideNote(decoding: try payload(of: entry)), try isPutBack(note) else { continue }
-            pending.asides.insert((note.path.isEmpty ? [] : note.path + [UInt8(ascii: "/")]) + note.aside)
-        }
-        return pending
-    }
-
-    /// Whether nothing else has the name of a folder that was moved aside.
-    private func isPutBack(_ note: AsideNote) throws(VaultError) -> Bool {
-        guard let name = Name(bytes: note.name), let folder = try vault.openFolderForReplay(note.path) else {
-            return false
-        }
-        do throws(Errno) { _ = try vault.store.status(of: name, in: folder) } catch { return error == .ENOENT }
-        return false
     }
 }
 

@@ -24,7 +24,6 @@ public final class Check: Sendable {
     private let failure = Mutex<VaultError?>(nil)
     private let cutSessions = Mutex<[JournalHead.Window]>([])
     /// Set before the walk, and only read by it.
-    private let journaled = Mutex(PendingJournal())
     private let search: IdentifierSearch?
 
     /// - Parameters:
@@ -96,12 +95,6 @@ public final class Check: Sendable {
     var cuts: [JournalHead.Window] { cutSessions.withLock { $0 } }
 
     func noteCuts(_ windows: [JournalHead.Window]) { cutSessions.withLock { $0 += windows } }
-
-    /// What the journal has that is in no file yet.
-    var pending: PendingJournal {
-        get { journaled.withLock { $0 } }
-        set { journaled.withLock { $0 = newValue } }
-    }
 
     func sight(_ file: FileIdentifier) { search?.sight(file) }
 

@@ -31,9 +31,9 @@ extension CheckWorker {
             let spot = Spot(trail: folder.trail, stored: entry.name)
             switch BackingName(entry.name.bytes) {
             case .reserved:
-                checkReserved(spot, in: folder)
+                checkReserved(spot)
             case .temporary:
-                checkTemporary(spot)
+                checkTemporary(spot, in: folder)
             case .sidecar:
                 checkSidecar(spot, in: folder)
             case .foreign:
@@ -87,19 +87,13 @@ extension CheckWorker {
         return name
     }
 
-    private func checkReserved(_ spot: Spot, in folder: CheckedFolder) {
+    private func checkReserved(_ spot: Spot) {
         let isRoot = spot.trail.parent == nil
         switch spot.stored?.description {
         case BackingName.directoryRecord:
             break
         case BackingName.newDirectoryRecord:
-            let directory = folder.directory
-            let place = directory.state.withLock { $0.place }
-            if (try? vault.readRecord(.directoryRecord, at: place, in: directory.descriptor)) == nil {
-                note(.record, "its record after an interrupted rename: the next mount puts it in place", at: spot)
-            } else {
-                leftover(.record, "the coming record of a rename that was interrupted", at: spot)
-            }
+            leftover(.record, "the coming record of a rename that was interrupted", at: spot)
         case BackingName.oldKeybag where isRoot && check.needsPreviousKeybag:
             break
         case BackingName.newKeybag where isRoot, BackingName.oldKeybag where isRoot:
@@ -111,8 +105,8 @@ extension CheckWorker {
         }
     }
 
-    private func checkTemporary(_ spot: Spot) {
-        if check.pending.asides.contains(spot.backingPath) {
+    private func checkTemporary(_ spot: Spot, in folder: CheckedFolder) {
+        if vault.asides(in: folder.directory.descriptor)[spot.stored!] != nil {
             note(.journal, "an empty folder that the next mount puts back under its name", at: spot)
         } else {
             leftover(.temporary, "what an interrupted operation left", at: spot)

@@ -19,16 +19,15 @@ extension CheckWorker {
             let size = UInt64(status.size)
             let head = try readHead(of: descriptor, size)
             let header: FileHeader
-            let overlay: Overlay?
             do throws(VaultError) {
                 header = try vault.header(from: unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes)
-                overlay = vault.overlay(of: header)
             } catch {
-                guard let made = overlayMaking(status, head), let its = made.header else {
+                guard let made = vault.madeHeader(of: descriptor) else {
                     return reportHeader(error, head, status, at: spot)
                 }
-                (header, overlay) = (its, made)
+                header = made
             }
+            let overlay = vault.overlay(of: header)
             let place = vault.place(of: spot.name!, in: folder.directory)
             guard header.belongs(at: place) else {
                 return damage(.place, "a file that belongs to another name or folder stands here", at: spot)
@@ -51,12 +50,6 @@ extension CheckWorker {
                 report(contents)
             }
         } catch { report(error, .header, "the file cannot be read", at: spot) }
-    }
-
-    /// What the journal makes of a file that a cut has left empty.
-    private func overlayMaking(_ status: FileStatus, _ head: Int) -> Overlay? {
-        guard isVoid(head) else { return nil }
-        return check.pending.made[status.inode]
     }
 
     /// Whether no header has come to the disk, by the beginning that the scratch holds.

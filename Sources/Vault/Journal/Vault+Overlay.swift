@@ -12,14 +12,38 @@ struct Overlay: Sendable {
     let modified: Timespec?
 }
 
+/// All that a cut has left to be done in a vault that may not be written to.
+struct Overlays {
+    var files: [FileIdentifier: Overlay] = [:]
+    /// The headers of files that can only be made from the journal, by their void files' inodes.
+    var made: [UInt64: FileHeader] = [:]
+    /// Empty directories that stepped aside, and would be put back.
+    var asides: [Place: Name] = [:]
+
+    /// Where such a directory would stand.
+    struct Place: Hashable {
+        /// The inode.
+        let folder: UInt64
+        let name: Name
+    }
+}
+
 extension Vault {
-    /// Reads what a cut has left in the journal of a vault that is only read. Files that can only be made from it are not
-    /// there until it is mounted to be written to.
+    /// Reads what a cut has left in the journal of a vault that is only read.
     func overlayJournal() throws(VaultError) {
-        guard !isOpen, let old = try OldJournal(of: self), old.head.opened != 0 else { return }
-        var overlays: [FileIdentifier: Overlay] = [:]
-        for effect in try old.effects(of: try old.entries()) where effect.generation > 0 {
-            overlays[effect.file] = try old.overlay(of: effect)
+        guard !isOpen, let old = try OldJournal(of: self) else { return }
+        windows.withLock { $0 = old.head.windows }
+        guard old.head.opened != 0 else { return }
+        windows.withLock { $0.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)) }
+        let entries = try old.entries()
+        var overlays = Overlays()
+        overlays.asides = try old.asides(in: entries)
+        for effect in try old.effects(of: entries) {
+            overlays.files[effect.file] = old.overlay(of: effect)
+            if effect.generation == 0 {
+                let inode = try backing { () throws(Errno) in try store.status(of: effect.descriptor).inode }
+                overlays.made[inode] = effect.decodedHeader
+            }
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
@@ -27,22 +51,68 @@ extension Vault {
 
     /// What lies over a file whose header on disk is this.
     func overlay(of header: FileHeader) -> Overlay? {
-        guard isReadOnly, let overlay = overlays.withLock({ $0[header.file] }),
+        guard isReadOnly, let overlay = overlays.withLock({ $0.files[header.file] }),
             overlay.generation == header.generation
+                || (overlay.generation == 0 && overlay.header?.generation == header.generation)
         else { return nil }
         return overlay
+    }
+
+    /// The header that only the journal has of a void file.
+    func madeHeader(of descriptor: Descriptor) -> FileHeader? {
+        guard isReadOnly, overlays.withLock({ !$0.made.isEmpty }), let status = try? store.status(of: descriptor) else {
+            return nil
+        }
+        return overlays.withLock { $0.made[status.inode] }
+    }
+
+    /// Under what name a directory lies that stepped aside from this one.
+    func aside(for name: Name, in folder: Descriptor) -> Name? {
+        guard isReadOnly, overlays.withLock({ !$0.asides.isEmpty }), let status = try? store.status(of: folder) else {
+            return nil
+        }
+        return overlays.withLock { $0.asides[Overlays.Place(folder: status.inode, name: name)] }
+    }
+
+    /// The directories that would be put back in a folder, by the names under which they lie.
+    func asides(in folder: Descriptor) -> [Name: Name] {
+        guard isReadOnly, overlays.withLock({ !$0.asides.isEmpty }), let status = try? store.status(of: folder) else {
+            return [:]
+        }
+        var names: [Name: Name] = [:]
+        for (place, aside) in overlays.withLock({ $0.asides }) where place.folder == status.inode {
+            names[aside] = place.name
+        }
+        return names
     }
 }
 
 extension OldJournal {
     /// What the journal says of a file, to be shown and not to be written.
-    func overlay(of effect: Effect) throws(VaultError) -> Overlay {
-        let payload = try payload(of: effect.header)
-        return Overlay(
-            generation: effect.generation, header: try unsafe vault.header(from: payload.span.bytes),
+    func overlay(of effect: Effect) -> Overlay {
+        Overlay(
+            generation: effect.generation, header: effect.decodedHeader,
             slots: effect.blocks.mapValues { entry in
                 Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
             },
             modified: effect.header.modified)
+    }
+}
+
+extension OldJournal {
+    /// The directories that replay would put back.
+    fileprivate func asides(in entries: [Entry]) throws(VaultError) -> [Overlays.Place: Name] {
+        var asides: [Overlays.Place: Name] = [:]
+        for entry in entries where entry.record.kind == .aside {
+            guard let note = try? AsideNote(decoding: try payload(of: entry)), let aside = Name(bytes: note.aside),
+                let name = Name(bytes: note.name), let folder = try vault.openFolderForReplay(note.path),
+                (try? vault.store.status(of: name, in: folder)) == nil,
+                (try? vault.store.status(of: aside, in: folder)) != nil
+            else { continue }
+            let inode = try backing { () throws(Errno) in try vault.store.status(of: folder).inode }
+            let place = Overlays.Place(folder: inode, name: name)
+            asides[place] = asides[place] ?? aside
+        }
+        return asides
     }
 }

@@ -8,8 +8,6 @@ struct PlantedJournal {
     static let halfSize = 32 << 10
 
     private(set) var bytes: [UInt8]
-    /// It moves directories, which a vault that is only read does not.
-    private(set) var hasAsides = false
     private let keys: VolumeKeys
     private let backingName: Name
     private let file: PlantedFile
@@ -41,7 +39,6 @@ struct PlantedJournal {
             record.lap = laps[half]
             record.position = UInt64(halves[half].count + gap)
             guard halves[half].count + gap + record.byteCount <= Self.halfSize else { break }
-            hasAsides = hasAsides || kind == .aside
             halves[half] += [UInt8](repeating: 0, count: gap) + Self.signed(record, payload, keys)
         }
         for half in halves { bytes += half + [UInt8](repeating: 0, count: Self.halfSize - half.count) }

@@ -19,6 +19,9 @@ extension MountTests {
             try FileManager.default.moveItem(
                 atPath: vault.folder.path("device.key"),
                 toPath: vault.folder.path("state/latchkey/\(volume.joined()).key"))
+            try withMount(vault, options: ["-o", "ro"]) { mount in
+                try run("python3", [tool, "--compare", mount.path] + which).succeeded()
+            }
             try withMount(vault) { mount in
                 try run("python3", [tool, "--compare", mount.path] + which).succeeded()
             }

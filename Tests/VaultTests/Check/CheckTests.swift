@@ -117,19 +117,6 @@ import Testing
         #expect(try scene.findings().count == 5)
     }
 
-    /// A cut after the renaming of a folder: the record for its new name stands in for the other, and is no rubbish.
-    @Test func aFolderThatWasRenamed() throws {
-        let scene = try CheckScene()
-        let folder = scene.folder
-        try scene.test.vault.writeRecord(
-            folder.record, at: folder.state.withLock { $0.place }, as: .newDirectoryRecord, in: folder.descriptor)
-        try FileManager.default.removeItem(atPath: try scene.backing("/folder") + "/lk.dir")
-        #expect(try scene.found() == [Found(.note, .record)])
-        try scene.repair()
-        #expect(try scene.found().isEmpty)
-        try scene.expectUnharmed()
-    }
-
     @Test(arguments: [true, false])
     func aLongNameThatIsLost(_ isMissing: Bool) throws {
         let scene = try CheckScene()
