@@ -79,6 +79,12 @@ let package = Package(
             dependencies: ["Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
+        // What somebody can do to a vault's folder, every way of it, and what a reader must then say.
+        .target(
+            name: "Tampering", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
+            path: "Tests/Tamper", exclude: ["Driver"], swiftSettings: strict),
+        .executableTarget(
+            name: "tamper", dependencies: ["Tampering"], path: "Tests/Tamper/Driver", swiftSettings: strict),
         // Serves a mount of which it records all that is done to the backing folder.
         .executableTarget(
             name: "recorder", dependencies: ["CrashSimulator", "Crypto", "Mount", "Posix", "Store", "Vault"],
@@ -92,6 +98,7 @@ let package = Package(
         tests("KeybagTests", ["Keybag"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
+        tests("TamperTests", ["Tampering"]),
         tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),

@@ -9,6 +9,8 @@ struct OldJournal {
     let file: Descriptor
     let head: JournalHead
 
+    private static let noFile = "something stands in the journal's place that is no file"
+
     /// A record whose MAC is right, and where its payload lies.
     struct Entry {
         let record: JournalRecord
@@ -29,9 +31,15 @@ struct OldJournal {
             file = try vault.store.open(
                 .journal, in: vault.store.root, vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
         } catch {
-            guard error != .ENOENT else { return nil }
-            throw .system(error)
+            switch error {
+            case .ENOENT: return nil
+            case .EISDIR, .ELOOP: throw .damaged(Self.noFile)
+            default: throw .system(error)
+            }
         }
+        let kind: FileKind?
+        do { kind = try vault.store.status(of: file).kind } catch { throw .system(error) }
+        guard kind == .regular else { throw .damaged(Self.noFile) }
         let bytes = try Self.read(JournalHead.byteCount, at: 0, of: file, vault)
         guard bytes.count == JournalHead.byteCount,
             unsafe vault.keys.journal.verify(

@@ -1,0 +1,51 @@
+/// All that the vault's owner ever wrote, by what it looks like in the vault's folder. Whatever else lies there was made
+/// by somebody without the keys.
+public struct Knowledge: Sendable {
+    struct Folder {
+        let identifier: [UInt8]
+        let protection: SeenClass
+    }
+
+    /// By all 512 bytes.
+    var headers: [[UInt8]: StoredHeader] = [:]
+    /// Plaintext by file ID, block number and stored bytes.
+    var blocks: [[UInt8]: [Int: [[UInt8]: [UInt8]]]] = [:]
+    /// Where a path of the mount lies, and its place: 16 bytes.
+    public internal(set) var backing: [String: String] = [:]
+    var places: [String: [UInt8]] = [:]
+    /// A directory's records by its path and their text.
+    var records: [String: [[UInt8]: Folder]] = [:]
+    /// Contents of the sidecars of long names, by the entry's backing path.
+    var sidecars: [String: [UInt8]] = [:]
+    var targets: [[UInt8]: [UInt8]] = [:]
+    /// Names of attributes by the owner's ID and what they are stored as, and then values.
+    var attributeNames: [[UInt8]: [String: String]] = [:]
+    var attributeValues: [[UInt8]: [String: [[UInt8]: [UInt8]]]] = [:]
+
+    public init() {}
+
+    /// All paths of the mount that there are, or were; a folder before what is in it.
+    public var paths: [String] { backing.keys.sorted() }
+
+    /// Learns a file as it was written, with the plaintext that only its owner knows.
+    mutating func learn(file bytes: [UInt8], contents: [UInt8]) {
+        let raw = Array(bytes[..<StoredHeader.size])
+        let header = StoredHeader(raw)
+        headers[raw] = header
+        for k in 0..<header.blockCount {
+            let room = StoredHeader.room(k, in: bytes.count)
+            let stored = Array(bytes[room].prefix(header.live(k) + StoredHeader.overhead))
+            guard stored.contains(where: { $0 != 0 }) else { continue }
+            let start = StoredHeader.block * k
+            blocks[header.file, default: [:]][k, default: [:]][stored] =
+                Array(contents[start..<start + header.live(k)])
+        }
+    }
+
+    mutating func learn(_ attributes: [String: [UInt8]], named plain: [String: [UInt8]], of owner: [UInt8]) {
+        for (stored, value) in attributes {
+            guard let name = attributeNames[owner]?[stored], let known = plain[name] else { continue }
+            attributeValues[owner, default: [:]][name, default: [:]][value] = known
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Crypto
+import Foundation
+import Keybag
+import Posix
+import Store
+
+/// A vault's keybag under attack: what opens it with the device key, and what unlocks it then.
+final class KeybagBench {
+    static let newPasscode = "another passcode"
+
+    /// As it is, and as it was before the passcode was changed.
+    let current: [UInt8]
+    let older: [UInt8]
+    private let folder: BackingFolder
+    private let scene: TamperScene
+    private let extent: Bench.Extent
+    private let authenticator: MessageAuthenticator
+    private var index = 0
+    private(set) var tally = Tally()
+
+    enum Expectation: Equatable {
+        /// At the mount, by who has no key.
+        case refusal
+        /// At the mount or at the unlock, by passcode and by recovery key.
+        case refusalWhenUnlocked
+        /// It opens, and the passcode of its time unlocks it.
+        case opening(passcode: String)
+    }
+
+    init(_ scene: TamperScene, _ extent: Bench.Extent) throws {
+        self.scene = scene
+        self.extent = extent
+        folder = try BackingFolder()
+        older = scene.current.bytes("lk.keybag")
+        let device = try Array(Data(contentsOf: URL(fileURLWithPath: scene.keyPath)))
+        let key = try TamperScene.secret(Array(device[32...]))
+        authenticator = try MessageAuthenticator(
+            key: KeyDerivation.hkdf(key, salt: Array(device[16..<32]), info: Array("latchkey keybag".utf8), count: 32))
+        var image = BackingImage()
+        image.add("lk.keybag", .file(older))
+        try folder.hold(image)
+        try OpenKeybag.open(
+            in: try DirectoryStore(path: folder.path), deviceKey: try DeviceKeyFile.load(path: scene.keyPath)
+        ).changePasscode(
+            from: try TamperScene.secret(TamperScene.passcode), to: try TamperScene.secret(Self.newPasscode))
+        current = try folder.image().bytes("lk.keybag")
+    }
+
+    /// With the device MAC made to fit by who has the device key.
+    func sealed(_ bytes: [UInt8]) -> [UInt8] {
+        let signed = Array(bytes.dropLast(32))
+        return signed + authenticator.tag(of: signed)
+    }
+
+    /// - Parameter nodes: what lies in the vault's folder.
+    func attempt(
+        _ what: @autoclosure () -> String, _ nodes: [String: BackingImage.Node], expecting expected: Expectation
+    ) throws {
+        defer { index += 1 }
+        guard extent.wants(index) else { return }
+        Bench.progress.add(1, ordering: .relaxed)
+        var image = BackingImage()
+        for (name, node) in nodes { image.add(name, node) }
+        try folder.hold(image, afresh: true)
+        tally.count(try outcome(expected), what())
+    }
+
+    private func outcome(_ expected: Expectation) throws -> Tally.Outcome {
+        let keybag: OpenKeybag
+        do {
+            keybag = try OpenKeybag.open(
+                in: try DirectoryStore(path: folder.path), deviceKey: try DeviceKeyFile.load(path: scene.keyPath))
+        } catch let error as KeybagError {
+            if case .opening = expected { return .violation("does not open: \(error)") }
+            return Self.isRefusal(error) ? .refused : .violation("\(error)")
+        }
+        switch expected {
+        case .refusal: return .violation("it opens")
+        case .opening(let passcode):
+            _ = try keybag.unlock(passcode: try TamperScene.secret(passcode))
+            return passcode == Self.newPasscode ? .right : .documented
+        case .refusalWhenUnlocked:
+            for isByPasscode in [true, false] {
+                do {
+                    if isByPasscode {
+                        _ = try keybag.unlock(passcode: try TamperScene.secret(Self.newPasscode))
+                    } else {
+                        _ = try keybag.unlock(recoveryKey: try TamperScene.secret(scene.recoveryKey))
+                    }
+                    return .violation("it unlocks by \(isByPasscode ? "passcode" : "recovery key")")
+                } catch let error as KeybagError {
+                    guard Self.isRefusal(error) else { return .violation("\(error)") }
+                }
+            }
+            return .refused
+        }
+    }
+
+    /// What the commands tell a user in words of their own.
+    private static func isRefusal(_ error: KeybagError) -> Bool {
+        switch error {
+        case .damaged(let reason), .tampered(let reason): !reason.isEmpty
+        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .wrongPasscode, .wrongRecoveryKey: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,169 @@
+public import Crypto
+public import Format
+import Glibc
+public import Keybag
+import Posix
+import Store
+public import Vault
+
+/// A vault with files of every class and size around the borders of blocks, as it was some time ago and as it is now,
+/// with all that its owner knows of it.
+public final class TamperScene {
+    public static let passcode = "correct horse"
+    public static let classes: [ProtectionClass] = [
+        .complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication, .none,
+    ]
+
+    public let folder: BackingFolder
+    public let keyPath: String
+    public let recoveryKey: [UInt8]
+    public let keys: VolumeKeys
+    public let ring: KeyRing
+    public private(set) var knowledge = Knowledge()
+    /// The vault before its files were written again.
+    public private(set) var old = BackingImage()
+    /// The vault as it is.
+    public private(set) var current = BackingImage()
+    /// What there is to see in it, by path.
+    public private(set) var written: [String: Seen] = [:]
+
+    public init() throws {
+        try SecureHeap.initialize()
+        folder = try BackingFolder()
+        keyPath = folder.path + ".key"
+        let store = try DirectoryStore(path: folder.path)
+        let volume = VolumeIdentifier(Random.bytes(16))
+        let made = try OpenKeybag.create(
+            in: store, deviceKey: try DeviceKeyFile.create(path: keyPath, volume: volume),
+            passcode: try Self.secret(Self.passcode), cost: .minimum, settings: KeybagSettings(created: 1))
+        keys = made.keybag.keys
+        ring = made.keybag.ring
+        ring.install(try made.keybag.unlock(passcode: try Self.secret(Self.passcode)))
+        recoveryKey = made.takeRecoveryKey().withBytes { bytes in
+            (0..<bytes.byteCount).map { unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
+        }
+        try Vault.makeRoot(
+            in: store, keys: keys, traits: Self.traits, defaultClass: .completeUntilFirstUserAuthentication)
+
+        var contents: [String: [UInt8]] = [:]
+        try session { try PlainTree($0, $1, version: 1, contents).makeAll(&contents) }
+        old = try folder.image()
+        try learn(old, contents)
+        try session { try PlainTree($0, $1, version: 2, contents).changeAll(&contents) }
+        try leaveAsCutsDo(&contents)
+        current = try folder.image()
+        try learn(current, contents)
+        try folder.hold(current, afresh: true)
+        for path in knowledge.paths { written[path] = knowledge.expected(path, in: current) }
+    }
+
+    deinit { unsafe unlink(keyPath) }
+
+    public static let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
+
+    public static func secret(_ text: String) throws(CryptoError) -> Secret {
+        try secret(Array(text.utf8))
+    }
+
+    static func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
+
+    /// Opens the vault as it lies in the folder now: anew, so that nothing of it is in memory.
+    public func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
+        let vault = Vault(
+            store: try DirectoryStore(path: folder.path), keys: keys, ring: ring, traits: Self.traits,
+            isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
+        return (vault, try vault.openRoot())
+    }
+
+    /// From mount to unmount.
+    private func session(_ body: (Vault, Directory) throws -> Void) throws {
+        let (vault, root) = try open(isReadOnly: false)
+        try body(vault, root)
+        try vault.synchronize()
+        try vault.close()
+    }
+
+    /// Where an entry stands: its path in the vault's folder, from the folder's.
+    public func backing(_ path: String) -> String { knowledge.backing[path]! }
+
+    /// The paths of everything of one kind.
+    public func paths(where isWanted: (Seen) -> Bool) -> [String] {
+        knowledge.paths.filter { isWanted(written[$0]!) }
+    }
+
+    /// One name of each file.
+    public var files: [String] {
+        var known: Set<Int> = []
+        return paths { if case .file = $0 { true } else { false } }
+            .filter { known.insert(current.names[backing($0)]!).inserted }
+    }
+
+    public var folders: [String] { paths { if case .folder = $0 { true } else { false } } }
+
+    public var links: [String] { paths { if case .link = $0 { true } else { false } } }
+
+    // MARK: -
+
+    private func learn(_ image: BackingImage, _ contents: [String: [UInt8]]) throws {
+        try folder.hold(image, afresh: true)
+        let (vault, root) = try open(isReadOnly: true)
+        var scholar = Scholar(image, contents, vault, keys)
+        try scholar.learn(root, at: "", &knowledge)
+    }
+
+    /// States that only a cut leaves behind, made of whole files with the keys of their owner.
+    private func leaveAsCutsDo(_ contents: inout [String: [UInt8]]) throws {
+        var image = try folder.image()
+        let (vault, root) = try open(isReadOnly: true)
+        for code in Self.classes.map(\.letter) {
+            let parent = try vault.openDirectory(Name(bytes: code.utf8)!, in: root)
+            let prefix = try vault.backingPath(of: Name(bytes: code.utf8)!, in: root, at: "") + "/"
+            func place(_ name: Name) -> Place {
+                Place(unsafe keys.places.tag(of: parent.identifier.bytes.span.bytes, name.bytes.span.bytes))
+            }
+            func edit(_ name: Name, _ change: (inout FileHeader) throws -> Void) throws {
+                let path = prefix + (try vault.backingPath(of: name, in: parent, at: ""))
+                var header = try unsafe FileHeader(decoding: Array(image.bytes(path)[..<512]).span.bytes)
+                try change(&header)
+                header.generation += 1
+                let signed = header.signed(by: keys)
+                image.edit(path) { $0.replaceSubrange(..<512, with: signed) }
+            }
+            try edit("unsynced") { $0.length = 4096 }
+            try edit("never synced") { $0.length = 0 }
+            try edit("renamed") { $0.places.append(place("coming")) }
+            try edit("classed") { header in
+                let old = header.protection
+                let wrap = try ring.wrap(
+                    try ring.unwrap(
+                        FileKeyWrap(algorithm: old.wrapAlgorithm, bytes: old.wrap), file: header.file,
+                        class: old.protectionClass),
+                    file: header.file, class: .none)
+                header.places.append(place("declassed"))
+                header.coming = FileProtection(
+                    protectionClass: .none, isExplicit: true, wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
+            }
+            contents["\(code)/coming"] = contents["\(code)/renamed"]
+            contents["\(code)/declassed"] = contents["\(code)/classed"]
+        }
+        try folder.hold(image, afresh: true)
+    }
+}
+
+extension ProtectionClass {
+    /// A to D.
+    public var letter: String { ["A", "B", "C", "D"][Int(rawValue) - 1] }
+}
+
+extension FileHeader {
+    /// The 512 bytes, MAC included.
+    func signed(by keys: VolumeKeys) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Self.signedByteCount)
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            encode(into: &span)
+        }
+        return bytes + keys.headers.tag(of: bytes)
+    }
+}
