@@ -1,0 +1,100 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+// What lies behind the end of a file in its backing file, and what a cut has left before it.
+
+extension File {
+    /// Cuts off what lies behind the length in the backing file, once after a crash or a failed write.
+    func cutResidue(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        guard state.hasResidue else { return }
+        let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
+        if UInt64(size) > neededBackingSize {
+            let tail = Int(state.length % BlockGeometry.blockSize)
+            let block = BlockGeometry.block(at: state.length)
+            if tail > 0 {
+                try prepare(scratch, key, .open)
+                // As long as the header says, it need not be written again. A damaged one stays as it is.
+                guard let count = try loadUndamaged(block, scratch) else { return }
+                if count != tail + Int(BlockGeometry.overhead) {
+                    try putTail(of: state.length, key, scratch)
+                    if state.unsettled.isJournaled { try journalHeader() }
+                }
+            }
+            try cutBehind(isConfirmed: true)
+        }
+        state.hasResidue = false
+    }
+
+    /// Cuts the backing file as far as nothing is needed of it.
+    ///
+    /// - Parameter isConfirmed: a header that is durable says that it ends there.
+    func cutBehind(isConfirmed: Bool) throws(VaultError) {
+        let needed = Int64(neededBackingSize)
+        let file = try writable()
+        try backing { () throws(Errno) in
+            guard try vault.store.status(of: descriptor).size > needed else { return }
+            try vault.store.truncate(file, to: needed)
+            if isConfirmed {
+                state.unsettled.cut = .synced
+            } else if state.unsettled.cut == .durable {
+                state.unsettled.cut = .unsynced
+            }
+        }
+    }
+
+    /// Before the file grows: what a sync has said is gone must not be found behind its new length by a cut, for it
+    /// verifies. Needs `lock` exclusively.
+    func settleCut() throws(VaultError) {
+        guard state.unsettled.cut == .synced else { return }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        state.unsettled.cut = .durable
+    }
+
+    /// How long the backing file must be for what it holds now, and for what a cut must find in it.
+    var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.unsettled.guarded)) }
+
+    /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are zeros
+    /// from now on. `locked` when the key is away.
+    func prove() throws(VaultError) {
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
+            guard state.isUnproven else { return true }
+            let key = try currentKey()
+            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+                defer { scratch.wipePlain() }
+                try cutResidue(key, scratch)
+                noteChange()
+                // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
+                let confirmed = BlockGeometry.block(at: state.header.length)
+                for block in confirmed..<max(confirmed, BlockGeometry.blockCount(forLength: state.length)) {
+                    try prove(block, key, scratch)
+                }
+                state.isUnproven = false
+                if state.unsettled.isJournaled { try journalHeader() }
+            }
+            return true
+        }
+    }
+
+    private func prove(_ block: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let live = liveCount(ofBlock: block)
+        let overhead = Int(BlockGeometry.overhead)
+        try prepare(scratch, key, .open)
+        // A damaged one is for those who read it, and no reason not to open the file.
+        guard let count = try loadUndamaged(block, scratch), count < live + overhead else { return }
+        try prepare(scratch, key, .seal)
+        scratch.drawNonces(1)
+        let stored = unsafe scratch.stored(0, count: live + overhead)
+        try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: live)), as: block, into: stored, scratch)
+        try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
+    }
+
+    /// As `loadBlock`; nil for a block that does not verify.
+    private func loadUndamaged(_ block: UInt64, _ scratch: Scratch) throws(VaultError) -> Int? {
+        do throws(VaultError) { return try loadBlock(block, slot: 0, scratch) } catch {
+            guard case .damaged = error else { throw error }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Format
+import Posix
+import Store
+
+// What fsync(2) does; docs/DURABILITY.md.
+
+extension File {
+    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too.
+    public func synchronize(dataOnly: Bool) throws(VaultError) {
+        guard !vault.isReadOnly else { return }
+        guard dataOnly else {
+            // The bulk of it without the lock, so that nobody waits for it.
+            if lock.withShared({ freshBlocks }) > Self.mostMirrored {
+                try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+            }
+            return try lock.withExclusive { () throws(VaultError) in try settleAlone(all: true) }
+        }
+        while true {
+            let (fresh, sequence) = lock.withShared {
+                (freshBlocks, state.unsettled.isSynced ? state.unsettled.sequence : nil)
+            }
+            if let sequence {
+                return try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) }
+            }
+            if try fresh > Self.mostMirrored ? confirmInPlace() : confirmInJournal() { return }
+        }
+    }
+
+    /// So many blocks are rather copied into the journal than flushed where they are: one flush instead of two.
+    static let mostMirrored: UInt64 = 32
+
+    /// Blocks that no durable header covers. Needs `lock`.
+    private var freshBlocks: UInt64 {
+        let (all, guarded) = (BlockGeometry.blockCount(forLength: state.length), state.unsettled.guardedBlocks)
+        return all > guarded ? all - guarded : 0
+    }
+
+    /// False if there is more to copy than was thought.
+    private func confirmInJournal() throws(VaultError) -> Bool {
+        var sequence: UInt64 = 0
+        var isDone = true
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(Int(Self.mostMirrored))) { (_) throws(VaultError) in
+            try placeTorn()
+            guard freshBlocks <= Self.mostMirrored else {
+                isDone = false
+                return true
+            }
+            guard try backing({ () throws(Errno) in try beginRecords() }) else {
+                state.unsettled.isSynced = true
+                return true
+            }
+            let fresh = state.unsettled.guardedBlocks..<state.unsettled.guardedBlocks + freshBlocks
+            // What was written over has its header behind it already.
+            if !fresh.isEmpty || state.header.length != state.length || !state.unsettled.isHeaderCurrent
+                || !state.unsettled.isJournaled
+            {
+                try confirming(state.length) { () throws(VaultError) in
+                    // The cipher is not used: what is copied is encrypted.
+                    try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
+                }
+            }
+            state.unsettled.isSynced = true
+            state.unsettled.isDataSynced = true
+            if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }
+            sequence = state.unsettled.sequence
+            return true
+        }
+        if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
+        return isDone
+    }
+
+    /// False if the file was cut meanwhile.
+    private func confirmInPlace() throws(VaultError) -> Bool {
+        let before = try lock.withExclusive { () throws(VaultError) in
+            try placeTorn()
+            guardAll()
+            return (
+                length: state.length, state.unsettled.placedGeneration, state.unsettled.round, state.unsettled.changes
+            )
+        }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        var sequence: UInt64 = 0
+        var isDone = true
+        try withRoom(2 * Journal.roomForFile) { (_) throws(VaultError) in
+            guard state.unsettled.round == before.2 else {
+                isDone = false
+                return true
+            }
+            if state.unsettled.durableGeneration == 0 {
+                state.unsettled.durableGeneration = before.1
+                // The journal must not say any more that it has all of the file.
+                state.unsettled.isJournaled = false
+            }
+            try confirming(before.length) { () throws(VaultError) in try journalHeader() }
+            state.unsettled.isSynced = state.unsettled.changes == before.3
+            state.unsettled.isDataSynced = state.unsettled.isSynced
+            if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }
+            sequence = state.unsettled.sequence
+            return true
+        }
+        if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
+        return isDone
+    }
+
+    /// From now on nothing that lies in the backing file is written over; what is there can be flushed and
+    /// confirmed.
+    func guardAll() {
+        state.unsettled.guarded = max(state.unsettled.guarded, state.length)
+        state.unsettled.guardedSince = max(state.unsettled.guardedSince, state.length)
+    }
+
+    /// Confirms what is below `length` by the header that `body` appends to the journal, or not at all.
+    private func confirming(_ length: UInt64, _ body: () throws(VaultError) -> Void) throws(VaultError) {
+        let before = state.header.length
+        confirm(length)
+        do throws(VaultError) { try body() } catch {
+            state.header.length = before
+            throw error
+        }
+    }
+
+    /// All below `length` is durable, or in the journal before the header that will say so.
+    func confirm(_ length: UInt64) {
+        guard !state.isUnproven else { return }
+        state.header.length = max(state.header.length, length)
+        state.unsettled.guarded = max(state.unsettled.guarded, length)
+        state.unsettled.guardedSince = max(state.unsettled.guardedSince, length)
+    }
+}

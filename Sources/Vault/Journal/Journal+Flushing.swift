@@ -1,0 +1,38 @@
+import Posix
+import Store
+
+extension Journal {
+    /// Makes all records up to a sequence number durable. Whoever comes while a flush is under way waits for it, and one
+    /// flush then serves all who wait.
+    func flush(upTo sequence: UInt64) throws(Errno) {
+        guard try needsFlush(upTo: sequence) else { return }
+        try flushing.withLock { _ throws(Errno) in
+            guard try needsFlush(upTo: sequence) else { return }
+            let target = state.withLock { state in
+                state.isSealed = true
+                return state.appended
+            }
+            do throws(Errno) {
+                try store.synchronize(file, dataOnly: true)
+            } catch {
+                state.withLock { $0.failure = error }
+                throw error
+            }
+            state.withLock { $0.durable = target }
+        }
+    }
+
+    func flush() throws(Errno) {
+        try flush(upTo: state.withLock { $0.appended })
+    }
+
+    private func needsFlush(upTo sequence: UInt64) throws(Errno) -> Bool {
+        try state.withLock { state throws(Errno) in
+            if let failure = state.failure { throw failure }
+            return state.durable < sequence
+        }
+    }
+
+    /// The number of the last record that is durable.
+    var durable: UInt64 { state.withLock { $0.durable } }
+}

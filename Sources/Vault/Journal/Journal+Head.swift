@@ -1,0 +1,34 @@
+import Crypto
+import Format
+import Keybag
+import Posix
+import Store
+
+extension Journal {
+    /// Writes the head as `change` leaves it, durably.
+    func changeHead(_ change: (inout JournalHead) -> Void) throws(Errno) {
+        let head = state.withLock { state in
+            change(&state.head)
+            return state.head
+        }
+        try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
+        try store.synchronize(file, dataOnly: true)
+    }
+
+    var head: JournalHead { state.withLock { $0.head } }
+}
+
+extension JournalHead {
+    /// The 512 bytes of a head.
+    static func signed(_ head: JournalHead, _ keys: VolumeKeys) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            head.encode(into: &span)
+        }
+        let tag = unsafe keys.journal.tag(of: bytes.span.bytes.extracting(0..<signedByteCount))
+        bytes.replaceSubrange(signedByteCount..., with: tag)
+        return bytes
+    }
+}

@@ -1,0 +1,114 @@
+import Crypto
+import Format
+import Keybag
+import Posix
+import Store
+
+extension Journal {
+    /// Which part of a half is filled with zeros at once, so that its space is the file system's last word: a flush of
+    /// overwritten bytes moves no metadata.
+    private static let chunks: UInt64 = 16
+
+    /// Appends a record, for which room was reserved.
+    func append(_ record: JournalRecord, _ payload: RawSpan) throws(Errno) -> Slot {
+        var slot: Slot!
+        try appendTogether(UInt64(record.byteCount)) { add in slot = add(record, payload) }
+        return slot
+    }
+
+    /// Appends the records that `body` gives to its argument, with one write: when this throws, none of them is there.
+    ///
+    /// - Parameter room: at least what they take; it was reserved.
+    func appendTogether(
+        _ room: UInt64, _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Void
+    ) throws(Errno) {
+        try state.withLock { state throws(Errno) in
+            if let failure = state.failure { throw failure }
+            if state.isSealed {
+                let sector = UInt64(JournalRecord.sectorSize)
+                state.position = (state.position + sector - 1) / sector * sector
+                state.isSealed = false
+            }
+            if state.position + room > state.head.halfSize { try turn(&state) }
+            if state.position == 0 {
+                state.halves[state.active].lap = state.head.nextLap
+                state.head.nextLap += 1
+            }
+            let lap = state.halves[state.active].lap
+            let start = state.position
+            let offset = state.head.offset(ofHalf: state.active) + start
+            var files: [FileIdentifier: UInt64] = [:]
+            var (used, sequence) = (0, state.appended)
+            try body { record, payload in
+                var record = record
+                record.lap = lap
+                record.position = start + UInt64(used)
+                if state.buffer.count < used + record.byteCount {
+                    state.buffer += [UInt8](repeating: 0, count: max(record.byteCount, state.buffer.count))
+                }
+                encode(record, payload, &state.buffer, at: used)
+                sequence += 1
+                files[record.file] = sequence
+                defer { used += record.byteCount }
+                return Slot(
+                    offset: Int64(offset) + Int64(used + JournalRecord.prefixByteCount), count: payload.byteCount,
+                    sequence: sequence)
+            }
+            precondition(UInt64(used) <= room, "more records than was said")
+            try fill(&state, upTo: start + UInt64(used))
+            try unsafe store.write(state.buffer.span.bytes.extracting(0..<used), to: file, at: Int64(offset))
+            state.position = start + UInt64(used)
+            state.appended = sequence
+            for (file, sequence) in files { state.halves[state.active].users[file] = sequence }
+        }
+    }
+
+    private func encode(_ record: JournalRecord, _ payload: RawSpan, _ buffer: inout [UInt8], at start: Int) {
+        let signed = start + record.byteCount - JournalRecord.tagByteCount
+        do {
+            var elements = buffer.mutableSpan
+            var all = unsafe elements.mutableBytes
+            var bytes = all._mutatingExtracting(start..<start + record.byteCount)
+            record.encode(into: &bytes)
+            unsafe bytes.withUnsafeMutableBytes { target in
+                unsafe payload.withUnsafeBytes { source in
+                    guard source.count > 0 else { return }
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: target[JournalRecord.prefixByteCount...])
+                        .copyMemory(from: source)
+                }
+            }
+        }
+        let tag = keys.volume.withBytes { volume in
+            unsafe keys.journal.tag(of: volume, buffer.span.bytes.extracting(start..<signed))
+        }
+        for index in tag.indices { buffer[signed + index] = tag[index] }
+    }
+
+    /// Goes on in the other half, which nobody uses.
+    private func turn(_ state: inout State) throws(Errno) {
+        state.active = 1 - state.active
+        guard state.halves[state.active].users.isEmpty else {
+            state.active = 1 - state.active
+            throw .ENOSPC
+        }
+        state.halves[state.active].born = [:]
+        state.halves[state.active].claims = [:]
+        state.position = 0
+    }
+
+    /// Writes zeros ahead of the records.
+    private func fill(_ state: inout State, upTo end: UInt64) throws(Errno) {
+        let filled = state.halves[state.active].filled
+        guard end > filled else { return }
+        let count = min(max(state.head.halfSize / Self.chunks, end - filled), state.head.halfSize - filled)
+        let zeros = [UInt8](repeating: 0, count: Int(count))
+        try unsafe store.write(
+            zeros.span.bytes, to: file, at: Int64(state.head.offset(ofHalf: state.active) + filled))
+        state.halves[state.active].filled = filled + count
+    }
+
+    /// Reads a payload that was appended: as many bytes as it has. `ESTALE`'s cause is a fault of ours.
+    func read(_ slot: Slot, into buffer: inout MutableRawSpan) throws(Errno) {
+        guard try store.read(file, into: &buffer, at: slot.offset) == slot.count else { throw .EIO }
+    }
+}
