@@ -60,6 +60,13 @@ public struct FileBytes: Sendable {
         return (range.lowerBound / Self.chunkSize...(end - 1) / Self.chunkSize).allSatisfy { chunks[$0] == nil }
     }
 
+    /// Whether the bytes of a range within one chunk are zeros.
+    func isZero(in range: Range<Int>) -> Bool {
+        let (chunk, start) = range.lowerBound.quotientAndRemainder(dividingBy: Self.chunkSize)
+        guard range.lowerBound < count, let bytes = chunks[chunk] else { return true }
+        return bytes.isZero(in: start..<start + range.count)
+    }
+
     /// The chunks that may hold something, with their offsets.
     var filled: [(offset: Int, bytes: ArraySlice<UInt8>)] {
         chunks.enumerated().compactMap { index, chunk in

@@ -36,11 +36,8 @@ struct PendingContents: Hashable, Sendable {
 
     mutating func write(_ bytes: [UInt8], at offset: Int) {
         guard !bytes.isEmpty else { return }
-        // Zeros over a hole, which is how space is made ready, are nothing that a cut could show.
-        let range = offset..<offset + bytes.count
-        let isHole = bytes.count > FileBytes.chunkSize && resizes.isEmpty && durable.isPlainlyZero(in: range)
-        if !(isHole && bytes.isZero(in: 0..<bytes.count) && !isTouched(range)) { touch(range) }
-        append(.write(bytes, at: offset), size: max(size, range.upperBound))
+        touch(offset..<offset + bytes.count, isZero: resizes.isEmpty && bytes.isZero(in: 0..<bytes.count))
+        append(.write(bytes, at: offset), size: max(size, offset + bytes.count))
     }
 
     /// Cutting a file, the kernel writes zeros over the rest of its last page: data, which may be on disk before the
@@ -60,12 +57,11 @@ struct PendingContents: Hashable, Sendable {
         sizes.append(size)
     }
 
-    private func isTouched(_ range: Range<Int>) -> Bool {
-        sectors.contains { $0 * Self.sectorSize < range.upperBound && range.lowerBound < ($0 + 1) * Self.sectorSize }
-    }
-
-    private mutating func touch(_ range: Range<Int>) {
+    /// Zeros over zeros, which is how space is made ready, are nothing that a cut could show.
+    private mutating func touch(_ range: Range<Int>, isZero: Bool = false) {
         for sector in range.lowerBound / Self.sectorSize...(range.upperBound - 1) / Self.sectorSize {
+            let start = sector * Self.sectorSize
+            if isZero, places[sector] == nil, durable.isZero(in: start..<start + Self.sectorSize) { continue }
             if let place = places[sector] {
                 touches[place].append(steps.count)
                 continue

@@ -54,8 +54,7 @@ public struct SimulatedDisk: Sendable {
     /// A disk on which all of these records are durable.
     public init(order: Order, holding records: some Sequence<Record>) {
         self.init(order: order)
-        for record in records { append(record) }
-        settleEverything()
+        for record in records { appendDurably(record) }
     }
 
     // MARK: What happens
@@ -95,6 +94,20 @@ public struct SimulatedDisk: Sendable {
             if !ignoresFlushes { settle(file, dataOnly: dataOnly) }
         case .synchronizeAll:
             if !ignoresFlushes { settleEverything() }
+        }
+    }
+
+    /// The same, and all is durable at once. Nothing may be pending.
+    mutating func appendDurably(_ record: Record) {
+        switch record.change {
+        case .write(let bytes, let file, let offset):
+            let end = Int(offset) + bytes.count
+            if end > durable.inodes[file]!.bytes.count { durable.inodes[file]!.bytes.resize(to: end) }
+            durable.inodes[file]!.bytes.overwrite(at: Int(offset), with: bytes[...])
+        case .truncate(let file, let size): durable.inodes[file]!.bytes.resize(to: Int(size))
+        default:
+            append(record)
+            settleEverything()
         }
     }
 
