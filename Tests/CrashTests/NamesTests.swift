@@ -27,6 +27,28 @@ extension CrashTests {
             try expectPromiseHolds("mkdir trees with fsync of the parent", vault)
         }
 
+        /// Of files that nobody syncs, in directories that are.
+        @Test func unsyncedFiles() throws {
+            let vault = try RecordedVault()
+            let (one, two) = (try vault.makeDirectory("one"), try vault.makeDirectory("two"))
+            try vault.synchronize()
+            for turn in 0..<16 {
+                let file = try vault.makeFile(name("f\(turn)"), in: one)
+                if turn % 2 == 0 { try vault.write([UInt8](repeating: 1, count: 300 * turn), to: file, at: 0) }
+                if turn % 3 == 0 { try vault.synchronize(one) }
+                if turn % 4 < 2 { try vault.rename(name("f\(turn)"), of: file, in: one, to: name("g\(turn)")) }
+                if turn % 5 == 0 { try vault.synchronize(one) }
+                if turn % 8 == 1 {
+                    try vault.rename(name("g\(turn)"), of: file, in: one, to: name("h\(turn)"), in: two)
+                    try vault.synchronize(two)
+                }
+                if turn % 8 == 2 { try vault.unlink(name("f\(turn)"), of: file.inode, in: one) }
+                if turn % 7 == 0 { try vault.synchronize(one) }
+            }
+            try expectPromiseHolds(
+                "files never synced, in directories that are", vault, states: 200)
+        }
+
         /// As editors save: a new file, synced, renamed over the old one. Every other time nobody syncs the directory.
         @Test func atomicSaves() throws {
             let vault = try RecordedVault()

@@ -4,7 +4,7 @@ struct FileHistory: Sendable {
 
     /// The first is durable; one for each write or truncate since, the last being the file as it is.
     private(set) var versions: [[UInt8]] = [[]]
-    /// Whether it was ever synced. One that was not may be gone, whatever directory was.
+    /// Whether it was ever synced.
     private(set) var isSaved = false
 
     var current: [UInt8] { versions[versions.count - 1] }

@@ -9,6 +9,7 @@ public struct Observation: Sendable {
         public let protection: Protection
         /// Nil if it cannot be read.
         public let bytes: [UInt8]?
+        let linkCount: Int
     }
 
     public enum Entry: Sendable {
@@ -66,7 +67,7 @@ public struct Observation: Sendable {
                         identifier: file.identifier,
                         protection: Protection(
                             header.protectionClass, isExplicit: header.flags.contains(.explicitClass)),
-                        bytes: contents(of: file, at: path)))
+                        bytes: contents(of: file, at: path), linkCount: Int(found.status.linkCount)))
             case .other:
                 guard found.status.kind == .symbolicLink else { return .other }
                 return .symbolicLink(try vault.readSymbolicLink(name, in: directory))
@@ -84,6 +85,15 @@ public struct Observation: Sendable {
             violate(.unreadable, path, error)
             return nil
         }
+    }
+
+    /// Whether several backing files say that they are this file.
+    func isSplit(_ file: RegularFile) -> Bool {
+        var names = 0
+        for folder in folders.values {
+            for case .file(let other) in folder.entries.values where other.identifier == file.identifier { names += 1 }
+        }
+        return names > file.linkCount
     }
 
     private mutating func violate(_ kind: Violation.Kind, _ path: String, _ error: VaultError) {

@@ -144,11 +144,7 @@ struct Sightings {
     func shows(_ inode: RecordedInode?, at slot: Slot) -> Bool {
         guard let folder = folders[slot.directory] else { return true }
         switch folder.entries[slot.name] {
-        case nil:
-            guard let inode else { return true }
-            // Nothing of it was ever made durable.
-            guard let file = promise.files[inode] else { return false }
-            return promise.unsyncedFilesMayVanish && !file.isSaved
+        case nil: return inode == nil
         case .damaged: return true
         case .file(let file): return inode != nil && promise.ledger.files[file.identifier] == inode
         case .directory(let directory): return inode != nil && promise.ledger.directories[directory] == inode

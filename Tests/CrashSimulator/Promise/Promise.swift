@@ -16,8 +16,6 @@ public struct Promise: Sendable {
     private var next = 0
     /// Counts the acts.
     private var time = 0
-    /// Whether a file that was never synced may be missing though its directory was.
-    public var unsyncedFilesMayVanish = true
 
     struct PendingName: Sendable {
         let change: NameChange

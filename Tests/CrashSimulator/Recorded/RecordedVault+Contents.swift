@@ -1,0 +1,75 @@
+public import Format
+import Posix
+import Store
+import Vault
+
+// What is in files, how it is protected, and what makes it durable.
+
+extension RecordedVault {
+    public func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int) throws {
+        try log {
+            try unsafe file.file.write(bytes.span.bytes, at: UInt64(offset))
+            return (.write(file.inode, bytes, at: offset), ())
+        }
+    }
+
+    public func append(_ bytes: [UInt8], to file: OpenFile) throws {
+        try write(bytes, to: file, at: Int(file.file.length))
+    }
+
+    public func truncate(_ file: OpenFile, to size: Int) throws {
+        try log {
+            try file.file.truncate(to: UInt64(size))
+            return (.truncate(file.inode, to: size), ())
+        }
+    }
+
+    /// Writes on a store that may be full: what the file holds then is taken down.
+    public func tryToWrite(_ bytes: [UInt8], to file: OpenFile, at offset: Int) throws {
+        let begin = store.recorder.count
+        do {
+            try write(bytes, to: file, at: offset)
+        } catch let error as VaultError where error == .system(.ENOSPC) {
+            let end = store.recorder.count
+            ledger.append(.write(file.inode, bytes, at: offset), from: begin, to: end)
+            ledger.append(.found(file.inode, try file.file.wholeContents()), from: begin, to: end)
+        }
+    }
+
+    public func setClass(_ protectionClass: ProtectionClass, of file: OpenFile) throws {
+        try log {
+            try file.file.setClass(protectionClass)
+            return (.protect(file.inode, protection(of: file.file)), ())
+        }
+    }
+
+    public func setDefaultClass(_ protectionClass: ProtectionClass, of folder: Folder) throws {
+        try log {
+            try vault.setDefaultClass(protectionClass, isExplicit: true, of: folder.directory)
+            return (.protect(folder.inode, Protection(protectionClass, isExplicit: true)), ())
+        }
+    }
+
+    public func synchronize(_ file: OpenFile, dataOnly: Bool = false) throws {
+        try log {
+            try file.file.synchronize(dataOnly: dataOnly)
+            return (.synchronize(file.inode), ())
+        }
+    }
+
+    public func synchronize(_ folder: Folder? = nil) throws {
+        let folder = folder ?? root
+        try log {
+            try vault.synchronize(folder.directory)
+            return (.synchronize(folder.inode), ())
+        }
+    }
+
+    /// As the daemon does now and then, and for syncfs(2).
+    public func synchronizeAll() throws {
+        try log {
+            try vault.synchronize()
+            return (.synchronizeAll, ())
+        }
+    }
+}

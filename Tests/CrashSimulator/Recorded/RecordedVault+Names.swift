@@ -1,0 +1,126 @@
+import Crypto
+public import Format
+import Foundation
+public import Posix
+import Store
+import Vault
+
+// What is made, moved, linked and removed.
+
+extension RecordedVault {
+    public func makeFile(
+        _ name: Name, in parent: Folder? = nil, _ protectionClass: ProtectionClass? = nil
+    ) throws -> OpenFile {
+        let parent = parent ?? root
+        return try log {
+            let file = try vault.createFile(
+                name, in: parent.directory, ownership(0o644),
+                protectionClass ?? vault.classOfNewFile(name, in: parent.directory))
+            let made = OpenFile(file: file, inode: ledger.number(file.identifier))
+            return (.makeFile(Slot(name, in: parent.inode), made.inode, protection(of: file)), made)
+        }
+    }
+
+    public func makeDirectory(_ name: Name, in parent: Folder? = nil) throws -> Folder {
+        let parent = parent ?? root
+        return try log {
+            try vault.makeDirectory(name, in: parent.directory, ownership(0o755))
+            let directory = try vault.openDirectory(name, in: parent.directory)
+            let made = Folder(directory: directory, inode: ledger.number(directory.identifier))
+            let protection = Protection(directory.record.defaultClass, isExplicit: directory.record.isExplicit)
+            return (.makeDirectory(Slot(name, in: parent.inode), made.inode, protection), made)
+        }
+    }
+
+    public func makeSymbolicLink(to target: String, _ name: Name, in parent: Folder? = nil) throws {
+        let parent = parent ?? root
+        try log {
+            let target = Array(target.utf8)
+            try vault.makeSymbolicLink(
+                to: target, name, in: parent.directory, user: getuid(), group: getgid())
+            return (.makeSymbolicLink(Slot(name, in: parent.inode), ledger.number(), target: target), ())
+        }
+    }
+
+    public func link(
+        _ name: Name, of file: OpenFile, in parent: Folder, to newName: Name, in newParent: Folder
+    ) throws {
+        try log {
+            try vault.link(name, in: parent.directory, file: file.file, to: newName, in: newParent.directory)
+            return (.link(Slot(newName, in: newParent.inode), file.inode), ())
+        }
+    }
+
+    public func unlink(_ name: Name, of inode: RecordedInode, in parent: Folder? = nil) throws {
+        let parent = parent ?? root
+        try log {
+            try vault.unlink(name, in: parent.directory)
+            return (.remove(Slot(name, in: parent.inode), inode), ())
+        }
+    }
+
+    public func removeDirectory(_ name: Name, _ folder: Folder, in parent: Folder? = nil) throws {
+        let parent = parent ?? root
+        try log {
+            try vault.removeDirectory(name, in: parent.directory)
+            return (.remove(Slot(name, in: parent.inode), folder.inode), ())
+        }
+    }
+
+    public func rename(
+        _ name: Name, of file: OpenFile, in parent: Folder? = nil, to newName: Name, in newParent: Folder? = nil
+    ) throws {
+        try rename(name, .file(file.file), file.inode, parent ?? root, newName, newParent ?? parent ?? root)
+    }
+
+    public func rename(
+        _ name: Name, of folder: Folder, in parent: Folder? = nil, to newName: Name, in newParent: Folder? = nil
+    ) throws {
+        try rename(
+            name, .directory(folder.directory), folder.inode, parent ?? root, newName, newParent ?? parent ?? root)
+    }
+
+    private func rename(
+        _ name: Name, _ moved: Moved, _ inode: RecordedInode, _ parent: Folder, _ newName: Name, _ newParent: Folder
+    ) throws {
+        let target = try? vault.lookup(newName, in: newParent.directory)
+        var replaced: FileHeader?
+        var replacedInode: RecordedInode?
+        switch target?.details {
+        case .file(let header):
+            replaced = header
+            replacedInode = ledger.files[header.file]
+        case .directory(let directory): replacedInode = ledger.directories[directory.identifier]
+        default: break
+        }
+        var before: Protection?
+        if case .file(let file) = moved { before = protection(of: file) }
+        try log {
+            try vault.rename(
+                name, in: parent.directory, moved, to: newName, in: newParent.directory, replaced: replaced,
+                replacesDirectory: target?.status.kind == .directory, noReplace: false)
+            var taken: Protection?
+            if case .file(let file) = moved, protection(of: file) != before { taken = protection(of: file) }
+            return (
+                .rename(
+                    Slot(name, in: parent.inode), to: Slot(newName, in: newParent.inode), inode,
+                    replacing: replacedInode, taking: taken), ()
+            )
+        }
+    }
+
+    // MARK: What is there already
+
+    /// A file that was made before, ready to be written to.
+    public func openFile(_ name: Name, in parent: Folder? = nil) throws -> OpenFile {
+        let file = try vault.openFile(name, in: (parent ?? root).directory)
+        try file.loadKey()
+        try file.prepareToWrite()
+        return OpenFile(file: file, inode: ledger.files[file.identifier]!)
+    }
+
+    public func openDirectory(_ name: Name, in parent: Folder? = nil) throws -> Folder {
+        let directory = try vault.openDirectory(name, in: (parent ?? root).directory)
+        return Folder(directory: directory, inode: ledger.directories[directory.identifier]!)
+    }
+}

@@ -1,0 +1,77 @@
+import Crypto
+import Format
+import Foundation
+import Keybag
+import Posix
+public import Store
+public import Vault
+
+/// A vault in memory, driven without a mount: all that it does to its folder is recorded, and all that it was asked for
+/// and has acknowledged is in a ledger.
+public final class RecordedVault {
+    public let folder: StateFolder
+    public let store: RecordingStore
+    public let keys: VaultKeys
+    public private(set) var vault: Vault
+    public internal(set) var ledger: Ledger
+    public private(set) var root: Folder
+    private let rootProtection: Protection
+    private let top: any Store
+
+    public struct Folder {
+        public let directory: Directory
+        public let inode: RecordedInode
+    }
+
+    /// A file that stays open.
+    public struct OpenFile {
+        public let file: File
+        public let inode: RecordedInode
+    }
+
+    /// - Parameter wrap: puts a store that fails around the recording one.
+    public init(wrapping wrap: (RecordingStore) -> any Store = { $0 }) throws {
+        folder = try StateFolder()
+        keys = try VaultKeys(in: folder)
+        store = try RecordingStore(DirectoryStore(path: folder.path))
+        top = wrap(store)
+        vault = keys.vault(over: top)
+        let directory = try vault.openRoot()
+        root = Folder(directory: directory, inode: .root)
+        rootProtection = Protection(directory.record.defaultClass, isExplicit: directory.record.isExplicit)
+        ledger = Ledger(root: directory.identifier)
+    }
+
+    public var records: [Record] { store.recorder.records }
+    public var found: Int { store.recorder.foundCount }
+    public var promise: Promise { Promise(ledger, root: rootProtection) }
+
+    public func names(in folder: Folder) throws -> Set<String> {
+        Set(try vault.entries(of: folder.directory).map(\.name.description))
+    }
+
+    /// Ends the session, as an unmount does.
+    public func close() throws { try vault.close() }
+
+    /// Begins the next session. Folders and files that were opened in the last one are not to be used any more.
+    public func reopen() throws {
+        vault = keys.vault(over: top)
+        root = Folder(directory: try vault.openRoot(), inode: .root)
+    }
+
+    // MARK: Acts
+
+    func log<Result>(_ body: () throws -> (Ledger.Act, Result)) rethrows -> Result {
+        let begin = store.recorder.count
+        let (act, result) = try body()
+        ledger.append(act, from: begin, to: store.recorder.count)
+        return result
+    }
+
+    func ownership(_ mode: UInt32) -> Ownership { Ownership(mode: mode, user: getuid(), group: getgid()) }
+
+    func protection(of file: File) -> Protection {
+        let header = file.header
+        return Protection(header.protectionClass, isExplicit: header.flags.contains(.explicitClass))
+    }
+}
