@@ -99,7 +99,7 @@ let package = Package(
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
         tests("TamperTests", ["Tampering"]),
-        tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store"]),
+        tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),

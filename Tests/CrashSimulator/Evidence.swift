@@ -15,15 +15,20 @@ struct Evidence {
     }
 
     mutating func keep(_ disk: SimulatedDisk, _ choice: CutChoice, cut: Int, _ violations: [Violation]) throws {
+        try keep(disk.image(of: choice), "cut at record \(cut)", violations) { disk.description(of: choice) }
+    }
+
+    mutating func keep(
+        _ image: DiskImage, _ moment: String, _ violations: [Violation], details: () -> String = { "" }
+    ) throws {
         guard let folder, let kind = violations.first?.kind, kept[kind, default: 0] < Self.most else { return }
         kept[kind, default: 0] += 1
         let path = "\(folder)/\(name)-\(kind.rawValue)-\(kept[kind]!)"
         try? FileManager.default.removeItem(atPath: path)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        try disk.image(of: choice).make(in: try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY))
+        try image.make(in: try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY))
         let text =
-            "cut at record \(cut)\n" + violations.map { "\($0.kind.rawValue): \($0.what)\n" }.joined()
-            + disk.description(of: choice) + "\n"
+            moment + "\n" + violations.map { "\($0.kind.rawValue): \($0.what)\n" }.joined() + details() + "\n"
         try text.write(toFile: path + ".txt", atomically: true, encoding: .utf8)
     }
 }

@@ -28,9 +28,12 @@ final class LedgerCheck {
 
 extension Simulation {
     /// Checks all that a recorded vault's disk may hold against what the vault has acknowledged.
-    public func run(_ recorded: RecordedVault) throws -> Report {
+    ///
+    /// - Parameter start: how many records there were when a flush of everything had made them durable, and what is of
+    ///   interest began; nil for the beginning.
+    public func run(_ recorded: RecordedVault, from start: Int? = nil) throws -> Report {
         let check = LedgerCheck(recorded.keys, recorded.promise, usesStates: !ignoresFlushes)
-        return try run(recorded.records, found: recorded.found) { folder, cut in
+        return try run(recorded.records, found: start ?? recorded.found) { folder, cut in
             check.violations(in: folder, after: cut)
         }
     }

@@ -31,8 +31,10 @@ struct Use {
                 case .directory:
                     use(try vault.openDirectory(name, in: directory), at: path, observation)
                 case .file(let file):
-                    // One of several names.
-                    guard let bytes = file.bytes, contents[file.identifier] == nil else { continue }
+                    // One of several names; those that a copy has made files of their own are left alone.
+                    guard let bytes = file.bytes, contents[file.identifier] == nil, !observation.isSplit(file) else {
+                        continue
+                    }
                     left -= 1
                     let opened = try vault.openFile(name, in: directory)
                     // What open(2) does.

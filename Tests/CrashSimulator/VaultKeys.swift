@@ -12,14 +12,17 @@ public final class VaultKeys: Sendable {
     private let keybag: OpenKeybag
     private let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
 
+    public static let passcodeText = "correct horse"
+
     public static func passcode() throws -> Secret {
-        try unsafe Secret(copying: Array("correct horse".utf8).span.bytes)
+        try unsafe Secret(copying: Array(passcodeText.utf8).span.bytes)
     }
 
     /// Makes a vault in an empty folder; its device key lies beside that.
     public convenience init(in folder: StateFolder) throws {
         try SecureHeap.initialize()
-        let volume = VolumeIdentifier([UInt8](1...16))
+        // Another one each time: a daemon's socket has its name.
+        let volume = VolumeIdentifier(Random.bytes(16))
         let store = try DirectoryStore(path: folder.path)
         let made = try OpenKeybag.create(
             in: store, deviceKey: try DeviceKeyFile.create(path: folder.keyPath, volume: volume),
@@ -51,7 +54,7 @@ public final class VaultKeys: Sendable {
         do { opened = try open(folder) } catch { return [Violation(.closed, "\(error)")] }
         let observation = Observation(of: opened.vault, root: opened.root)
         let violations = try check(observation)
-        guard let seed, violations.isEmpty else { return violations }
+        guard let seed, violations.isEmpty, observation.violations.isEmpty else { return violations }
         let use = Use(of: opened.vault, opened.root, observation, seed: seed)
         do {
             // As if the daemon had been killed now.
@@ -64,8 +67,13 @@ public final class VaultKeys: Sendable {
         } catch { return use.violations + [Violation(.stuck, "next time: \(error)")] }
     }
 
-    private func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
-        let store = InterceptingStore(try DirectoryStore(path: folder.path), hook: Unallocating())
+    func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
+        try open(in: DirectoryStore(path: folder.path))
+    }
+
+    /// The vault in a store, opened the way that a mount takes.
+    func open(in base: any Store) throws -> (vault: Vault, root: Directory) {
+        let store = InterceptingStore(base, hook: Unallocating())
         _ = try keybag(in: store)
         let vault = vault(over: store)
         return (vault, try vault.openRoot())

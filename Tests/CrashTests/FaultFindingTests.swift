@@ -32,7 +32,7 @@ extension CrashTests {
                 history.synchronize()
                 histories.append((store.recorder.count, history))
             }
-            let simulation = Simulation("gocryptfs", order, budget: budget(2000))
+            let simulation = Simulation("gocryptfs", order, budget: budget(1000))
             let report = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, cut in
                 let promised = histories.last { $0.records <= cut }!.history
                 return try Self.check(pattern, try DirectoryStore(path: state.path), promised)
@@ -69,7 +69,7 @@ extension CrashTests {
             let file = try vault.makeFile("file")
             try vault.synchronize(file)
             try vault.synchronize()
-            for step in 0..<50 {
+            for step in 0..<20 {
                 try vault.write([UInt8](repeating: UInt8(step), count: 3000), to: file, at: step * 100)
                 try vault.synchronize(file)
                 let saved = try vault.makeFile("saved")
@@ -78,13 +78,37 @@ extension CrashTests {
                 try vault.rename("saved", of: saved, to: "kept")
                 try vault.synchronize()
             }
-            var simulation = Simulation("flushes off", order, budget: budget(2000))
+            var simulation = Simulation("flushes off", order, budget: budget(600))
             simulation.ignoresFlushes = true
             let report = try simulation.run(vault)
             print("crash: flushes off, \(order.rawValue): \(report)")
             #expect(report.badStates > report.states / 2)
             #expect(report.counts[.contents, default: 0] + report.counts[.unreadable, default: 0] > 0)
             #expect(report.counts[.names, default: 0] > 0)
+        }
+
+        /// The product's own writes, and the journal is taken away before the vault is opened.
+        @Test(arguments: SimulatedDisk.Order.allCases) func withoutTheJournal(order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault()
+            let file = try vault.makeFile("file")
+            try vault.write([UInt8](repeating: 1, count: 20_000), to: file, at: 0)
+            try vault.synchronizeAll()
+            for step in 1...20 {
+                try vault.write([UInt8](repeating: UInt8(step), count: 5000), to: file, at: step * 600)
+                try vault.synchronize(file, dataOnly: true)
+                // Torn blocks in place.
+                if step % 5 == 0 { try vault.synchronizeAll() }
+            }
+            let check = LedgerCheck(vault.keys, vault.promise, usesStates: false)
+            let report = try Simulation("journal off", order, budget: budget(400)).run(
+                vault.records, found: vault.found
+            ) { folder, cut in
+                unsafe unlink(folder.path + "/lk.journal")
+                return check.violations(in: folder, after: cut)
+            }
+            print("crash: journal off, \(order.rawValue): \(report)")
+            #expect(report.counts[.unreadable, default: 0] > 0)
+            #expect(report.counts[.contents, default: 0] > 0)
         }
     }
 }

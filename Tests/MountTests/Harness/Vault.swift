@@ -20,14 +20,36 @@ final class Vault {
         path = self.folder.path("vault")
         recoveryKeyFile = self.folder.path("recovery-key")
         passcodeFile = try self.folder.write(Vault.passcode, to: "passcode")
-        environment = Environment.plain.merging([
-            "XDG_STATE_HOME": try self.folder.makeFolder("state", mode: 0o700),
-            "XDG_RUNTIME_DIR": try self.folder.makeFolder("runtime", mode: 0o700),
-        ]) { $1 }
+        environment = try Self.environment(in: self.folder)
         try latchkey(
             ["init", path, "--kdf-memory", "19", "--kdf-passes", "2", "--passcode-file", passcodeFile]
                 + ["--recovery-key-file", recoveryKeyFile] + options
         ).succeeded()
+    }
+
+    /// One that was made before, by whoever knows where its device key lies.
+    init(at path: String, passcode: String) throws {
+        folder = try TemporaryFolder()
+        self.path = path
+        recoveryKeyFile = folder.path("recovery-key")
+        passcodeFile = try folder.write(passcode, to: "passcode")
+        environment = try Self.environment(in: folder)
+    }
+
+    /// A copy of another one's folder, with its keys.
+    init(copy path: String, of other: Vault) {
+        folder = other.folder
+        self.path = path
+        recoveryKeyFile = other.recoveryKeyFile
+        passcodeFile = other.passcodeFile
+        environment = other.environment
+    }
+
+    private static func environment(in folder: TemporaryFolder) throws -> [String: String] {
+        Environment.plain.merging([
+            "XDG_STATE_HOME": try folder.makeFolder("state", mode: 0o700),
+            "XDG_RUNTIME_DIR": try folder.makeFolder("runtime", mode: 0o700),
+        ]) { $1 }
     }
 
     func latchkey(_ arguments: [String], input: [UInt8] = [], within seconds: Double = 60) throws -> Outcome {

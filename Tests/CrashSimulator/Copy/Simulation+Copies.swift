@@ -1,0 +1,54 @@
+import Store
+
+/// What is promised of copies that are made in one way.
+enum CopyRule: String, CaseIterable {
+    /// In any order: what rested since all was settled.
+    case anyOrder = "in any order"
+    /// The journal first: what was synced before and not changed since.
+    case journalFirst = "the journal first"
+}
+
+extension Simulation {
+    /// Copies a recorded vault while it is in use, at one moment after the other, and checks what the copies show when they
+    /// are opened.
+    ///
+    /// - Parameters:
+    ///   - rule: how they are made.
+    ///   - promised: the rule whose promise they are held to.
+    /// - Returns: the report, and how many resting files the copies were asked for.
+    func copies(
+        of recorded: RecordedVault, _ rule: CopyRule, promising promised: CopyRule
+    ) throws -> (report: Report, resting: Int) {
+        var report = Report()
+        var resting = 0
+        var random = SeededRandom(seed)
+        let records = recorded.records
+        let promise = recorded.promise
+        let settled = recorded.ledger.entries.filter { if case .synchronizeAll = $0.act { true } else { false } }
+            .map(\.end)
+        let begins = (0..<budget).map { _ in Int.random(in: (settled.first ?? 0)...records.count, using: &random) }
+        var source = LiveDisk(records, found: recorded.found)
+        let folder = try StateFolder()
+        var evidence = Evidence("\(name)-\(rule.rawValue)-\(promised.rawValue)")
+        for begin in begins.sorted() {
+            source.advance(by: begin - source.count)
+            let order: Copier.Order =
+                rule == .journalFirst ? .journalFirst : [.folderByFolder, .anyFile].randomElement(using: &random)!
+            var copier = Copier(of: source, order, SeededRandom(random.next()))
+            copier.run()
+            let quiet = promised == .journalFirst ? begin : settled.last { $0 <= begin }!
+            let expected = CopyPromise(promise, quietSince: quiet, to: copier.end)
+            resting += expected.restingFiles
+            try folder.hold(copier.copy)
+            let seed = report.states % 3 == 0 ? random.next() : nil
+            let violations = recorded.keys.check(folder, usingWith: seed) { expected.violations(in: $0) }
+            report.cuts += 1
+            report.add(violations, at: begin)
+            if !violations.isEmpty {
+                try evidence.keep(
+                    copier.copy, "copied from record \(begin) to \(copier.end), quiet since \(quiet)", violations)
+            }
+        }
+        return (report, resting)
+    }
+}

@@ -1,0 +1,95 @@
+import Format
+import Posix
+import Testing
+
+@testable import CrashSimulator
+
+extension CrashTests {
+    /// One thing is done, and every state that a cut of it can leave is tried.
+    @Suite struct Short {
+        struct Workload: CustomTestStringConvertible, Sendable {
+            let testDescription: String
+            let work: @Sendable (RecordedVault, RecordedVault.OpenFile, RecordedVault.Folder) throws -> Void
+        }
+
+        static let workloads = [
+            Workload(testDescription: "a file made, and its directory synced") { vault, _, _ in
+                _ = try vault.makeFile("b")
+                try vault.synchronize()
+            },
+            Workload(testDescription: "a file made, written and synced") { vault, _, _ in
+                let file = try vault.makeFile("b")
+                try vault.write([1, 2], to: file, at: 0)
+                try vault.synchronize(file)
+            },
+            Workload(testDescription: "an overwrite") { vault, file, _ in
+                try vault.write([2], to: file, at: 50)
+                try vault.synchronize(file)
+                try vault.synchronizeAll()
+            },
+            Workload(testDescription: "an append") { vault, file, _ in
+                try vault.append([2], to: file)
+                try vault.synchronize(file)
+            },
+            Workload(testDescription: "an append that nobody syncs") { vault, file, _ in
+                try vault.append([2], to: file)
+                try vault.synchronize(try vault.makeFile("b"))
+            },
+            Workload(testDescription: "a truncate") { vault, file, _ in
+                try vault.truncate(file, to: 40)
+                try vault.synchronize(file)
+            },
+            Workload(testDescription: "a class") { vault, file, _ in
+                try vault.setClass(.complete, of: file)
+                try vault.synchronize(file)
+            },
+            Workload(testDescription: "a rename") { vault, file, folder in
+                try vault.rename("a", of: file, in: vault.root, to: "c", in: folder)
+                try vault.synchronize(folder)
+                try vault.synchronize()
+            },
+            Workload(testDescription: "a save") { vault, _, _ in
+                let file = try vault.makeFile("b")
+                try vault.write([2], to: file, at: 0)
+                try vault.synchronize(file)
+                try vault.rename("b", of: file, to: "a")
+                try vault.synchronize()
+            },
+            Workload(testDescription: "a link") { vault, file, folder in
+                try vault.link("a", of: file, in: vault.root, to: "c", in: folder)
+                try vault.synchronize(folder)
+                try vault.unlink("a", of: file.inode)
+                try vault.synchronize()
+            },
+            Workload(testDescription: "a directory made") { vault, _, folder in
+                _ = try vault.makeDirectory("d", in: folder)
+                try vault.synchronize(folder)
+            },
+            Workload(testDescription: "a directory renamed") { vault, _, folder in
+                try vault.rename("f", of: folder, to: "g")
+                try vault.synchronize()
+            },
+            Workload(testDescription: "a directory removed") { vault, _, folder in
+                try vault.removeDirectory("f", folder)
+                try vault.synchronize()
+            },
+        ]
+
+        @Test(arguments: workloads) func allStates(_ workload: Workload) throws {
+            let vault = try RecordedVault()
+            let file = try vault.makeFile("a")
+            try vault.write([UInt8](repeating: 1, count: 100), to: file, at: 0)
+            let folder = try vault.makeDirectory("f")
+            try vault.synchronizeAll()
+            let start = vault.records.count
+            try workload.work(vault, file, folder)
+            for order in SimulatedDisk.Order.allCases {
+                var simulation = Simulation(workload.testDescription, order, budget: 1_000_000)
+                simulation.statesOfACut = 4096
+                let report = try simulation.run(vault, from: start)
+                #expect(report.wholeCuts == report.cuts && report.states > report.cuts)
+                expectNone(report, workload.testDescription, order)
+            }
+        }
+    }
+}

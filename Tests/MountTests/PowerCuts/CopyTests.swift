@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// A vault is copied by rsync while programs write to it, and the copy is mounted in its place.
+    @Suite struct Copies {
+        /// What rests, in all its kinds.
+        private static let rest = """
+            mkdir -p still/deep shared; seq 30000 > still/numbers; : > still/empty; printf x > shared/one
+            setfattr -n user.latchkey.class -v complete still/numbers
+            setfattr -n user.latchkey.class -v none shared/one
+            setfattr -n user.note -v kept still/deep
+            ln still/numbers still/deep/link; ln -s ../still shared/symbolic
+            head -c 4096 /dev/zero > "still/deep/$(printf 'long %.0s' $(seq 40))"
+            mkdir one two
+            """
+
+        private static let listing =
+            "getfattr -R -h -d -m - still shared 2>/dev/null; find still shared -printf '%p %n %s %m %T@ %l\\n' | sort"
+
+        private func listing(_ mount: MountedVault) throws -> String {
+            try shell(Self.listing, in: mount.path).succeeded().text
+        }
+
+        @Test func ofAVaultInUse() throws {
+            let vault = try Vault()
+            // Settled by a clean end.
+            try withMount(vault) { try shell(Self.rest, in: $0.path).succeeded() }
+            let mount = try MountedVault(vault)
+            defer { mount.detach() }
+            let kept = vault.folder.path("kept")
+            try run("cp", ["-a", mount.path, kept]).succeeded()
+            let listed = try listing(mount)
+            let writers = try ["one", "two"].map { folder in
+                let said = try StreamFile()
+                let seed = "\(folder.utf8.reduce(0) { $0 * 256 + Int($1) })"
+                let arguments = [mount.file(folder), seed]
+                let load = try Child(
+                    Built.load, arguments, input: said.descriptor, output: said.descriptor, errors: said.descriptor)
+                return (said, load)
+            }
+            func acts() -> Int { writers.map { $0.0.contents.count { $0 == UInt8(ascii: ".") } }.min()! }
+            func waitForActs(_ count: Int) {
+                let end = ContinuousClock.now + .seconds(60)
+                while acts() < count, ContinuousClock.now < end { usleep(2_000) }
+            }
+            let copies = (0..<3).map { vault.folder.path("copy\($0)") }
+            for (index, copy) in copies.enumerated() {
+                waitForActs(20 * (index + 1))
+                // Into the last one twice: what rsync finds there is from another time.
+                for _ in 0..<(index == 2 ? 2 : 1) {
+                    let outcome = try run("rsync", ["-aHX", vault.path + "/", copy])
+                    // 24: files have vanished meanwhile.
+                    #expect([0, 24].contains(outcome.status), "\(outcome)")
+                }
+            }
+            let before = acts()
+            #expect(before >= 60, "there was no load")
+            waitForActs(before + 1)
+            #expect(acts() > before, "the load did not last")
+            for (_, load) in writers {
+                load.send(SIGKILL)
+                load.wait()
+            }
+            try mount.unmount()
+            for copy in copies { try check(copy, of: vault, kept, listed) }
+            print("crash: rsync of a vault in use: \(copies.count) copies during \(before) acts of each writer")
+        }
+
+        /// Mounts the copy with the keys of the vault: what rested is there, all else at most refused, and it takes changes.
+        private func check(_ copy: String, of vault: Vault, _ kept: String, _ listed: String) throws {
+            let other = Vault(copy: copy, of: vault)
+            try withMount(other) { mount in
+                for folder in ["still", "shared"] {
+                    let difference = try run(
+                        "diff", ["-r", "--no-dereference", "\(kept)/\(folder)", mount.file(folder)])
+                    #expect(difference.status == 0, "\(difference)")
+                }
+                #expect(try listing(mount) == listed)
+                let reading = try run("cp", ["-r", mount.path, vault.folder.path("read \(UUID())")])
+                let refusals = reading.errors.split(separator: "\n").filter { !$0.hasSuffix("Input/output error") }
+                #expect(refusals.isEmpty, "\(refusals)")
+                try shell("seq 5000 > still/numbers; sync still/numbers; rm shared/one; mkdir new", in: mount.path)
+                    .succeeded()
+            }
+            try withMount(other) { mount in
+                let answer = try shell("seq 5000 | cmp - still/numbers; ls new shared", in: mount.path).succeeded()
+                #expect(answer.text == "new:\n\nshared:\nsymbolic\n")
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@testable import CrashSimulator
+
+extension MountTests.PowerCuts {
+    /// What a cut has left is mounted by the daemon: programs see in it what the simulator sees, which holds that against
+    /// the promise. LATCHKEY_CRASH_MOUNTS says how many states.
+    @Suite struct Daemons {
+        @Test(arguments: SimulatedDisk.Order.allCases) func showWhatWasPromised(order: SimulatedDisk.Order) throws {
+            if let missing = Built.missing { throw HarnessError(missing) }
+            let recorded = try BusyVault(acts: 150, seed: 31).recorded
+            let states = ProcessInfo.processInfo.environment["LATCHKEY_CRASH_MOUNTS"].flatMap { Int($0) } ?? 15
+            let name = "states that the daemon mounts"
+            let (copy, plain) = (try StateFolder(), try StateFolder())
+            var promise = recorded.promise
+            let report = try Simulation(name, order, budget: states).run(recorded.records, found: recorded.found) {
+                state, cut in
+                promise.advance(to: cut)
+                let expected = promise.during(cut)
+                try copy.hold(contentsOf: state)
+                var seen: Observation?
+                let violations = recorded.keys.check(copy) { observation in
+                    seen = observation
+                    return expected.violations(in: observation)
+                }
+                guard violations.isEmpty, let seen else { return violations }
+                try plain.hold(seen)
+                // And once more after the daemon's own end.
+                return try differences(state, from: plain, seen, deviceKey: recorded.folder.keyPath)
+                    + recorded.keys.check(state) { expected.violations(in: $0) }
+            }
+            print("crash: \(name), \(order.rawValue): \(report)")
+            for example in report.examples { print("crash:     \(example)") }
+            #expect(report.badStates == 0, "\(report)")
+        }
+
+        /// What a mount of the vault in a folder shows otherwise than it was seen: names, contents, classes.
+        private func differences(
+            _ state: StateFolder, from plain: StateFolder, _ seen: Observation, deviceKey: String
+        ) throws -> [Violation] {
+            let vault = try Vault(at: state.path, passcode: VaultKeys.passcodeText)
+            return try withMount(vault, options: ["--device-key", deviceKey]) { mount in
+                // By a program, which can be killed.
+                let difference = try run("diff", ["-r", "--no-dereference", plain.path, mount.path])
+                let listed = try shell("getfattr -R -P -h -n user.latchkey.class . 2>/dev/null", in: mount.path).text
+                var classes: [String: String] = [:]
+                let lines = listed.split(separator: "\n")
+                for (file, value) in zip(lines, lines.dropFirst()) where file.hasPrefix("# file: ") {
+                    classes[String(file.dropFirst(8))] = value.split(separator: "\"").last.map(String.init)
+                }
+                return (difference.status == 0 ? [] : [Violation(.program, "\(difference)")])
+                    + (classes == self.classes(seen) ? [] : [Violation(.protection, "\(classes)")])
+            }
+        }
+
+        /// The classes by path, as getfattr names them.
+        private func classes(_ seen: Observation) -> [String: String] {
+            var classes: [String: String] = [:]
+            for folder in seen.folders.values {
+                let path = folder.path == "/" ? "" : String(folder.path.dropFirst())
+                classes[path.isEmpty ? "." : path] = folder.protection.protectionClass.name
+                for (name, entry) in folder.entries {
+                    guard case .file(let file) = entry else { continue }
+                    classes[path.isEmpty ? "\(name)" : "\(path)/\(name)"] = file.protection.protectionClass.name
+                }
+            }
+            return classes
+        }
+    }
+}
