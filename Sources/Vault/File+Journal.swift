@@ -137,15 +137,15 @@ extension File {
             let room = blocks.reduce(header.byteCount) {
                 $0 + JournalRecord.byteCount(payload: $1.range.count)
             }
-            var slots: [Journal.Slot] = []
-            try vault.openJournal().appendTogether(UInt64(room)) { add in
-                for block in blocks {
-                    let record = JournalRecord(
-                        .block, of: identifier, number: block.number, payloadCount: block.range.count)
-                    slots.append(unsafe add(record, scratch.stored.bytes.extracting(block.range)))
+            let (slots, last) = try vault.openJournal().appendTogether(UInt64(room)) { add in
+                let slots = blocks.map { block in
+                    unsafe add(
+                        JournalRecord(.block, of: identifier, number: block.number, payloadCount: block.range.count),
+                        scratch.stored.bytes.extracting(block.range))
                 }
-                state.unsettled.sequence = unsafe add(header, bytes.span.bytes).sequence
+                return (slots, unsafe add(header, bytes.span.bytes))
             }
+            state.unsettled.sequence = last.sequence
             state.unsettled.isHeaderCurrent = true
             state.unsettled.isHeaderless = false
             return slots

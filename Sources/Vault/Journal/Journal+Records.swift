@@ -11,17 +11,15 @@ extension Journal {
 
     /// Appends a record, for which room was reserved.
     func append(_ record: JournalRecord, _ payload: RawSpan) throws(Errno) -> Slot {
-        var slot: Slot!
-        try appendTogether(UInt64(record.byteCount)) { add in slot = add(record, payload) }
-        return slot
+        try appendTogether(UInt64(record.byteCount)) { add in add(record, payload) }
     }
 
     /// Appends the records that `body` gives to its argument, with one write: when this throws, none of them is there.
     ///
     /// - Parameter room: at least what they take; it was reserved.
-    func appendTogether(
-        _ room: UInt64, _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Void
-    ) throws(Errno) {
+    func appendTogether<Result>(
+        _ room: UInt64, _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
+    ) throws(Errno) -> Result {
         try state.withLock { state throws(Errno) in
             if let failure = state.failure { throw failure }
             if state.isSealed {
@@ -39,7 +37,7 @@ extension Journal {
             let offset = state.head.offset(ofHalf: state.active) + start
             var files: [FileIdentifier: UInt64] = [:]
             var (used, sequence) = (0, state.appended)
-            try body { record, payload in
+            let result = try body { record, payload in
                 var record = record
                 record.lap = lap
                 record.position = start + UInt64(used)
@@ -60,6 +58,7 @@ extension Journal {
             state.position = start + UInt64(used)
             state.appended = sequence
             for (file, sequence) in files { state.halves[state.active].users[file] = sequence }
+            return result
         }
     }
 
