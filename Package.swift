@@ -105,7 +105,8 @@ let package = Package(
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
         tests(
-            "MountTests", ["CrashSimulator", "Posix", "Store", subprocess, "latchkey", "load", "probe", "recorder"],
+            "MountTests",
+            ["CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder"],
             exclude: ["Fsck/Golden"]),
     ] + fuzzing
 )

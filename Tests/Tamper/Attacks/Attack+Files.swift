@@ -57,7 +57,8 @@ extension Attack {
             for path in bench.scene.knowledge.paths {
                 let stored = bench.scene.backing(path)
                 guard case .file(let bytes, _)? = bench.scene.old[stored] else { continue }
-                try bench.attempt("/\(path), older", lookingAt: nil) { image in
+                try bench.attempt("/\(path), older", lookingAt: bench.below(path) + bench.scene.names(ofFileAt: path)) {
+                    image in
                     if image[stored] == nil { image.take(stored, of: bench.scene.old, as: stored) }
                     image.edit(stored) { $0 = bytes }
                 }

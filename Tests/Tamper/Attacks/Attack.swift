@@ -4,15 +4,18 @@ public struct Attack: Sendable {
     /// What it may let through; nil for right bytes or EIO and nothing else.
     public let documented: Documented?
     private let attempts: @Sendable (TamperScene, Bench.Extent) throws -> Tally
+    /// Nil for one on keybag or journal, which is on the vault as a whole.
+    private let attemptsOnFiles: (@Sendable (Bench) throws -> Void)?
 
     init(_ name: String, _ documented: Documented? = nil, _ attempts: @escaping @Sendable (Bench) throws -> Void) {
-        self.init(
-            name, documented,
-            tallying: { (scene, extent) in
-                let bench = Bench(scene, extent, documented: documented)
-                try attempts(bench)
-                return bench.tally
-            })
+        self.name = name
+        self.documented = documented
+        attemptsOnFiles = attempts
+        self.attempts = { (scene, extent) in
+            let bench = Bench(scene, extent, documented: documented)
+            try attempts(bench)
+            return bench.tally
+        }
     }
 
     init(
@@ -22,11 +25,32 @@ public struct Attack: Sendable {
         self.name = name
         self.documented = documented
         self.attempts = attempts
+        attemptsOnFiles = nil
     }
 
     public func run(on scene: TamperScene, _ extent: Bench.Extent) throws -> Tally { try attempts(scene, extent) }
 
-    public static let all = bytes + blocks + files + names + directories + metadata + keybag + journal
+    /// Many tries at once, on files that have nothing to do with each other; nil where that cannot be.
+    ///
+    /// - Parameter most: of how many tries, spread over all of them, those are taken.
+    public func combined(on scene: TamperScene, of most: Int) throws -> Combination? {
+        guard let attemptsOnFiles else { return nil }
+        let counter = Collector(scene, stride: nil)
+        try attemptsOnFiles(Bench(scene, collectingFor: counter))
+        let collector = Collector(scene, stride: max(1, counter.count / most))
+        try attemptsOnFiles(Bench(scene, collectingFor: collector))
+        return collector.combination
+    }
+
+    public static let all = control + bytes + blocks + files + names + directories + metadata + keybag + journal
+}
+
+extension Attack {
+    private static let control = [
+        Attack("change nothing") { bench in
+            try bench.attempt("nothing", lookingAt: nil) { $0.add("lk.tmp.control", .file([])) }
+        }
+    ]
 }
 
 extension TamperScene {

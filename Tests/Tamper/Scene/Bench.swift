@@ -21,6 +21,7 @@ public final class Bench {
     private let extent: Extent
     private let documented: Documented?
     private var index = 0
+    private let collector: Collector?
     public private(set) var tally = Tally()
 
     /// Which try is being made, for whoever finds that it never ends.
@@ -30,6 +31,15 @@ public final class Bench {
         self.scene = scene
         self.extent = extent
         self.documented = documented
+        collector = nil
+    }
+
+    /// Tries nothing: hands the tries to somebody else.
+    init(_ scene: TamperScene, collectingFor collector: Collector) {
+        self.scene = scene
+        extent = .all
+        documented = nil
+        self.collector = collector
     }
 
     /// Changes the vault as it is, looks at some paths, and judges what is seen there.
@@ -43,6 +53,10 @@ public final class Bench {
         _ change: (inout BackingImage) -> Void
     ) throws {
         defer { index += 1 }
+        if let collector {
+            if collector.wants(index) { collector.add(paths() ?? scene.knowledge.paths, change) }
+            return
+        }
         guard extent.wants(index) else { return }
         let paths = paths() ?? scene.knowledge.paths
         var image = scene.current
@@ -71,13 +85,5 @@ public final class Bench {
                 seen: seen, expected: { scene.knowledge.expected($0, in: image) }, written: { scene.written[$0]! },
                 documented: documented),
             what)
-    }
-
-    /// The vault as it is must read as it was written.
-    public func attemptNothing() throws {
-        var image = scene.current
-        image.add("lk.tmp.control", .file([]))
-        try scene.folder.hold(image)
-        judge("nothing", scene.knowledge.paths, image, isReadOnly: true)
     }
 }
