@@ -52,6 +52,15 @@ final class FileTable: Sendable {
         withExtendedLifetime(gone) {}
     }
 
+    /// Lets go of the files that wait to be settled, which keep the vault in memory.
+    func forgetUnsettled() {
+        let gone = state.withLock { state in
+            defer { state.unsettled = [:] }
+            return state.unsettled
+        }
+        withExtendedLifetime(gone) {}
+    }
+
     var unsettled: [File] { state.withLock { Array($0.unsettled.values) } }
 
     var unsettledCount: Int { state.withLock { $0.unsettled.count } }

@@ -86,8 +86,7 @@ import Testing
         try file.synchronize(dataOnly: false)
         try file.write([4], at: 1)
         try file.synchronize(dataOnly: true)
-        let vault = Vault(
-            store: test.store, keys: test.vault.keys, ring: test.ring, traits: test.vault.traits, isReadOnly: true)
+        let vault = test.next(isReadOnly: true)
         let root = try vault.openRoot()
         #expect(try vault.openFile("file", in: root).contents(10) == [1, 4, 3])
     }

@@ -3,6 +3,7 @@ import Format
 import Foundation
 import Posix
 import Store
+import Synchronization
 import Testing
 
 @testable import Keybag
@@ -16,6 +17,8 @@ final class TestVault: Sendable {
     let ring: KeyRing
     let root: Directory
     private let bundle: Keybag.Bundle
+    /// Let go of at the end: a vault that is not closed keeps the files, and their keys, that it has not settled.
+    private let others = Mutex<[Vault]>([])
 
     /// - Parameters:
     ///   - isPrivileged: nil as this process is.
@@ -44,16 +47,27 @@ final class TestVault: Sendable {
 
     /// The vault as the next daemon finds it when this one has died: with nothing of what it had in memory.
     func afterDeath() throws -> (vault: Vault, root: Directory) {
-        let next = Vault(
-            store: store, keys: vault.keys, ring: ring, traits: vault.traits, isReadOnly: false,
-            isPrivileged: vault.isPrivileged)
+        let next = next(isReadOnly: false)
         return (next, try next.openRoot())
+    }
+
+    /// The vault as another program sees it; not read yet.
+    func next(isReadOnly: Bool, halfSize: UInt64 = Journal.usualHalfSize) -> Vault {
+        let next = Vault(
+            store: store, keys: vault.keys, ring: ring, traits: vault.traits, isReadOnly: isReadOnly,
+            isPrivileged: vault.isPrivileged, halfSize: halfSize)
+        others.withLock { $0.append(next) }
+        return next
     }
 
     /// All class keys, for a ring that has lost them.
     func keys() throws -> ClassKeys { try bundle.classKeys() }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit {
+        vault.abandon()
+        for vault in others.withLock({ $0 }) { vault.abandon() }
+        try? FileManager.default.removeItem(atPath: path)
+    }
 
     var me: Ownership { Ownership(mode: 0o644, user: getuid(), group: getgid()) }
 

@@ -47,6 +47,12 @@ extension Vault {
         self.journal.withLock { $0 = journal }
     }
 
+    /// Lets go of all files with their keys: what is not settled is for the next session's replay. Nobody may use the
+    /// vault any more.
+    public func abandon() {
+        files.forgetUnsettled()
+    }
+
     private func makeJournal(_ head: JournalHead) throws(VaultError) -> Descriptor {
         try backing { () throws(Errno) in
             try writeWholeFile(
@@ -62,6 +68,7 @@ extension Vault {
     /// more.
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
+        defer { abandon() }
         try settle()
         // What is made under a clean end is there: nothing that is empty is taken for the rest of a cut.
         try synchronizeFreshFolders()

@@ -42,6 +42,9 @@ public final class RecordedVault {
         ledger = Ledger(root: directory.identifier)
     }
 
+    /// A vault that is not closed keeps the files that it has not settled.
+    deinit { vault.abandon() }
+
     public var records: [Record] { store.recorder.records }
     public var found: Int { store.recorder.foundCount }
     public var promise: Promise { Promise(ledger, root: rootProtection) }

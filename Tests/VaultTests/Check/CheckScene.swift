@@ -63,9 +63,7 @@ final class CheckScene {
     /// Another program's view of the vault, after a new start.
     func vault(isReadOnly: Bool) throws -> Vault {
         try test.vault.close()
-        return Vault(
-            store: test.store, keys: test.vault.keys, ring: test.ring, traits: test.vault.traits,
-            isReadOnly: isReadOnly, isPrivileged: test.vault.isPrivileged, halfSize: 1 << 20)
+        return test.next(isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
     }
 
     func findings(contents: Bool = true, threads: Int = 2) throws -> [Finding] {

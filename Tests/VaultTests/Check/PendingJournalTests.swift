@@ -28,10 +28,7 @@ import Testing
     }
 
     private func next(_ scene: CheckScene, isReadOnly: Bool) -> Vault {
-        Vault(
-            store: scene.test.store, keys: scene.test.vault.keys, ring: scene.test.ring,
-            traits: scene.test.vault.traits, isReadOnly: isReadOnly, isPrivileged: scene.test.vault.isPrivileged,
-            halfSize: 1 << 20)
+        scene.test.next(isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
     }
 
     private func found(_ scene: CheckScene, contents: Bool = true) throws -> Set<Found> {
@@ -143,10 +140,7 @@ import Testing
         try fresh.vault.close()
         try FileManager.default.removeItem(atPath: fresh.path + "/lk.journal")
         let findings = Findings()
-        let vault = Vault(
-            store: fresh.store, keys: fresh.vault.keys, ring: fresh.ring, traits: fresh.vault.traits,
-            isReadOnly: true, isPrivileged: fresh.vault.isPrivileged)
-        try Check(of: vault, contents: true, threads: 1) { findings.add($0) }.run()
+        try Check(of: fresh.next(isReadOnly: true), contents: true, threads: 1) { findings.add($0) }.run()
         #expect(findings.all.isEmpty)
     }
 }
