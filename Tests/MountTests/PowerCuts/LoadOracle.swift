@@ -14,24 +14,19 @@ struct LoadOracle {
     /// A move under way: what is at one of the two names.
     private var moving: (from: Int, to: Int, bytes: [UInt8])?
 
-    /// What a load said until it was refused. Returns with which error it was, or nil if it said none.
-    mutating func follow(_ text: String) throws -> Int32? {
+    /// What a load said until it was refused.
+    mutating func follow(_ text: String) throws {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         // A line that was not finished was not acted upon.
         lines.removeLast()
-        var refusal: Int32?
         var index = 0
         while index < lines.count {
             let words = lines[index].split(separator: " ").map(String.init)
-            if words.first == "refused" {
-                refusal = Int32(words[1])
-                break
-            }
+            if words.first == "refused" { break }
             let isDone = index + 1 < lines.count && lines[index + 1] == "."
             try follow(words[0], words.dropFirst().map { UInt64($0)! }, isDone)
             index += isDone ? 2 : 1
         }
-        return refusal
     }
 
     private mutating func follow(_ act: String, _ numbers: [UInt64], _ isDone: Bool) throws {
