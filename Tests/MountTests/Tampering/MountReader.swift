@@ -63,11 +63,13 @@ struct MountReader {
 
     private func folder(at path: String) throws -> Seen {
         let listed = String(decoding: try taken(try probe.ask("list", path)).bytes(), as: UTF8.self)
+            .split(separator: "/").map(String.init)
+        guard Set(listed).count == listed.count else { return .failed("a name listed twice") }
         let attributes = try attributes(at: path)
         return .folder(
             SeenFolder(
                 protection: try protection(at: path, attributes.isExplicit),
-                names: Set(listed.split(separator: "/").map(String.init)), attributes: attributes.values))
+                names: Set(listed), attributes: attributes.values))
     }
 
     private func protection(at path: String, _ isExplicit: Bool) throws -> SeenClass {

@@ -3,18 +3,28 @@ import Synchronization
 import Tampering
 
 /// Runs the rows of the table, or those whose names hold one of the arguments, and prints it; status 1 on a violation.
+/// With `--every NUMBER` first, a sample of each row.
 ///
 /// What never ends is stopped after a minute without progress, status 3; a crash ends the program as it does.
 @main struct Main {
     static func main() throws {
         watch()
-        let wanted = CommandLine.arguments.dropFirst()
+        var wanted = CommandLine.arguments.dropFirst()
+        var extent = Bench.Extent.all
+        if wanted.first == "--every" {
+            guard let every = wanted.dropFirst().first.flatMap({ Int($0) }), every > 0 else {
+                say("usage: tamper [--every NUMBER] [WORD...]")
+                exit(2)
+            }
+            extent = .sample(every: every)
+            wanted = wanted.dropFirst(2)
+        }
         let scene = try TamperScene()
         say("\(scene.files.count) files of four classes, \(scene.knowledge.paths.count) paths")
         say(row("attack", "tries", "right", "EIO", "documented", "violations"))
         var total = Tally()
         for attack in Attack.all where wanted.isEmpty || wanted.contains(where: attack.name.contains) {
-            let tally = try attack.run(on: scene, .all)
+            let tally = try attack.run(on: scene, extent)
             say(row(attack.name, tally))
             if tally.documented > 0, let words = attack.documented?.words { say("    documented: \(words)") }
             for violation in tally.violations.prefix(10) { say("    VIOLATION: \(violation)") }

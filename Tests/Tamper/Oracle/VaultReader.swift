@@ -47,10 +47,12 @@ public struct VaultReader {
 
     private func see(_ directory: Directory) throws(VaultError) -> Seen {
         let record = directory.record
+        let names = try vault.entries(of: directory).map(\.name.description)
+        guard Set(names).count == names.count else { return .failed("a name listed twice") }
         return .folder(
             SeenFolder(
                 protection: SeenClass(record.defaultClass.rawValue, isExplicit: record.isExplicit),
-                names: Set(try vault.entries(of: directory).map(\.name.description)),
+                names: Set(names),
                 attributes: try attributes(of: .directory(directory))))
     }
 
