@@ -10,10 +10,21 @@ struct Use {
     /// What each file holds by now.
     private(set) var contents: [FileIdentifier: [UInt8]] = [:]
     private var left = 8
+    /// Those too that a copy has made several files of.
+    private var spared: Set<FileIdentifier> = []
 
-    init(of vault: Vault, _ root: Directory, _ observation: Observation, seed: UInt64) {
+    init(
+        of vault: Vault, _ root: Directory, _ observation: Observation, seed: UInt64,
+        sparing spared: (FileIdentifier) -> Bool
+    ) {
         self.vault = vault
         random = SeededRandom(seed)
+        for folder in observation.folders.values {
+            for case .file(let file) in folder.entries.values where spared(file.identifier) || observation.isSplit(file)
+            {
+                self.spared.insert(file.identifier)
+            }
+        }
         use(root, at: "", observation)
         do throws(VaultError) {
             try vault.makeDirectory("lately made", in: root, Ownership(mode: 0o755, user: 0, group: 0))
@@ -31,10 +42,9 @@ struct Use {
                 case .directory:
                     use(try vault.openDirectory(name, in: directory), at: path, observation)
                 case .file(let file):
-                    // One of several names; those that a copy has made files of their own are left alone.
-                    guard let bytes = file.bytes, contents[file.identifier] == nil, !observation.isSplit(file) else {
-                        continue
-                    }
+                    // One of several names.
+                    guard let bytes = file.bytes, contents[file.identifier] == nil, !spared.contains(file.identifier)
+                    else { continue }
                     left -= 1
                     let opened = try vault.openFile(name, in: directory)
                     // What open(2) does.

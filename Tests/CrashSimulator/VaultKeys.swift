@@ -1,5 +1,5 @@
 public import Crypto
-import Format
+public import Format
 import Glibc
 public import Keybag
 import Posix
@@ -46,16 +46,19 @@ public final class VaultKeys: Sendable {
     /// Opens the vault in a folder the way that a mount takes, by the keybag and the root, and reads all of it. What is
     /// wrong with it: that it does not open, what `check` finds, or else what goes wrong when the vault is used.
     ///
-    /// - Parameter seed: for how it is used; nil for not at all.
+    /// - Parameters:
+    ///   - seed: for how it is used; nil for not at all.
+    ///   - spared: says of which files nothing is to be expected, so that they are not used.
     public func check(
-        _ folder: StateFolder, usingWith seed: UInt64? = nil, _ check: (Observation) throws -> [Violation]
+        _ folder: StateFolder, usingWith seed: UInt64? = nil, sparing spared: (FileIdentifier) -> Bool = { _ in false },
+        _ check: (Observation) throws -> [Violation]
     ) rethrows -> [Violation] {
         let opened: (vault: Vault, root: Directory)
         do { opened = try open(folder) } catch { return [Violation(.closed, "\(error)")] }
         let observation = Observation(of: opened.vault, root: opened.root)
         let violations = try check(observation)
         guard let seed, violations.isEmpty, observation.violations.isEmpty else { return violations }
-        let use = Use(of: opened.vault, opened.root, observation, seed: seed)
+        let use = Use(of: opened.vault, opened.root, observation, seed: seed, sparing: spared)
         do {
             // As if the daemon had been killed now.
             let copy = try StateFolder()

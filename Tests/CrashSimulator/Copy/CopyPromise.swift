@@ -74,6 +74,9 @@ struct CopyPromise {
     /// How many of the resting files are looked for.
     var restingFiles: Int { before.files.keys.count { !changed.contains($0) } }
 
+    /// Whether the file did not rest.
+    func wasChanged(_ file: FileIdentifier) -> Bool { ledger.files[file].map { changed.contains($0) } ?? true }
+
     // MARK: What rested
 
     private func addLost(in directory: RecordedInode, _ seen: Sightings, _ violations: inout [Violation]) {
