@@ -36,11 +36,13 @@ extension File {
         try backing { () throws(Errno) in
             guard try vault.store.status(of: descriptor).size > needed else { return }
             try vault.store.truncate(file, to: needed)
-            if isConfirmed {
-                state.unsettled.cut = .synced
-            } else if state.unsettled.cut == .durable {
-                state.unsettled.cut = .unsynced
+            guard isConfirmed else {
+                if state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
+                return
             }
+            // At once: nobody knows of it any more when the file is next opened.
+            try vault.store.synchronize(file, dataOnly: true)
+            state.unsettled.cut = .durable
         }
     }
 

@@ -91,7 +91,8 @@ extension File {
         try backing { () throws(Errno) in
             try vault.openJournal().release(identifier, upTo: state.unsettled.placedSequence)
         }
-        try cutBehind(isConfirmed: true)
+        // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
+        if !state.hasResidue { try cutBehind(isConfirmed: true) }
         unlistIfSettled()
     }
 

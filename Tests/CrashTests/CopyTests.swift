@@ -103,10 +103,7 @@ extension CrashTests {
             try copy.close()
             let next = try vault.keys.open(folder)
             let seen = Observation(of: next.vault, root: next.root)
-            withKnownIssue("what is behind the length is cut off, in the middle of a last block that is stored longer")
-            {
-                #expect(seen.contents(of: "a") == [UInt8](repeating: 1, count: 5000), "\(seen.violations)")
-            }
+            #expect(seen.contents(of: "a") == [UInt8](repeating: 1, count: 5000), "\(seen.violations)")
         }
 
         /// What the copier makes of a folder in which nothing happens is that folder.

@@ -45,11 +45,7 @@ extension CrashTests {
                 try vault.reopen()
             }
             try vault.close()
-            withKnownIssue(
-                "the cut of a backing file is not durable when the next session writes there", isIntermittent: true
-            ) {
-                try expectPromiseHolds("sessions that end", vault, states: 200)
-            }
+            try expectPromiseHolds("sessions that end", vault, states: 200)
         }
     }
 }
