@@ -19,7 +19,13 @@ extension File {
                 guard let count = try loadUndamaged(block, scratch) else { return }
                 if count != tail + Int(BlockGeometry.overhead) {
                     try putTail(of: state.length, key, scratch)
-                    if state.unsettled.isJournaled { try journalHeader() }
+                    if state.unsettled.isJournaled {
+                        try journalHeader()
+                        // What is cut off is part of the only block that is durable, until this one is.
+                        try backing { () throws(Errno) in
+                            try vault.openJournal().flush(upTo: state.unsettled.sequence)
+                        }
+                    }
                 }
             }
             try cutBehind(isConfirmed: true)

@@ -1,6 +1,7 @@
 import Format
 import Foundation
 import Posix
+import Store
 import Testing
 
 @testable import Vault
@@ -104,6 +105,38 @@ import Testing
         let (vault, root) = try test.afterDeath()
         let other = try vault.openDirectory("other", in: root)
         #expect(try vault.openFile("file", in: other).contents(10) == [1, 4, 3])
+    }
+
+    /// A header from before the last block grew, as a copy may have it beside the block from after that: what is too long
+    /// stays until the shorter block is durable, for a cut of the power must find one of them.
+    @Test func aGrownLastBlockIsNotCutBeforeTheShorterOneIsDurable() throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 100), at: 0)
+        try file.synchronize(dataOnly: false)
+        let name = try test.vault.storedName("file", in: test.root).name
+        let backing = try test.store.open(name, in: test.store.root, OpenFlags.readWrite, mode: 0)
+        var header = [UInt8](repeating: 0, count: FileHeader.byteCount)
+        do {
+            var elements = header.mutableSpan
+            var bytes = unsafe elements.mutableBytes
+            #expect(try test.store.read(backing, into: &bytes, at: 0) == FileHeader.byteCount)
+        }
+        try file.write([UInt8](repeating: 2, count: 100), at: 100)
+        try test.vault.close()
+        let size = try test.store.status(of: backing).size
+        try unsafe test.store.write(header.span.bytes, to: backing, at: 0)
+
+        let (vault, root) = try test.afterDeath()
+        let opened = try vault.openFile("file", in: root)
+        try opened.loadKey()
+        faults.fail(.synchronize, with: .EIO, lasts: true)
+        #expect(throws: VaultError.system(.EIO)) { try opened.write([3], at: 0) }
+        #expect(try test.store.status(of: backing).size == size)
+        faults.clear()
+        let (next, nextRoot) = try test.afterDeath()
+        #expect(try next.openFile("file", in: nextRoot).contents(200) == [UInt8](repeating: 1, count: 100))
     }
 
     private func removeLastRecord(of test: TestVault) throws {

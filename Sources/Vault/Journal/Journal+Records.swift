@@ -106,7 +106,7 @@ extension Journal {
         state.halves[state.active].filled = filled + count
     }
 
-    /// Reads a payload that was appended: as many bytes as it has. `ESTALE`'s cause is a fault of ours.
+    /// Reads a payload that was appended: as many bytes as it has. EIO where the journal ends before.
     func read(_ slot: Slot, into buffer: inout MutableRawSpan) throws(Errno) {
         guard try store.read(file, into: &buffer, at: slot.offset) == slot.count else { throw .EIO }
     }
