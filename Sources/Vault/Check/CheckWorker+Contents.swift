@@ -55,10 +55,12 @@ extension CheckWorker {
     }
 
     private func withKey(of contents: CheckedContents, _ body: () -> Void) {
-        // It is in memory: nobody drops it.
-        guard let key = try? contents.file.currentKey(),
-            (try? scratch.cipher.setKey(key.secret, for: .open)) != nil
-        else { return }
+        do throws(VaultError) {
+            let key = try contents.file.currentKey()
+            try authentic("no cipher") { () throws(CryptoError) in try scratch.cipher.setKey(key.secret, for: .open) }
+        } catch {
+            return report(error, .unchecked, "its contents cannot be verified", at: contents.spot)
+        }
         defer {
             scratch.cipher.clear()
             scratch.wipePlain()
