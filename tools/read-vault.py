@@ -457,7 +457,7 @@ def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: b
 JOURNAL_AREA, LARGEST_HALF = 4096, 1 << 30
 HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQB7s")
 RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")
-FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD, ASIDE_RECORD = 1, 2, 3, 4, 5
+FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD, ASIDE_RECORD, TWIN_RECORD = 1, 2, 3, 4, 5, 6
 LARGEST_PAYLOAD = 8192
 
 
@@ -544,22 +544,30 @@ def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int)
     if own_position != position or lap not in (None, own_lap):
         refuse("record: of another place or lap")
     payload = signed[RECORD_FIELDS.size:][:length]
-    if any(zero) or not FILE_RECORD <= kind <= ASIDE_RECORD:
+    if any(zero) or not FILE_RECORD <= kind <= TWIN_RECORD:
         refuse(f"record: type {kind}, or a zero byte that is otherwise")
     return JournalRecord(kind, own_lap, position, file, generation, number, nanoseconds, payload)
 
 
-def check_payload(keys: VolumeKeys, record: JournalRecord) -> None:
-    """Refuses what a record of its type does not hold."""
+def claim_of(record: JournalRecord) -> tuple[bytes, bytes]:
+    """The ID and the path of the file that a file or twin record is about."""
+    return (record.payload[:16], record.payload[16:]) if record.kind == TWIN_RECORD else (record.file, record.payload)
+
+
+def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
+    """Refuses what a record of its type does not hold. `file` is the ID of the file that it is about."""
     length = len(record.payload)
-    if record.kind == FILE_RECORD and record.payload:
-        parts_of(record.payload)
+    if record.kind in (FILE_RECORD, TWIN_RECORD):
+        if record.kind == TWIN_RECORD and length < 16:
+            refuse("record: no ID")
+        if claim_of(record)[1]:
+            parts_of(claim_of(record)[1])
     elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
         refuse("record: a block that can be none")
     elif record.kind == HEADER_RECORD:
         if length != HEADER_SIZE or record.nanoseconds >= 10**9:
             refuse("record: no header")
-        if open_header(keys, record.payload).file != record.file:
+        if open_header(keys, record.payload).file != file:
             refuse("record: the header of another file")
     elif record.kind == FORGET_RECORD and record.payload:
         refuse("record: a payload where there is none")
@@ -641,28 +649,32 @@ def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
 
 def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
     files: dict[bytes, list[JournalRecord]] = {}
+    # The IDs of those that have an alias.
+    twins: dict[bytes, bytes] = {}
     owners: dict[bytes, bytes] = {}
     for record in replay.records:
         try:
-            check_payload(keys, record)
+            check_payload(keys, record, twins.get(record.file, record.file))
         except Refused:
             continue
         if record.kind == ASIDE_RECORD:
             put_back(replay, vault, *aside_note(record.payload))
             continue
         files.setdefault(record.file, []).append(record)
-        if record.kind == FILE_RECORD:
-            owners[record.payload] = record.file
-    for file, records in files.items():
-        paths = [(at, record) for at, record in enumerate(records) if record.kind == FILE_RECORD]
+        if record.kind == TWIN_RECORD:
+            twins[record.file] = claim_of(record)[0]
+        if record.kind in (FILE_RECORD, TWIN_RECORD):
+            owners[claim_of(record)[1]] = record.file
+    for tag, records in files.items():
+        paths = [(at, record) for at, record in enumerate(records) if record.kind in (FILE_RECORD, TWIN_RECORD)]
         if not paths:
             continue
         at, last = paths[-1]
         may_be_void = last.number == 0 and not any(record.kind == FORGET_RECORD for record in records[at:])
         found = None
         for _, record in reversed(paths):
-            found = found or find_file(replay, keys, vault, file, record.payload,
-                                       may_be_void and owners[record.payload] == file)
+            file, path = claim_of(record)
+            found = found or find_file(replay, keys, vault, file, path, may_be_void and owners[path] == tag)
         if found is not None:
             path, base = found
             counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])

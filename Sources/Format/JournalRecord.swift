@@ -13,6 +13,9 @@ public struct JournalRecord: Hashable, Sendable {
         case forget = 4
         /// An empty directory was moved aside for another one; the payload is an `AsideNote`.
         case aside = 5
+        /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here on,
+        /// and its payload a `TwinNote`.
+        case twin = 6
     }
 
     public static let prefixByteCount = 64
@@ -114,4 +117,24 @@ public struct AsideNote: Hashable, Sendable {
     }
 
     public var encoded: [UInt8] { path + [0] + aside + [0] + name }
+}
+
+/// The payload of a *twin* record: the ID that is in the file's header, and the file's path.
+public struct TwinNote: Hashable, Sendable {
+    public var file: FileIdentifier
+    /// From the vault's root; empty if it could not be told.
+    public var path: [UInt8]
+
+    public init(file: FileIdentifier, path: [UInt8]) {
+        self.file = file
+        self.path = path
+    }
+
+    public init(decoding bytes: [UInt8]) throws(FormatError) {
+        guard bytes.count >= FileIdentifier.byteCount else { throw .tooShort }
+        file = FileIdentifier(Array(bytes[..<FileIdentifier.byteCount]))
+        path = Array(bytes[FileIdentifier.byteCount...])
+    }
+
+    public var encoded: [UInt8] { file.bytes + path }
 }

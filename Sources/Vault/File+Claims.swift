@@ -30,9 +30,9 @@ extension File {
         let slot = try journal.append(
             Journal.Claim(
                 path: path, low: state.unsettled.durableGeneration, high: state.unsettled.placedGeneration),
-            of: identifier)
+            of: identity)
         if state.unsettled.durableGeneration == 0 {
-            journal.noteBirth(of: identifier, inode: try vault.store.status(of: descriptor).inode)
+            journal.noteBirth(of: identity)
         }
         state.unsettled.isJournaled = true
         state.unsettled.sequence = slot.sequence

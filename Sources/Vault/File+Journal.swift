@@ -6,7 +6,8 @@ import Store
 
 extension Journal {
     /// Room for a file's record and a header.
-    static let roomForFile = room(records: 2, payload: Int(PATH_MAX) + FileHeader.byteCount)
+    static let roomForFile = room(
+        records: 2, payload: FileIdentifier.byteCount + Int(PATH_MAX) + FileHeader.byteCount)
 
     static func roomForBlocks(_ count: Int) -> UInt64 {
         room(records: count, payload: count * Int(BlockGeometry.storedBlockSize))
@@ -72,7 +73,8 @@ extension File {
             }
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
             let slot = try vault.openJournal().append(
-                JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), stored)
+                JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
+                stored)
             state.unsettled.slots[block] = slot
             state.unsettled.sequence = slot.sequence
             state.unsettled.modified = .now
@@ -137,7 +139,7 @@ extension File {
             let room = blocks.reduce(header.byteCount) {
                 $0 + JournalRecord.byteCount(payload: $1.range.count)
             }
-            let (slots, last) = try vault.openJournal().appendTogether(UInt64(room)) { add in
+            let (slots, last) = try vault.openJournal().appendTogether(UInt64(room), of: identity) { add in
                 let slots = blocks.map { block in
                     unsafe add(
                         JournalRecord(.block, of: identifier, number: block.number, payloadCount: block.range.count),

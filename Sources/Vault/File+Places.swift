@@ -63,9 +63,8 @@ extension File {
     private func forget() throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
-            let inode = try vault.store.status(of: descriptor).inode
-            guard journal.takeBorn(inode: inode) != nil else { return }
-            try journal.flush(upTo: journal.forget(identifier))
+            guard journal.takeBorn(inode: identity.inode) != nil else { return }
+            try journal.flush(upTo: journal.forget(identity))
         }
     }
 

@@ -89,7 +89,7 @@ extension File {
         state.unsettled.birthplace = nil
         state.unsettled.guarded = state.unsettled.guardedSince
         try backing { () throws(Errno) in
-            try vault.openJournal().release(identifier, upTo: state.unsettled.placedSequence)
+            try vault.openJournal().release(identity, upTo: state.unsettled.placedSequence)
         }
         // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
         if !state.hasResidue { try cutBehind(isConfirmed: true) }
@@ -130,7 +130,7 @@ extension File {
                 state.unsettled.isRemoved = true
                 state.unsettled.isJournaled = false
                 state.unsettled.isListed = false
-                try backing { () throws(Errno) in try vault.openJournal().release(identifier, upTo: .max) }
+                try backing { () throws(Errno) in try vault.openJournal().release(identity, upTo: .max) }
                 vault.files.unlist(self)
                 return nil
             }

@@ -17,7 +17,8 @@ import Synchronization
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault
     let descriptor: Descriptor
-    public let identifier: FileIdentifier
+    let identity: FileIdentity
+    public var identifier: FileIdentifier { identity.identifier }
 
     let lock = ReadWriteLock()
     /// Guarded by `lock`.
@@ -40,14 +41,17 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         var writable: Descriptor?
     }
 
-    init(vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, isNew: Bool, backingSize: UInt64) {
+    /// - Parameter status: of the backing file.
+    init(
+        vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, isNew: Bool, status: FileStatus
+    ) {
         self.vault = vault
         self.descriptor = descriptor
-        identifier = header.file
+        identity = FileIdentity(identifier: header.file, inode: status.inode)
         let length = header.provisionalLength
         state = State(
             header: header, length: length,
-            hasResidue: backingSize > BlockGeometry.backingSize(forLength: length),
+            hasResidue: UInt64(status.size) > BlockGeometry.backingSize(forLength: length),
             isUnproven: header.length < length, writable: isWritable ? descriptor : nil)
         state.unsettled.placedLength = header.length
         state.unsettled.placedGeneration = header.generation

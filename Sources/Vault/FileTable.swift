@@ -7,8 +7,8 @@ import Synchronization
 /// There is at most one `File` for a file: two would write its header in each other's way.
 final class FileTable: Sendable {
     private struct State {
-        var files: [FileIdentifier: WeakFile] = [:]
-        var unsettled: [FileIdentifier: File] = [:]
+        var files: [FileIdentity: WeakFile] = [:]
+        var unsettled: [FileIdentity: File] = [:]
         /// Directories that were made and need not be on disk yet, by the folder that they were made in.
         var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
         var sweepAt = 1024
@@ -25,15 +25,15 @@ final class FileTable: Sendable {
 
     private let state = Mutex(State())
 
-    subscript(identifier: FileIdentifier) -> File? {
-        state.withLock { $0.files[identifier]?.file }
+    subscript(identity: FileIdentity) -> File? {
+        state.withLock { $0.files[identity]?.file }
     }
 
     /// Enters a file that was opened, unless there is one already; the one that counts.
     func enter(_ file: File) -> File {
         state.withLock { state in
-            if let known = state.files[file.identifier]?.file { return known }
-            state.files[file.identifier] = WeakFile(file: file)
+            if let known = state.files[file.identity]?.file { return known }
+            state.files[file.identity] = WeakFile(file: file)
             if state.files.count > state.sweepAt {
                 state.files = state.files.filter { $0.value.file != nil }
                 state.sweepAt = max(1024, 2 * state.files.count)
@@ -44,11 +44,11 @@ final class FileTable: Sendable {
 
     // MARK: To be settled
 
-    func list(_ file: File) { state.withLock { $0.unsettled[file.identifier] = file } }
+    func list(_ file: File) { state.withLock { $0.unsettled[file.identity] = file } }
 
     func unlist(_ file: File) {
         // Let go of outside the lock: it may be the last reference.
-        let gone = state.withLock { $0.unsettled.removeValue(forKey: file.identifier) }
+        let gone = state.withLock { $0.unsettled.removeValue(forKey: file.identity) }
         withExtendedLifetime(gone) {}
     }
 
@@ -65,8 +65,8 @@ final class FileTable: Sendable {
 
     var unsettledCount: Int { state.withLock { $0.unsettled.count } }
 
-    func unsettled(_ identifiers: [FileIdentifier]) -> [File] {
-        state.withLock { state in identifiers.compactMap { state.unsettled[$0] } }
+    func unsettled(_ identities: [FileIdentity]) -> [File] {
+        state.withLock { state in identities.compactMap { state.unsettled[$0] } }
     }
 
     // MARK: Directories that were just made

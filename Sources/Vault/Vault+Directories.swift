@@ -100,7 +100,7 @@ extension Vault {
             let journal = try openJournal()
             // Of no file; and what the record says holds only until the folder is synced, so it keeps no half in use.
             let slot = try unsafe journal.append(
-                JournalRecord(.aside, of: .zero, payloadCount: note.count), note.span.bytes)
+                JournalRecord(.aside, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
             try journal.flush(upTo: slot.sequence)
         }
     }

@@ -21,12 +21,12 @@ extension Vault {
             guard header.belongs(at: place) else {
                 throw .damaged("a file that belongs to another name stands here")
             }
-            if let file = files[header.file] {
+            if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
                 file.lock.withShared { file.show(&status) }
                 return FoundEntry(status: status, details: .file(file.header))
             }
             var latest = header
-            if let overlay = overlay(of: header) {
+            if let overlay = overlay(of: header, inode: status.inode) {
                 latest = overlay.header ?? header
                 status.modified = overlay.modified ?? status.modified
             }

@@ -24,13 +24,13 @@ extension Vault {
             throw .damaged("a file that belongs to another name stands here")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
-        if let known = files[header.file] { return known }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
+        if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
         let file = files.enter(
             File(
                 vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.settled(at: place),
-                isNew: false, backingSize: UInt64(status.size)))
-        if let overlay = overlay(of: header) { file.show(overlay, at: place) }
+                isNew: false, status: status))
+        if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: place) }
         // A cut in the middle of a rename: this is where it has come to stand.
         let isBetween = header.coming != nil || (status.linkCount == 1 && header.places.count > 1)
         if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? place : nil) }
@@ -62,10 +62,11 @@ extension Vault {
             try store.open(temporary, in: parent.descriptor, OpenFlags.create, mode: 0o600)
         }
         do throws(VaultError) {
+            let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
             let file = files.enter(
                 File(
                     vault: self, descriptor: descriptor, isWritable: true, header: header, isNew: true,
-                    backingSize: UInt64(FileHeader.byteCount)))
+                    status: status))
             file.key.withLock { $0 = key }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.placeHeader()

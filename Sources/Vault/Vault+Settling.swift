@@ -90,7 +90,7 @@ extension Vault {
             let listed = files.unsettled(users.map(\.key))
             try settle(listed)
             // What is not listed has been settled; its last records only say that it is gone.
-            for user in users where !listed.contains(where: { $0.identifier == user.key }) {
+            for user in users where !listed.contains(where: { $0.identity == user.key }) {
                 try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
             }
         }
@@ -123,8 +123,10 @@ extension Vault {
 
 extension Journal {
     /// Says that a file was removed, or stands elsewhere; the record's sequence number.
-    func forget(_ file: FileIdentifier) throws(Errno) -> UInt64 {
+    func forget(_ file: FileIdentity) throws(Errno) -> UInt64 {
         let nothing: [UInt8] = []
-        return try unsafe append(JournalRecord(.forget, of: file, payloadCount: 0), nothing.span.bytes).sequence
+        return try unsafe append(
+            JournalRecord(.forget, of: file.identifier, payloadCount: 0), of: file, nothing.span.bytes
+        ).sequence
     }
 }

@@ -73,7 +73,8 @@ import Testing
         try file.lock.withExclusive {
             let bytes = [UInt8](repeating: 7, count: FileHeader.byteCount)
             _ = try unsafe test.vault.openJournal().append(
-                JournalRecord(.header, of: file.identifier, payloadCount: bytes.count), bytes.span.bytes)
+                JournalRecord(.header, of: file.identifier, payloadCount: bytes.count), of: file.identity,
+                bytes.span.bytes)
         }
         let (vault, root) = try test.afterDeath()
         #expect(try vault.openFile("file", in: root).contents(10) == [1, 2, 3])
@@ -105,6 +106,25 @@ import Testing
         let (vault, root) = try test.afterDeath()
         let other = try vault.openDirectory("other", in: root)
         #expect(try vault.openFile("file", in: other).contents(10) == [1, 4, 3])
+    }
+
+    /// Records that a disk refused may be there all the same, behind later ones perhaps: nothing is promised any more.
+    @Test func theJournalIsNotUsedAfterARefusedRecord() throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let (file, other) = (try test.create("file"), try test.create("other"))
+        for file in [file, other] {
+            try file.write([1, 2, 3], at: 0)
+            try file.synchronize(dataOnly: true)
+        }
+        faults.fail(.write, with: .EIO, effect: .whole)
+        #expect(throws: VaultError.system(.EIO)) { try file.write([4], at: 1) }
+        #expect(faults.injected == 1)
+        #expect(throws: VaultError.system(.EIO)) { try other.write([4], at: 1) }
+        let (vault, root) = try test.afterDeath()
+        let contents = try vault.openFile("file", in: root).contents(10)
+        #expect(contents == [1, 2, 3] || contents == [1, 4, 3])
+        #expect(try vault.openFile("other", in: root).contents(10) == [1, 2, 3])
     }
 
     /// A header from before the last block grew, as a copy may have it beside the block from after that: what is too long

@@ -96,7 +96,7 @@ def check_journal(failures: list[str]) -> None:
         fmt.open_journal_head(KEYS, case["head"])
     for case in given["records"]["cases"]:
         record = fmt.open_record(KEYS, case["record"], case["lap"], case["position"])
-        fmt.check_payload(KEYS, record)
+        fmt.check_payload(KEYS, record, record.file)
         shown = (record.kind, record.file, record.generation, record.number, record.nanoseconds, record.payload)
         expect(shown == (case["type"], case["fileID"], case["generation"], case["number"], case["nanoseconds"],
                          case["payload"]) and record.size == len(case["record"]), "a record")
@@ -105,7 +105,7 @@ def check_journal(failures: list[str]) -> None:
                f"not refused: {case['why']}")
     for case in given["records"]["ignored"]:
         record = fmt.open_record(KEYS, case["record"], case["lap"], case["position"])
-        expect(refusal(fmt.check_payload, KEYS, record), f"not refused: {case['why']}")
+        expect(refusal(fmt.check_payload, KEYS, record, record.file), f"not refused: {case['why']}")
     for case in given["asides"]["cases"]:
         expect(fmt.aside_note(case["payload"]) == tuple(case[part].encode() for part in ("folder", "aside", "name")),
                "an aside record's payload")

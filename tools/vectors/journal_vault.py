@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from .journals import (FORGET, Half, Record, aside_record, block_record, file_record, header_record, journal)
+from .journals import (FORGET, Half, Record, aside_record, block_record, file_record, header_record, journal, twin_record)
 from .sealing import block, blocks, fixed, header, wrap
 from .vaults import ROOT, Folder, VaultBuilder, file_id, file_key
 
@@ -16,7 +17,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.vault = VaultBuilder()
-        self.halves = [Half(24_576, 6), Half(24_576, 5)]
+        self.halves = [Half(28_672, 6), Half(28_672, 5)]
         self.newer, self.older = self.halves
         self.seconds = OPENED
 
@@ -128,6 +129,17 @@ def add_old_files(scene: Scene, folder: Folder) -> None:
     coming = ROOT.backing_path(b"folder renamed") + "/" + path.split("/")[1]
     scene.newer.add(scene.on(name, 2, folder=inner), scene.block(name, 0, new[:600], folder=inner),
                     scene.header(name, 3, 600, when, folder=inner), file_record(file_id(inner.path + name), coming, 2))
+
+    # A copier has made two files of one with two links; both were written, and the second has an alias.
+    name, twin, alias = b"first twin", b"second twin", fixed("alias", 16)
+    places, newest = [ROOT.place(name), ROOT.place(twin)], fixed("contents of the second twin", 600)
+    for shown_as, plain, version in (name, new[:600], "new"), (twin, newest, "newest"):
+        when = scene.modified()
+        vault.file(ROOT, shown_as, 3, old[:600], shown=plain, twin=name, places=places, generation=2, modified=when)
+        records = [scene.on(name, 2) if shown_as == name
+                   else twin_record(alias, file_id(ROOT.path + name), ROOT.backing_path(twin), 2),
+                   scene.block(name, 0, plain, version), scene.header(name, 3, 600, when, places=places)]
+        scene.newer.add(*(replace(record, file=alias) if shown_as == twin else record for record in records))
 
     # Removed, but not on disk.
     when = scene.modified()

@@ -8,7 +8,7 @@ from typing import Any
 
 from .sealing import KEYS, V, block, fixed, fmt, header, wrap
 
-FILE, BLOCK, HEADER, FORGET, ASIDE = 1, 2, 3, 4, 5
+FILE, BLOCK, HEADER, FORGET, ASIDE, TWIN = 1, 2, 3, 4, 5, 6
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ def header_record(file: bytes, raw: bytes, modified: tuple[int, int]) -> Record:
 
 def aside_record(folder: str, aside: str, name: str) -> Record:
     return Record(ASIDE, payload=b"\0".join(part.encode() for part in (folder, aside, name)))
+
+
+def twin_record(alias: bytes, file: bytes, path: str, lowest: int, highest: int | None = None) -> Record:
+    return replace(file_record(alias, path, lowest, highest), kind=TWIN, payload=file + path.encode())
 
 
 def journal_head(half_size: int, *, opened: int = 0, next_lap: int = 1, windows: list[tuple[int, int]] | None = None,
@@ -135,7 +139,8 @@ def record_vectors() -> dict[str, Any]:
             block_record(file_key, file, 2**40, b"the last one", ""),
             block_record(file_key, file, 0, fixed("plaintext", 4096), ""),
             header_record(file, raw, (1_750_000_000, 999_999_999)), header_record(file, raw, (-1, 0)),
-            Record(FORGET, file), aside_record("", "lk.tmp.aaaa", "name"), aside_record("a/b", "lk.tmp.b", "lk.long.H")]
+            Record(FORGET, file), aside_record("", "lk.tmp.aaaa", "name"), aside_record("a/b", "lk.tmp.b", "lk.long.H"),
+            twin_record(fixed("alias", 16), file, "folder/name", 5, 7), twin_record(fixed("alias", 16), file, "", 3)]
     cases = []
     for number, record in enumerate(good):
         lap, position = 5 + number, 8 * number
@@ -159,7 +164,7 @@ def record_vectors() -> dict[str, Any]:
         bad("MAC under another key", path, "mac", key=KEYS.headers),
         bad("MAC without the volume ID", path, "mac", volume=b""),
         bad("another lap", path, "lap", lap=4), bad("another position", path, "position", position=504),
-        bad("type 0", replace(path, kind=0)), bad("type 6", replace(path, kind=6)),
+        bad("type 0", replace(path, kind=0)), bad("type 7", replace(path, kind=7)),
         bad("zero at 7", path, zero=b"\0\0\1"), bad("size above what the payload needs", path, size=120),
         bad("size below what the payload needs", path, size=104), bad("size 0", path, size=0),
         bad("a payload of 8193 bytes", Record(FILE, file, b"p" * 8193)),
@@ -178,7 +183,9 @@ def record_vectors() -> dict[str, Any]:
         bad("the header of another file", replace(header_of, payload=other), "payload"),
         bad("10^9 nanoseconds", replace(header_of, nanoseconds=10**9), "payload"),
         bad("forget with a payload", replace(forget, payload=b"x"), "payload"),
-        bad("an aside record of two parts", Record(ASIDE, payload=b"a\0b"), "payload")]
+        bad("an aside record of two parts", Record(ASIDE, payload=b"a\0b"), "payload"),
+        bad("a twin record of 15 bytes", Record(TWIN, file, bytes(15)), "payload"),
+        bad("a twin record with an absolute path", Record(TWIN, file, bytes(16) + b"/etc"), "payload")]
     return {"cases": cases, "refused": refused, "ignored": ignored}
 
 

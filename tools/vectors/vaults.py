@@ -86,9 +86,10 @@ class VaultBuilder:
     def file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, shown: bytes | None = None,
              stored: bytes | None = None, zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
              explicit: bool = False, links: Iterable[tuple[Folder, bytes]] = (),
-             modified: tuple[int, int] | None = None, **fields: Any) -> None:
-        """A file that shows `content`, or else `shown`. `stored` stands behind its header instead of its blocks."""
-        path = folder.path + name
+             modified: tuple[int, int] | None = None, twin: bytes | None = None, **fields: Any) -> None:
+        """A file that shows `content`, or else `shown`. `stored` stands behind its header instead of its blocks. With
+        `twin` it has ID and key of the file of that name beside it."""
+        path = folder.path + (name if twin is None else twin)
         expected = content if shown is None else shown
         given = {"length": len(expected) + zeros, "flags": int(explicit),
                  "places": [folder.place(name)] + [other.place(link) for other, link in links],

@@ -27,7 +27,7 @@ extension CheckWorker {
                 }
                 header = made
             }
-            let overlay = vault.overlay(of: header)
+            let overlay = vault.overlay(of: header, inode: status.inode)
             let place = vault.place(of: spot.name!, in: folder.directory)
             guard header.belongs(at: place) else {
                 return damage(.place, "a file that belongs to another name or folder stands here", at: spot)
@@ -37,7 +37,7 @@ extension CheckWorker {
 
             let file = File(
                 vault: vault, descriptor: descriptor, isWritable: false, header: header.settled(at: place),
-                isNew: false, backingSize: size)
+                isNew: false, status: status)
             if let overlay { file.show(overlay, at: place) }
             let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
             contents.loseMissing()

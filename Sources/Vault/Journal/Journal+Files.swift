@@ -1,3 +1,4 @@
+import Crypto
 import Format
 import Posix
 import Store
@@ -6,7 +7,7 @@ import Store
 
 extension Journal {
     /// All that the records of a file say up to a sequence number lies durably in the file: they are dead.
-    func release(_ file: FileIdentifier, upTo sequence: UInt64) {
+    func release(_ file: FileIdentity, upTo sequence: UInt64) {
         state.withLock { state in
             for half in state.halves.indices {
                 if let last = state.halves[half].users[file], last <= sequence {
@@ -14,26 +15,37 @@ extension Journal {
                     state.halves[half].claims[file] = nil
                 }
             }
+            if !state.hasRecords(of: file) { state.aliases[file] = nil }
         }
     }
 
-    /// Appends a *file* record, for which room was reserved.
-    func append(_ claim: Claim, of file: FileIdentifier) throws(Errno) -> Slot {
-        let slot = try unsafe append(
-            JournalRecord(.file, of: file, generation: claim.high, number: claim.low, payloadCount: claim.path.count),
-            claim.path.span.bytes)
-        state.withLock { state in
-            // Where the record went: the half may have been turned for it.
+    /// Appends a *file* or a *twin* record, for which room was reserved: as much as `roomForFile` has for it.
+    func append(_ claim: Claim, of file: FileIdentity) throws(Errno) -> Slot {
+        try state.withLock { state throws(Errno) in
+            let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + claim.path.count))
+            try goToPlace(for: room, &state)
+            let alias = state.alias(for: file)
+            let (kind, payload) =
+                alias == nil
+                ? (JournalRecord.Kind.file, claim.path)
+                : (.twin, TwinNote(file: file.identifier, path: claim.path).encoded)
+            let record = JournalRecord(
+                kind, of: file.identifier, generation: claim.high, number: claim.low, payloadCount: payload.count)
+            let slot = try write(&state, room, of: file, as: alias ?? file.identifier) { add in
+                unsafe add(record, payload.span.bytes)
+            }
+            state.aliases[file] = alias
+            if alias == nil { state.halves[state.active].owners[file.identifier] = file.inode }
             state.halves[state.active].claims[file] = claim
+            return slot
         }
-        return slot
     }
 
     /// The files that have records and lie within a folder, as far as is known.
-    func claims(within folder: [UInt8]) -> [FileIdentifier: Claim] {
+    func claims(within folder: [UInt8]) -> [FileIdentity: Claim] {
         let prefix = folder + [UInt8(ascii: "/")]
         return state.withLock { state in
-            var claims: [FileIdentifier: Claim] = [:]
+            var claims: [FileIdentity: Claim] = [:]
             for half in [1 - state.active, state.active] {
                 for (file, claim) in state.halves[half].claims where claim.path.starts(with: prefix) {
                     claims[file] = claim
@@ -44,18 +56,30 @@ extension Journal {
     }
 
     /// A file whose header may not be on disk can be made from its records.
-    func noteBirth(of file: FileIdentifier, inode: UInt64) {
-        state.withLock { $0.halves[$0.active].born[inode] = file }
+    func noteBirth(of file: FileIdentity) {
+        state.withLock { $0.halves[$0.active].born[file.inode] = file }
     }
 
     /// The file of an inode that was removed, if the journal could make it again.
-    func takeBorn(inode: UInt64) -> FileIdentifier? {
+    func takeBorn(inode: UInt64) -> FileIdentity? {
         state.withLock { state in
-            var file: FileIdentifier?
+            var file: FileIdentity?
             for half in state.halves.indices {
                 if let born = state.halves[half].born.removeValue(forKey: inode) { file = born }
             }
             return file
         }
+    }
+}
+
+extension Journal.State {
+    fileprivate func hasRecords(of file: FileIdentity) -> Bool { halves.contains { $0.users[file] != nil } }
+
+    /// What records are to call a file if not by its ID: another of the same ID has records, which a cut could mistake for
+    /// this one's.
+    fileprivate func alias(for file: FileIdentity) -> FileIdentifier? {
+        if hasRecords(of: file) { return aliases[file] }
+        let isTaken = halves.contains { $0.owners[file.identifier, default: file.inode] != file.inode }
+        return isTaken ? FileIdentifier(Random.bytes(16)) : nil
     }
 }

@@ -9,57 +9,80 @@ extension Journal {
     /// overwritten bytes moves no metadata.
     private static let chunks: UInt64 = 16
 
-    /// Appends a record, for which room was reserved.
-    func append(_ record: JournalRecord, _ payload: RawSpan) throws(Errno) -> Slot {
-        try appendTogether(UInt64(record.byteCount)) { add in add(record, payload) }
+    /// Appends a record of a file, or of none, for which room was reserved.
+    func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> Slot {
+        try appendTogether(UInt64(record.byteCount), of: file) { add in add(record, payload) }
     }
 
-    /// Appends the records that `body` gives to its argument, with one write: when this throws, none of them is there.
+    /// Appends the records of a file that `body` gives to its argument, with one write: when this throws, none of them
+    /// is there.
     ///
     /// - Parameter room: at least what they take; it was reserved.
-    func appendTogether<Result>(
-        _ room: UInt64, _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
+    func appendTogether<Result: Sendable>(
+        _ room: UInt64, of file: FileIdentity,
+        _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         try state.withLock { state throws(Errno) in
-            if let failure = state.failure { throw failure }
-            if state.isSealed {
-                let sector = UInt64(JournalRecord.sectorSize)
-                state.position = (state.position + sector - 1) / sector * sector
-                state.isSealed = false
-            }
-            if state.position + room > state.head.halfSize { try turn(&state) }
-            if state.position == 0 {
-                state.halves[state.active].lap = state.head.nextLap
-                state.head.nextLap += 1
-            }
-            let lap = state.halves[state.active].lap
-            let start = state.position
-            let offset = state.head.offset(ofHalf: state.active) + start
-            var files: [FileIdentifier: UInt64] = [:]
-            var (used, sequence) = (0, state.appended)
-            let result = try body { record, payload in
-                var record = record
-                record.lap = lap
-                record.position = start + UInt64(used)
-                if state.buffer.count < used + record.byteCount {
-                    state.buffer += [UInt8](repeating: 0, count: max(record.byteCount, state.buffer.count))
-                }
-                encode(record, payload, &state.buffer, at: used)
-                sequence += 1
-                files[record.file] = sequence
-                defer { used += record.byteCount }
-                return Slot(
-                    offset: Int64(offset) + Int64(used + JournalRecord.prefixByteCount), count: payload.byteCount,
-                    sequence: sequence)
-            }
-            precondition(UInt64(used) <= room, "more records than was said")
-            try fill(&state, upTo: start + UInt64(used))
-            try unsafe store.write(state.buffer.span.bytes.extracting(0..<used), to: file, at: Int64(offset))
-            state.position = start + UInt64(used)
-            state.appended = sequence
-            for (file, sequence) in files { state.halves[state.active].users[file] = sequence }
-            return result
+            try goToPlace(for: room, &state)
+            return try write(&state, room, of: file, as: state.aliases[file] ?? file.identifier, body)
         }
+    }
+
+    /// Goes to where the next records begin.
+    func goToPlace(for room: UInt64, _ state: inout State) throws(Errno) {
+        if let failure = state.failure { throw failure }
+        if state.isSealed {
+            let sector = UInt64(JournalRecord.sectorSize)
+            state.position = (state.position + sector - 1) / sector * sector
+            state.isSealed = false
+        }
+        if state.position + room > state.head.halfSize { try turn(&state) }
+        if state.position == 0 {
+            state.halves[state.active].lap = state.head.nextLap
+            state.head.nextLap += 1
+        }
+    }
+
+    /// Writes the records of `body` there.
+    ///
+    /// - Parameter tag: what the records call the file.
+    func write<Result: Sendable>(
+        _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
+        _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        let lap = state.halves[state.active].lap
+        let start = state.position
+        let offset = state.head.offset(ofHalf: state.active) + start
+        var (used, sequence) = (0, state.appended)
+        let result = try body { record, payload in
+            var record = record
+            record.file = tag
+            record.lap = lap
+            record.position = start + UInt64(used)
+            if state.buffer.count < used + record.byteCount {
+                state.buffer += [UInt8](repeating: 0, count: max(record.byteCount, state.buffer.count))
+            }
+            encode(record, payload, &state.buffer, at: used)
+            sequence += 1
+            defer { used += record.byteCount }
+            return Slot(
+                offset: Int64(offset) + Int64(used + JournalRecord.prefixByteCount), count: payload.byteCount,
+                sequence: sequence)
+        }
+        precondition(UInt64(used) <= room, "more records than was said")
+        try fill(&state, upTo: start + UInt64(used))
+        do throws(Errno) {
+            try unsafe store.write(state.buffer.span.bytes.extracting(0..<used), to: self.file, at: Int64(offset))
+        } catch {
+            // A full disk stops before the last record, and what has no header behind it does not count. After another
+            // error all may be there, behind the next records perhaps.
+            if error != .ENOSPC && error != .EDQUOT { state.failure = error }
+            throw error
+        }
+        state.position = start + UInt64(used)
+        state.appended = sequence
+        state.halves[state.active].users[file] = sequence
+        return result
     }
 
     private func encode(_ record: JournalRecord, _ payload: RawSpan, _ buffer: inout [UInt8], at start: Int) {
@@ -92,6 +115,7 @@ extension Journal {
         }
         state.halves[state.active].born = [:]
         state.halves[state.active].claims = [:]
+        state.halves[state.active].owners = [:]
         state.position = 0
     }
 

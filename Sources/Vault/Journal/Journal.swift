@@ -25,16 +25,18 @@ final class Journal: Sendable {
     struct Half {
         var lap: UInt64 = 0
         /// The files that are not settled since they had records here, with the sequence number of the last one.
-        var users: [FileIdentifier: UInt64] = [:]
-        /// What the last *file* record here says.
-        var claims: [FileIdentifier: Claim] = [:]
+        var users: [FileIdentity: UInt64] = [:]
+        /// What the last *file* or *twin* record here says.
+        var claims: [FileIdentity: Claim] = [:]
+        /// The inodes of all files that have a *file* record here, dead or not.
+        var owners: [FileIdentifier: UInt64] = [:]
         /// Files that can be made from records here alone, by the inode that they have.
-        var born: [UInt64: FileIdentifier] = [:]
+        var born: [UInt64: FileIdentity] = [:]
         /// Bytes from its beginning that have been written once.
         var filled: UInt64 = 0
     }
 
-    /// What a *file* record says.
+    /// What a *file* or *twin* record says.
     struct Claim: Sendable {
         /// From the root; empty where it could not be told.
         let path: [UInt8]
@@ -62,6 +64,8 @@ final class Journal: Sendable {
         /// A flush is behind `position`: no durable sector is written again.
         var isSealed = false
         var halves = [Half(), Half()]
+        /// How records name the files whose own ID names another one.
+        var aliases: [FileIdentity: FileIdentifier] = [:]
         /// After a flush that failed nobody knows what is on disk: nothing is promised any more.
         var failure: Errno?
         /// Records that are about to be written.
@@ -104,7 +108,7 @@ final class Journal: Sendable {
     }
 
     /// The files of the half that is not written now: settled, they free it.
-    var usersOfOtherHalf: [FileIdentifier: UInt64] {
+    var usersOfOtherHalf: [FileIdentity: UInt64] {
         state.withLock { $0.halves[1 - $0.active].users }
     }
 

@@ -8,13 +8,16 @@ import Store
 extension OldJournal {
     /// What the journal says of one file.
     private struct Claim {
-        /// Its first record that counts, by its place in the journal, for each *file* record.
+        /// The ID in its header.
+        let file: FileIdentifier
+        /// Its first record that counts, by its place in the journal, for each *file* or *twin* record.
         var files: [(index: Int, path: [UInt8], low: UInt64, high: UInt64)] = []
         var isForgotten = false
     }
 
     /// What is to be done to one file: its records that count, in their order.
     struct Effect {
+        /// The ID in its header.
         let file: FileIdentifier
         let descriptor: Descriptor
         /// Of the header on disk; 0 for a file that a cut has left empty.
@@ -42,49 +45,57 @@ extension OldJournal {
 
     /// What the records come to, with the files as they are on disk.
     func effects(of entries: [Entry]) throws(VaultError) -> [Effect] {
+        /// By what the records call the file.
         var claims: [FileIdentifier: Claim] = [:]
         var order: [FileIdentifier] = []
         /// The file that was the last one made under a path.
         var owners: [[UInt8]: FileIdentifier] = [:]
         for (index, entry) in entries.enumerated() {
-            let file = entry.record.file
+            let tag = entry.record.file
             switch entry.record.kind {
-            case .file:
-                let path = try payload(of: entry)
-                if claims[file] == nil { order.append(file) }
-                claims[file, default: Claim()].files.append(
-                    (index, path, entry.record.number, entry.record.generation))
-                claims[file]!.isForgotten = false
-                owners[path] = file
+            case .file, .twin:
+                guard let note = try note(of: entry) else { continue }
+                if claims[tag] == nil { order.append(tag) }
+                claims[tag, default: Claim(file: note.file)].files.append(
+                    (index, note.path, entry.record.number, entry.record.generation))
+                claims[tag]!.isForgotten = false
+                owners[note.path] = tag
             case .forget:
-                claims[file]?.isForgotten = true
+                claims[tag]?.isForgotten = true
             case .aside, .block, .header:
                 break
             }
         }
         var effects: [Effect] = []
-        for file in order {
-            let claim = claims[file]!
+        for tag in order {
+            let claim = claims[tag]!
             // The last path first: the one before it is that of a folder that was to get another name and did not.
             var found: Found?
             for path in claim.files.map(\.path).reversed() where found == nil {
-                found = try find(file, path)
+                found = try find(claim.file, path)
                 // Made again only if the journal has all of it, and nobody has taken its name since.
-                let isOwner = owners[path] == file && !claim.isForgotten && claim.files.last!.low == 0
+                let isOwner = owners[path] == tag && !claim.isForgotten && claim.files.last!.low == 0
                 if found?.generation == 0 && !isOwner { found = nil }
             }
             guard let found else { continue }
             guard
                 let first = claim.files.first(where: { $0.low <= found.generation && found.generation <= $0.high })
             else { continue }
-            let records = entries[first.index...].filter { $0.record.file == file }
-            guard let (last, header) = try lastHeader(of: file, in: records) else { continue }
+            let records = entries[first.index...].filter { $0.record.file == tag }
+            guard let (last, header) = try lastHeader(of: claim.file, in: records) else { continue }
             effects.append(
                 Effect(
-                    file: file, descriptor: found.descriptor, generation: found.generation,
+                    file: claim.file, descriptor: found.descriptor, generation: found.generation,
                     entries: Array(records[...last]), header: records[last], decodedHeader: header))
         }
         return effects
+    }
+
+    /// Which file a *file* or *twin* record is about, and where that stands.
+    private func note(of entry: Entry) throws(VaultError) -> TwinNote? {
+        let payload = try payload(of: entry)
+        return entry.record.kind == .twin
+            ? try? TwinNote(decoding: payload) : TwinNote(file: entry.record.file, path: payload)
     }
 
     /// The last header among records that a reader does not refuse, and where it is.

@@ -14,7 +14,7 @@ struct Overlay: Sendable {
 
 /// All that a cut has left to be done in a vault that may not be written to.
 struct Overlays {
-    var files: [FileIdentifier: Overlay] = [:]
+    var files: [FileIdentity: Overlay] = [:]
     /// The headers of files that can only be made from the journal, by their void files' inodes.
     var made: [UInt64: FileHeader] = [:]
     /// Empty directories that stepped aside, and would be put back.
@@ -39,19 +39,18 @@ extension Vault {
         var overlays = Overlays()
         overlays.asides = try old.asides(in: entries)
         for effect in try old.effects(of: entries) {
-            overlays.files[effect.file] = old.overlay(of: effect)
-            if effect.generation == 0 {
-                let inode = try backing { () throws(Errno) in try store.status(of: effect.descriptor).inode }
-                overlays.made[inode] = effect.decodedHeader
-            }
+            let inode = try backing { () throws(Errno) in try store.status(of: effect.descriptor).inode }
+            overlays.files[FileIdentity(identifier: effect.file, inode: inode)] = old.overlay(of: effect)
+            if effect.generation == 0 { overlays.made[inode] = effect.decodedHeader }
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
     }
 
     /// What lies over a file whose header on disk is this.
-    func overlay(of header: FileHeader) -> Overlay? {
-        guard isReadOnly, let overlay = overlays.withLock({ $0.files[header.file] }),
+    func overlay(of header: FileHeader, inode: UInt64) -> Overlay? {
+        let identity = FileIdentity(identifier: header.file, inode: inode)
+        guard isReadOnly, let overlay = overlays.withLock({ $0.files[identity] }),
             overlay.generation == header.generation
                 || (overlay.generation == 0 && overlay.header?.generation == header.generation)
         else { return nil }

@@ -78,10 +78,10 @@ extension RepairWork {
         var header = header
         header.places = [vault.place(of: name, in: target)]
         header.coming = nil
-        let size = try backing { () throws(Errno) in try store.status(of: backingFile).size }
+        let status = try backing { () throws(Errno) in try store.status(of: backingFile) }
         let file = File(
             vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
-            backingSize: UInt64(size))
+            status: status)
         try file.withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try file.settleAlone(confirming: false)
             return true
@@ -115,10 +115,10 @@ extension RepairWork {
         guard vault.canOpen(header.protectionClass) else {
             throw .damaged("a copy of a file that stands elsewhere: it takes --unlock to make it a file of its own")
         }
-        let size = try backing { () throws(Errno) in try store.status(of: backingFile).size }
+        let status = try backing { () throws(Errno) in try store.status(of: backingFile) }
         let file = File(
             vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
-            backingSize: UInt64(size))
+            status: status)
         // Under its own name it is in the way of the one that is to have it.
         let name = try lostAndFound.freeName(name, in: target)
         let lost = try Salvage(of: file, vault).copy(to: name, in: target)

@@ -32,9 +32,13 @@ struct PlantedJournal {
             let half = Int(control >> 3 & 1)
             // The first record after a flush begins at a sector.
             let gap = control & 0x10 == 0 ? 0 : (512 - halves[half].count % 512) % 512
-            let (kind, payload) = try payload(control & 7, &reader, &sealer)
+            let another = FileIdentifier([UInt8](49...64))
+            var (kind, payload) = try payload(control & 7, &reader, &sealer)
+            if kind == .file && control & 0x40 != 0 {
+                (kind, payload) = (.twin, TwinNote(file: PlantedFile.identifier, path: payload).encoded)
+            }
             var record = JournalRecord(
-                kind, of: control & 0x20 == 0 ? PlantedFile.identifier : FileIdentifier([UInt8](49...64)),
+                kind, of: control & 0x20 == 0 ? PlantedFile.identifier : another,
                 generation: UInt64(reader.byte()), number: number(&reader), payloadCount: payload.count)
             record.lap = laps[half]
             record.position = UInt64(halves[half].count + gap)
