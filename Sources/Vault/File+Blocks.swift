@@ -57,14 +57,19 @@ extension File {
     }
 
     /// Reads stored blocks into `buffer`, which has room for whole ones, from where they lie: in the backing file or in
-    /// the journal. Returns how many bytes the backing file had.
+    /// the journal. Returns how many bytes the backing file had, or will have once the journal is in it.
     func readStored(_ buffer: UnsafeMutableRawBufferPointer, fromBlock block: UInt64) throws(VaultError) -> Int {
-        let count: Int
+        let offset = BlockGeometry.backingOffset(ofBlock: block)
+        var count: Int
         do {
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
-            count = try vault.store.read(
-                descriptor, into: &span, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+            count = try vault.store.read(descriptor, into: &span, at: Int64(offset))
         } catch { throw .system(error) }
+        if count < buffer.count, state.unsettled.comingSize > offset + UInt64(count) {
+            let end = Int(min(UInt64(buffer.count), state.unsettled.comingSize - offset))
+            unsafe explicit_bzero(buffer.baseAddress! + count, end - count)
+            count = end
+        }
         let size = Int(BlockGeometry.storedBlockSize)
         for (number, bytes) in state.unsettled.torn where number >= block {
             guard let index = Int(exactly: number - block), index < buffer.count / size else { continue }

@@ -33,6 +33,8 @@ struct Unsettled {
     var isJournaled = false
     /// Blocks that lie in the journal and not in the backing file.
     var slots: [UInt64: Journal.Slot] = [:]
+    /// How long those make the backing file of a vault that is only read, with a hole before them perhaps.
+    var comingSize: UInt64 = 0
     /// Blocks that lie nowhere as a whole: a full disk has stopped their writing in the middle.
     var torn: [UInt64: [UInt8]] = [:]
     /// The last record of the file in the journal.
