@@ -431,8 +431,20 @@ def read_confirmed_block(stored: bytes, confirmed: int, sizes: list[int], header
 # Symbolic links ----------------------------------------------------------------------------------------------------
 
 
-def open_symlink(keys: VolumeKeys, stored: bytes) -> bytes:
-    raw = b64_decode(stored)
+LONG_TARGET = re.compile(rb"lk\.target\.([A-Za-z0-9_-]{22})")
+
+
+def open_symlink(keys: VolumeKeys, stored: bytes, vault: bytes) -> bytes:
+    long = LONG_TARGET.fullmatch(stored)
+    if long and b64_decode(long[1]):
+        try:
+            raw = read_file(os.path.join(vault, b"lk.targets", stored), 4127)
+        except FileNotFoundError:
+            refuse("symbolic link: its long target is missing")
+        if len(raw) > 4127:
+            refuse("symbolic link: its long target is too long")
+    else:
+        raw = b64_decode(stored)
     return siv_open(keys.symlinks, [raw[:16]], raw[16:], "symbolic link")
 
 
@@ -945,7 +957,8 @@ def parse_recovery_key(text: str) -> bytes:
 # The tree ----------------------------------------------------------------------------------------------------------
 
 
-RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.journal")
+RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.journal",
+                    b"lk.targets")
 
 
 @dataclass
@@ -1119,7 +1132,7 @@ class Vault:
         return f"{seconds}.{nanoseconds:09}"
 
     def symlink(self, entry: Entry) -> bytes:
-        return open_symlink(self.keys, os.readlink(entry.backing))
+        return open_symlink(self.keys, os.readlink(entry.backing), self.path)
 
     def xattrs(self, backing: bytes, owner: bytes) -> dict[bytes, bytes]:
         found = {}

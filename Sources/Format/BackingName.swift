@@ -23,11 +23,16 @@ public enum BackingName: Hashable, Sendable {
     public static let longPrefix = "lk.long."
     public static let sidecarSuffix = ".name"
     public static let temporaryPrefix = "lk.tmp."
+    /// A folder in the root: targets of symbolic links that are too long for the store's.
+    public static let targets = "lk.targets"
+    public static let longTargetPrefix = "lk.target."
     /// Of what a cut has left of a directory: foreign.
     public static let lostPrefix = "lk.lost."
 
     private static let reservedNames: Set<[UInt8]> = Set(
-        [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord].map { Array($0.utf8) })
+        [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord, targets].map {
+            Array($0.utf8)
+        })
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)
     private static let temporaryPrefixBytes = Array(temporaryPrefix.utf8)

@@ -2,13 +2,17 @@ import Posix
 import Store
 import Synchronization
 
-/// Sidecars of long names whose entries are gone. They go when that is durable: an entry without its sidecar is lost.
+/// Sidecars of long names, and long targets of symbolic links, whose entries are gone. They go when that is durable: an
+/// entry without its sidecar is lost.
 final class StaleSidecars: Sendable {
     struct Sidecar {
-        let directory: Descriptor
+        /// Where it lies.
+        let folder: Descriptor
         let name: Name
-        /// The entry that it belongs to.
-        let entry: Name
+        /// The directory of the entry.
+        let directory: Descriptor
+        /// The entry that it belongs to; nil if it was that entry's alone, which does not come back.
+        let entry: Name?
     }
 
     private let stale = Mutex<[Sidecar]>([])
@@ -28,10 +32,10 @@ final class StaleSidecars: Sendable {
         stale.withLock { stale in
             guard let index = stale.firstIndex(where: { $0.name == sidecar.name }) else { return }
             stale.remove(at: index)
-            guard (try? vault.store.status(of: sidecar.entry, in: sidecar.directory)) == nil else { return }
+            if let entry = sidecar.entry, (try? vault.store.status(of: entry, in: sidecar.directory)) != nil { return }
             // Long after the change that made it stale: nothing is seen of it.
-            try? vault.keepingTimes(of: sidecar.directory) { () throws(Errno) in
-                try vault.store.unlink(sidecar.name, in: sidecar.directory)
+            try? vault.keepingTimes(of: sidecar.folder) { () throws(Errno) in
+                try vault.store.unlink(sidecar.name, in: sidecar.folder)
             }
         }
     }

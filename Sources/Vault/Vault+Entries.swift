@@ -33,14 +33,10 @@ extension Vault {
             status.size = Int64(latest.provisionalLength)
             return FoundEntry(status: status, details: .file(latest.settled(at: place)))
         case .symbolicLink:
-            status.size = Int64(try readSymbolicLink(stored).count)
+            status.size = Int64(try readTarget(stored.name, in: parent.descriptor).count)
             return FoundEntry(status: status, details: .other)
         default:
             return FoundEntry(status: status, details: .other)
-        }
-
-        func readSymbolicLink(_ stored: StoredName) throws(VaultError) -> [UInt8] {
-            try readTarget(stored.name, in: parent)
         }
     }
 
@@ -48,7 +44,9 @@ extension Vault {
     public func status(of name: Name, in parent: Directory) throws(VaultError) -> FileStatus {
         let stored = try storedName(name, in: parent)
         var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
-        if status.kind == .symbolicLink { status.size = Int64(try readTarget(stored.name, in: parent).count) }
+        if status.kind == .symbolicLink {
+            status.size = Int64(try readTarget(stored.name, in: parent.descriptor).count)
+        }
         return status
     }
 
@@ -82,46 +80,7 @@ extension Vault {
         return path.isEmpty ? stored : path + "/" + stored
     }
 
-    // MARK: Links and special files
-
-    /// The target of a symbolic link; docs/FORMAT.md, "Symbolic links".
-    public func readSymbolicLink(_ name: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
-        try readTarget(try storedName(name, in: parent).name, in: parent)
-    }
-
-    /// The target in the symbolic link with the backing name `stored`.
-    func readTarget(_ stored: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
-        try readTarget(stored, in: parent.descriptor)
-    }
-
-    func readTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
-        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
-        guard let bytes = Base64URL.decode(text), bytes.count > 32 else {
-            throw .damaged("the target of a symbolic link is not ours")
-        }
-        return try authentic("the target of a symbolic link was changed") { () throws(CryptoError) in
-            let nonce = unsafe bytes.span.bytes.extracting(0..<16)
-            return try keys.symlinks.open(
-                unsafe bytes.span.bytes.extracting(16..<bytes.count), associatedData: nonce)
-        }
-    }
-
-    /// Makes a symbolic link; `ENAMETOOLONG` for a target whose ciphertext no store takes (over 3,039 bytes).
-    public func makeSymbolicLink(
-        to target: [UInt8], _ name: Name, in parent: Directory, user: UInt32, group: UInt32
-    ) throws(VaultError) {
-        let stored = try storedName(name, in: parent)
-        let owner = try inheritingGroup(
-            Ownership(mode: 0, user: user, group: group), in: parent, isDirectory: false)
-        let nonce = Random.bytes(16)
-        let sealed = try authentic("") { () throws(CryptoError) in
-            try unsafe keys.symlinks.seal(target.span.bytes, associatedData: nonce.span.bytes)
-        }
-        try prepareSidecar(of: stored, in: parent)
-        try makeOwned(stored, in: parent, owner) { (name) throws(Errno) in
-            try store.makeSymbolicLink(to: Base64URL.encode(nonce + sealed), name, in: parent.descriptor)
-        }
-    }
+    // MARK: Special files and links
 
     /// Makes a FIFO, socket or device node; `mode` holds its type.
     public func makeNode(
@@ -137,7 +96,7 @@ extension Vault {
     }
 
     /// Makes something with `make` that then belongs to its owner, or not at all.
-    private func makeOwned(
+    func makeOwned(
         _ stored: StoredName, in parent: Directory, _ owner: Ownership, make: (Name) throws(Errno) -> Void
     ) throws(VaultError) {
         guard isPrivileged else {
@@ -173,6 +132,10 @@ extension Vault {
         _ stored: StoredName, _ name: Name, in parent: Directory, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let status = try? store.status(of: stored.name, in: parent.descriptor)
+        if let status, let target = longTarget(of: stored.name, status, in: parent.descriptor) {
+            try body()
+            return drop(target, in: parent)
+        }
         guard let status, status.kind == .regular, !isReadOnly else { return try body() }
         guard status.linkCount > 1 else {
             try body()

@@ -27,6 +27,12 @@ extension Name {
         Name(ascii: BackingName.lostPrefix + String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self))
     }
 
+    /// A fresh `lk.target.R`.
+    static func longTarget() -> Name {
+        Name(ascii: BackingName.longTargetPrefix + String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self))
+    }
+
+    static let targets = Name(ascii: BackingName.targets)
     static let directoryRecord = Name(ascii: BackingName.directoryRecord)
     static let newDirectoryRecord = Name(ascii: BackingName.newDirectoryRecord)
 }

@@ -18,7 +18,12 @@ extension Vault {
     /// Has the sidecar of a long name removed once it is durable that the entry is gone. A leftover is harmless.
     func dropSidecar(of stored: StoredName, in directory: Directory) {
         guard let sidecar = stored.sidecar else { return }
-        sidecars.add(StaleSidecars.Sidecar(directory: directory.descriptor, name: sidecar.name, entry: stored.name))
+        let folder = directory.descriptor
+        drop(StaleSidecars.Sidecar(folder: folder, name: sidecar.name, directory: folder, entry: stored.name))
+    }
+
+    func drop(_ sidecar: StaleSidecars.Sidecar) {
+        sidecars.add(sidecar)
         // A failure leaves them for the next time.
         if sidecars.count > Self.mostStaleSidecars { try? dropSidecars() }
     }

@@ -80,7 +80,14 @@ class VaultBuilder:
         return made
 
     def symlink(self, folder: Folder, name: bytes, target: bytes) -> None:
-        self.add(self.name(folder, name), "symlink", target=symlink_target(target))
+        text = symlink_target(target)
+        if len(text) > 4095:
+            if not any(item["path"] == "lk.targets" for item in self.made):
+                self.add("lk.targets", "directory")
+            file = "lk.target." + fmt.b64_encode(fixed("long target " + target.hex(), 16)).decode()
+            self.add("lk.targets/" + file, "file", content=fmt.b64_decode(text.encode()))
+            text = file
+        self.add(self.name(folder, name), "symlink", target=text)
         self.seen.append({"path": folder.path + name, "kind": "symlink", "target": target})
 
     def file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, shown: bytes | None = None,
@@ -132,6 +139,9 @@ def vault_vectors() -> dict[str, Any]:
     vault.file(ROOT, "Grüße".encode(), 3, "schöne Grüße".encode())
     vault.file(ROOT, b"\xff\xfe", 3, b"a name that is not UTF-8")
     vault.symlink(ROOT, b"link", b"secret/../hello.txt")
+    vault.symlink(ROOT, b"long link", b"/" + b"t" * 3038)
+    vault.symlink(ROOT, b"longer link", b"/" + b"t" * 3039)
+    vault.symlink(ROOT, b"longest link", b"/" + b"t" * 4094)
     vault.file(secret, b"diary", 1, fixed("diary", 10_000))
     vault.file(secret, b"inbox", 2, fixed("inbox", 4097), explicit=True)
     deep = vault.directory(secret, b"deep" * 60, 1, False)

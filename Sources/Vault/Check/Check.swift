@@ -22,6 +22,7 @@ public final class Check: Sendable {
     private let found: @Sendable (Finding) -> Void
     private let cancelled = Atomic<Bool>(false)
     private let failure = Mutex<VaultError?>(nil)
+    private let sightedTargets = Mutex<Set<Name>>([])
     private let cutSessions = Mutex<[JournalHead.Window]>([])
     /// Set before the walk, and only read by it.
     private let search: IdentifierSearch?
@@ -59,6 +60,7 @@ public final class Check: Sendable {
     public func run() throws(VaultError) {
         guard let root = openRoot() else { return }
         try run(from: root)
+        checkTargets()
     }
 
     /// Checks a directory and all that is below it.
@@ -99,4 +101,8 @@ public final class Check: Sendable {
     func sight(_ file: FileIdentifier) { search?.sight(file) }
 
     func sight(_ directory: DirectoryIdentifier) { search?.sight(directory) }
+
+    func sight(_ target: Name) { _ = sightedTargets.withLock { $0.insert(target) } }
+
+    func isSighted(_ target: Name) -> Bool { sightedTargets.withLock { $0.contains(target) } }
 }

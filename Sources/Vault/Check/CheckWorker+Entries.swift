@@ -52,9 +52,7 @@ extension CheckWorker {
         case .regular:
             checkFile(spot, in: folder, &part)
         case .symbolicLink:
-            do throws(VaultError) { _ = try vault.readTarget(entry.name, in: folder.directory) } catch {
-                report(error, .symlink, "its target cannot be read", at: spot)
-            }
+            checkLink(spot, in: folder)
         case nil:
             note(.unchecked, "nobody can tell what it is", at: spot)
         default:

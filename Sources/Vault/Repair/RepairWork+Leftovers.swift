@@ -4,10 +4,12 @@ import Store
 
 extension RepairWork {
     /// Removes what an interruption left.
-    func removeLeftover(_ spot: Spot, _ kind: Finding.Kind) throws(VaultError) -> RepairOutcome {
+    ///
+    /// - Parameter isTarget: it lies among the long targets.
+    func removeLeftover(_ spot: Spot, isTarget: Bool) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let directory = try folder(of: spot.trail)
-        let folder = directory.descriptor
+        let folder = isTarget ? try vault.openTargets() ?? directory.descriptor : directory.descriptor
         let status: FileStatus
         do throws(Errno) { status = try store.status(of: stored, in: folder) } catch {
             // The beginning of the session, or the opening of the folder, has removed it.

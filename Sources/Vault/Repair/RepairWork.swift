@@ -50,7 +50,8 @@ final class RepairWork {
         guard let spot = finding.spot else { return nil }
         do throws(VaultError) {
             switch finding.kind {
-            case .temporary, .sidecar, .record, .keybagCopy: return try removeLeftover(spot, finding.kind)
+            case .temporary, .sidecar, .record, .keybagCopy:
+                return try removeLeftover(spot, isTarget: finding.isOfTarget)
             case .unsynced: return try repairUnsynced(spot, finding)
             case .header: return try repairHeader(spot, finding)
             case .place: return try repairPlace(spot, finding)

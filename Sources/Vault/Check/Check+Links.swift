@@ -1,0 +1,44 @@
+import Format
+import Posix
+import Store
+
+// Symbolic links, and the targets that lie beside them: docs/FORMAT.md, "Symbolic links".
+
+extension CheckWorker {
+    func checkLink(_ spot: Spot, in folder: CheckedFolder) {
+        let (stored, descriptor) = (spot.stored!, folder.directory.descriptor)
+        do throws(VaultError) { _ = try vault.readTarget(stored, in: descriptor) } catch {
+            report(error, .symlink, "its target cannot be read", at: spot)
+        }
+        if let text = try? store.readSymbolicLink(stored, in: descriptor), let target = Vault.longTarget(text) {
+            check.sight(target)
+        }
+    }
+}
+
+extension Check {
+    /// Looks for long targets that no link names any more. Only where every folder was seen: a link may be in a damaged
+    /// one.
+    func checkTargets() {
+        guard !isCancelled, progress.damaged == 0, let folder = try? vault.openTargets() else { return }
+        do throws(VaultError) {
+            for entry in try vault.backingEntries(of: folder) where !isSighted(entry.name) {
+                let isTemporary = BackingName(entry.name.bytes) == .temporary
+                guard isTemporary || Vault.longTarget(entry.name.bytes) != nil else { continue }
+                var finding = Finding(
+                    .leftover, isTemporary ? .temporary : .sidecar, at: Spot(trail: .root, stored: entry.name),
+                    reason: isTemporary
+                        ? "what an interrupted operation left" : "the target of a symbolic link that is gone")
+                finding.backingPath = Array(BackingName.targets.utf8) + [UInt8(ascii: "/")] + entry.name.bytes
+                report(finding)
+            }
+        } catch {
+            report(Finding(error, .symlink, "the targets cannot be listed", at: Spot(trail: .root, stored: .targets)))
+        }
+    }
+}
+
+extension Finding {
+    /// Whether it is about a long target, which does not lie where its spot says.
+    var isOfTarget: Bool { backingPath.starts(with: Array((BackingName.targets + "/").utf8)) }
+}

@@ -1,0 +1,113 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+// docs/FORMAT.md, "Symbolic links".
+
+extension Vault {
+    /// Bytes of ciphertext, with its nonce, that a symbolic link of the backing store holds as base64url.
+    private static let longestInLink = 3071
+    /// PATH_MAX with a nonce and a tag.
+    private static let longestStored = 4095 + 32
+
+    /// The target of a symbolic link.
+    public func readSymbolicLink(_ name: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
+        try readTarget(try storedName(name, in: parent).name, in: parent.descriptor)
+    }
+
+    /// The target in the symbolic link with the backing name `stored`.
+    func readTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
+        let bytes = if let name = Self.longTarget(text) { try readLongTarget(name) } else { Base64URL.decode(text) }
+        guard let bytes, bytes.count > 32 else { throw .damaged("the target of a symbolic link is not ours") }
+        return try authentic("the target of a symbolic link was changed") { () throws(CryptoError) in
+            let nonce = unsafe bytes.span.bytes.extracting(0..<16)
+            return try keys.symlinks.open(
+                unsafe bytes.span.bytes.extracting(16..<bytes.count), associatedData: nonce)
+        }
+    }
+
+    public func makeSymbolicLink(
+        to target: [UInt8], _ name: Name, in parent: Directory, user: UInt32, group: UInt32
+    ) throws(VaultError) {
+        let stored = try storedName(name, in: parent)
+        let owner = try inheritingGroup(
+            Ownership(mode: 0, user: user, group: group), in: parent, isDirectory: false)
+        let nonce = Random.bytes(16)
+        let sealed = try authentic("") { () throws(CryptoError) in
+            try unsafe nonce + keys.symlinks.seal(target.span.bytes, associatedData: nonce.span.bytes)
+        }
+        try prepareSidecar(of: stored, in: parent)
+        let long = sealed.count > Self.longestInLink ? try placeLongTarget(sealed) : nil
+        do {
+            try makeOwned(stored, in: parent, owner) { (name) throws(Errno) in
+                try store.makeSymbolicLink(
+                    to: long?.bytes ?? Base64URL.encode(sealed), name, in: parent.descriptor)
+            }
+        } catch {
+            if let long { drop(long, in: parent) }
+            throw error
+        }
+    }
+
+    // MARK: Long targets
+
+    /// Where the target lies, if what a link says is not the target itself.
+    static func longTarget(_ text: [UInt8]) -> Name? {
+        guard text.starts(with: Array(BackingName.longTargetPrefix.utf8)),
+            Base64URL.decode(Array(text.dropFirst(BackingName.longTargetPrefix.utf8.count)))?.count == 16
+        else { return nil }
+        return Name(bytes: text)
+    }
+
+    /// The long target that goes with an entry, the last name of a symbolic link.
+    func longTarget(of stored: Name, _ status: FileStatus, in folder: Descriptor) -> Name? {
+        guard status.kind == .symbolicLink, status.linkCount == 1,
+            status.size == BackingName.longTargetPrefix.utf8.count + 22,
+            let text = try? store.readSymbolicLink(stored, in: folder)
+        else { return nil }
+        return Self.longTarget(text)
+    }
+
+    /// The folder of long targets, in the root so that no rename has to move them; nil if there is none.
+    func openTargets() throws(VaultError) -> Descriptor? {
+        do throws(Errno) { return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0) } catch {
+            guard error == .ENOENT else { throw .system(error) }
+            return nil
+        }
+    }
+
+    private func readLongTarget(_ name: Name) throws(VaultError) -> [UInt8] {
+        let missing = VaultError.damaged("the long target of a symbolic link is missing")
+        guard let folder = try openTargets() else { throw missing }
+        let file: Descriptor
+        do throws(Errno) { file = try store.open(name, in: folder, OpenFlags.read, mode: 0) } catch {
+            throw error == .ENOENT ? missing : .system(error)
+        }
+        return try readAll(of: file, upTo: Self.longestStored)
+    }
+
+    /// Puts a target where it is durable before its link appears.
+    private func placeLongTarget(_ sealed: [UInt8]) throws(VaultError) -> Name {
+        let name = Name.longTarget()
+        try backing { () throws(Errno) in
+            do throws(Errno) {
+                try store.makeDirectory(.targets, in: store.root, mode: 0o700)
+                try store.synchronize(store.root, dataOnly: false)
+            } catch {
+                guard error == .EEXIST else { throw error }
+            }
+            let folder = try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0)
+            try writeWholeFile(sealed, at: name, in: folder)
+            try store.synchronize(folder, dataOnly: false)
+        }
+        return name
+    }
+
+    /// Has a long target removed once it is durable that its link is gone. A leftover is harmless.
+    func drop(_ target: Name, in directory: Directory) {
+        guard let folder = try? openTargets() else { return }
+        drop(StaleSidecars.Sidecar(folder: folder, name: target, directory: directory.descriptor, entry: nil))
+    }
+}
