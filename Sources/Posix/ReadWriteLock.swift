@@ -42,6 +42,13 @@ import Glibc
         precondition(result == 0, "held by this thread already")
     }
 
+    /// Whether it was locked: nobody held it, the calling thread neither.
+    ///
+    /// Source: pthread_rwlock_trywrlock(3).
+    public func tryLockExclusive() -> Bool {
+        unsafe pthread_rwlock_trywrlock(lock) == 0
+    }
+
     public func unlockExclusive() {
         unsafe pthread_rwlock_unlock(lock)
     }

@@ -87,10 +87,13 @@ extension File {
     func finishSettling(_ generation: UInt64) throws(VaultError) {
         state.unsettled.durableGeneration = max(state.unsettled.durableGeneration, generation)
         state.unsettled.birthplace = nil
-        state.unsettled.guarded = state.unsettled.guardedSince
         try backing { () throws(Errno) in
             try vault.openJournal().release(identity, upTo: state.unsettled.placedSequence)
         }
+        // While that was flushed, blocks that were guarded still have gone into the journal: they stay guarded, for what
+        // the journal has of them would come over what were written in place now. The next settling ends it.
+        guard !state.unsettled.isJournaled else { return }
+        state.unsettled.guarded = state.unsettled.guardedSince
         // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
         if !state.hasResidue { try cutBehind(isConfirmed: true) }
         unlistIfSettled()
@@ -144,33 +147,41 @@ extension File {
         }
     }
 
-    /// What was there when the settling began is durable in place: the header says so now. True if it must be flushed.
-    func continueSettling(_ settling: Settling) throws(VaultError) -> Bool {
+    /// A header that says so, and is to be flushed.
+    struct Placement {
+        let file: File
+        let generation: UInt64
+        let round: UInt64
+    }
+
+    /// What was there when the settling began is durable in place: the header says so now. Nil if the file is done.
+    func continueSettling(_ settling: Settling) throws(VaultError) -> Placement? {
         try lock.withExclusive { () throws(VaultError) in
             // Somebody else has settled it since, or it was cut: it is done, or its turn comes again.
-            guard state.unsettled.round == settling.round else { return false }
+            guard state.unsettled.round == settling.round else { return nil }
             state.unsettled.durableGeneration = max(state.unsettled.durableGeneration, settling.generation)
             state.unsettled.birthplace = nil
             if state.unsettled.sequence != settling.sequence {
                 // It is written to all the time. The rest is little.
                 try settleAlone()
-                return false
+                return nil
             }
             confirm(settling.length)
             if !settling.folders.isEmpty, state.unsettled.movedIn.count == settling.folders.count { leavePlaces() }
             try placeSettledHeader()
-            if !settling.needsSecondFlush {
+            guard settling.needsSecondFlush else {
                 state.unsettled.guarded = state.unsettled.guardedSince
                 unlistIfSettled()
+                return nil
             }
-            return settling.needsSecondFlush
+            return Placement(file: self, generation: state.unsettled.placedGeneration, round: state.unsettled.round)
         }
     }
 
-    func endSettling(_ settling: Settling) throws(VaultError) {
+    func endSettling(_ placement: Placement) throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            guard state.unsettled.round == settling.round + 1 else { return }
-            try finishSettling(state.unsettled.placedGeneration)
+            guard state.unsettled.round == placement.round else { return }
+            try finishSettling(placement.generation)
         }
     }
 }

@@ -29,32 +29,27 @@ extension Vault {
                 }
             }
             var begun = files.compactMap { file in trying { () throws(VaultError) in try file.beginSettling() } }
-            begun = flush(begun, withFolders: true, trying)
-            let placed = begun.filter { settling in
-                let needsFlush =
-                    trying { () throws(VaultError) in try settling.file.continueSettling(settling) } ?? false
+            begun = flush(begun, \.file, folders: begun.flatMap(\.folders), trying)
+            let placed = begun.compactMap { settling in
+                let placement = trying { () throws(VaultError) in try settling.file.continueSettling(settling) }
                 noteSettled(settling.status, settling.file.header)
-                return needsFlush
+                return placement
             }
-            for settling in flush(placed, withFolders: false, trying) {
-                trying { () throws(VaultError) in try settling.file.endSettling(settling) }
+            for placement in flush(placed, \.file, trying) {
+                trying { () throws(VaultError) in try placement.file.endSettling(placement) }
             }
             if let failure { throw failure }
         }
     }
 
     /// Makes what lies in the backing files durable; those for which that succeeded.
-    private func flush(
-        _ settlings: [File.Settling], withFolders: Bool,
+    private func flush<Settling>(
+        _ settlings: [Settling], _ file: (Settling) -> File, folders movedIn: [Descriptor] = [],
         _ trying: (() throws(VaultError) -> Void?) -> Void?
-    ) -> [File.Settling] {
+    ) -> [Settling] {
         guard !settlings.isEmpty else { return [] }
         var folders: [Descriptor] = []
-        if withFolders {
-            for folder in settlings.flatMap(\.folders) where !folders.contains(where: { $0 === folder }) {
-                folders.append(folder)
-            }
-        }
+        for folder in movedIn where !folders.contains(where: { $0 === folder }) { folders.append(folder) }
         if settlings.count + folders.count > Self.mostFlushedAlone {
             let isDone: Void? = trying { () throws(VaultError) in
                 try backing { () throws(Errno) in try store.synchronizeAll() }
@@ -68,9 +63,10 @@ extension Vault {
             if isDone == nil { return [] }
         }
         return settlings.filter { settling in
-            trying { () throws(VaultError) in
+            let file = file(settling)
+            return trying { () throws(VaultError) in
                 try backing { () throws(Errno) in
-                    try store.synchronize(settling.file.descriptor, dataOnly: true)
+                    try store.synchronize(file.descriptor, dataOnly: true)
                 }
             } != nil
         }
