@@ -10,6 +10,7 @@ extension Journal {
             guard try needsFlush(upTo: sequence) else { return }
             let target = state.withLock { state in
                 state.isSealed = true
+                try? stampAnew(&state)
                 return state.appended
             }
             do throws(Errno) {

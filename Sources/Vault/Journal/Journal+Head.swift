@@ -12,6 +12,7 @@ extension Journal {
             return state.head
         }
         try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
+        state.withLock { try? stampAnew(&$0) }
         try store.synchronize(file, dataOnly: true)
     }
 

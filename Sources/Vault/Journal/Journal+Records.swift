@@ -79,6 +79,7 @@ extension Journal {
             if error != .ENOSPC && error != .EDQUOT { state.failure = error }
             throw error
         }
+        try? stamp(state)
         state.position = start + UInt64(used)
         state.appended = sequence
         state.halves[state.active].users[file] = sequence

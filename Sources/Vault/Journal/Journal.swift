@@ -68,6 +68,8 @@ final class Journal: Sendable {
         var aliases: [FileIdentity: FileIdentifier] = [:]
         /// After a flush that failed nobody knows what is on disk: nothing is promised any more.
         var failure: Errno?
+        /// Its time of modification, which nobody is shown.
+        var stamp: Int64 = .min
         /// Records that are about to be written.
         var buffer = [UInt8](repeating: 0, count: JournalRecord.byteCount(payload: JournalRecord.largestPayload))
     }

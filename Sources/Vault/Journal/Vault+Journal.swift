@@ -75,6 +75,7 @@ extension Vault {
         try backing { () throws(Errno) in
             try journal.changeHead { $0.opened = 0 }
             try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))
+            journal.state.withLock { try? journal.stampAnew(&$0) }
         }
         self.journal.withLock { $0 = nil }
     }
