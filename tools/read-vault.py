@@ -203,8 +203,8 @@ def open_directory_record(keys: VolumeKeys, place: bytes, target: bytes) -> Dire
 # Files: the header -------------------------------------------------------------------------------------------------
 
 HEADER_SIZE = 512
-HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI256s")
-PLACES_ROOM, WRAPS_ROOM = 16, 120
+HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI240sqq")
+PLACES_ROOM, WRAPS_ROOM = 15, 120
 WRAP_LENGTHS = {1: 40, 2: 72}
 EXPLICIT, MANY_LINKS, MOVING = 1, 2, 4
 
@@ -229,6 +229,12 @@ class FileHeader:
     provisional_length: int
     first_sparse_block: int
     places: list[bytes]
+    modified: tuple[int, int]
+    stamp: int
+
+    def shown_time(self, backing: tuple[int, int]) -> tuple[int, int]:
+        """When the file was modified, by the backing file's own time."""
+        return self.modified if backing == (self.stamp, 0) else backing
 
     def at(self, place: bytes) -> FileProtection:
         """What holds for the file that is found at `place`."""
@@ -253,7 +259,7 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     raw = raw[:HEADER_SIZE]
     (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, count,
      wrap_length, second_class, second_flags, generation, length, sparse, provisional, second_algorithm, zero1,
-     second_length, zero2, places) = HEADER_FIELDS.unpack(raw[:360])
+     second_length, nanoseconds, places, seconds, stamp) = HEADER_FIELDS.unpack(raw[:360])
     if magic != b"LKFILE\r\n":
         refuse("not a file of a vault")
     if version != 1 or size != HEADER_SIZE:
@@ -287,10 +293,12 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         second = FileProtection(second_class, bool(second_flags & EXPLICIT), second_algorithm, second_wrap)
     elif second_class or second_flags or second_algorithm or second_length:
         refuse("a second class without moving")
-    if zero1 or zero2 or any(places[16 * count:]) or any(wraps[wrap_length + second_length:]):
+    if nanoseconds >= 10**9:
+        refuse(f"{nanoseconds} nanoseconds")
+    if zero1 or any(places[16 * count:]) or any(wraps[wrap_length + second_length:]):
         refuse("header: a zero byte is otherwise")
     return FileHeader(file, first, second, generation, length, provisional, sparse,
-                      [places[at:at + 16] for at in range(0, 16 * count, 16)])
+                      [places[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp)
 
 
 # Files: wrap algorithms --------------------------------------------------------------------------------------------
@@ -489,7 +497,6 @@ class JournalRecord:
     file: bytes
     generation: int
     number: int
-    nanoseconds: int
     payload: bytes
 
     @property
@@ -546,8 +553,7 @@ def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int)
     """The record that `raw` begins with. Without `lap` any will do: it is the first of its half."""
     if len(raw) < RECORD_FIELDS.size:
         refuse("record: cut short")
-    size, kind, zero, own_lap, own_position, file, generation, number, nanoseconds, length = RECORD_FIELDS.unpack(
-        raw[:RECORD_FIELDS.size])
+    size, kind, zero1, own_lap, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(raw[:RECORD_FIELDS.size])
     if length > LARGEST_PAYLOAD or size != record_size(length) or size > len(raw):
         refuse("record: size")
     signed, tag = raw[:size - 32], raw[size - 32:size]
@@ -556,9 +562,9 @@ def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int)
     if own_position != position or lap not in (None, own_lap):
         refuse("record: of another place or lap")
     payload = signed[RECORD_FIELDS.size:][:length]
-    if any(zero) or not FILE_RECORD <= kind <= TWIN_RECORD:
+    if any(zero1) or zero2 or not FILE_RECORD <= kind <= TWIN_RECORD:
         refuse(f"record: type {kind}, or a zero byte that is otherwise")
-    return JournalRecord(kind, own_lap, position, file, generation, number, nanoseconds, payload)
+    return JournalRecord(kind, own_lap, position, file, generation, number, payload)
 
 
 def claim_of(record: JournalRecord) -> tuple[bytes, bytes]:
@@ -577,7 +583,7 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
     elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
         refuse("record: a block that can be none")
     elif record.kind == HEADER_RECORD:
-        if length != HEADER_SIZE or record.nanoseconds >= 10**9:
+        if length != HEADER_SIZE:
             refuse("record: no header")
         if open_header(keys, record.payload).file != file:
             refuse("record: the header of another file")
@@ -611,7 +617,7 @@ class Replay:
     head: Optional[JournalHead] = None
     records: list[JournalRecord] = field(default_factory=list)
     writes: dict[bytes, dict[int, bytes]] = field(default_factory=dict)
-    modified: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    headers: set[bytes] = field(default_factory=set)
     renamed: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
 
     def left_by_a_cut(self, status: os.stat_result) -> bool:
@@ -738,7 +744,7 @@ def replay_file(replay: Replay, path: bytes, records: list[JournalRecord]) -> No
             offset = block_offset(record.number)
             writes[offset] = record.payload + writes.get(offset, b"")[len(record.payload):]
     writes[0] = records[-1].payload
-    replay.modified[path] = (records[-1].number, records[-1].nanoseconds)
+    replay.headers.add(path)
 
 
 # The keybag --------------------------------------------------------------------------------------------------------
@@ -1127,8 +1133,10 @@ class Vault:
         with self.backing_file(entry) as backing:
             yield from read_blocks(backing, header, self.keys.volume, file_key)
 
-    def modified(self, entry: Entry) -> str:
-        seconds, nanoseconds = self.replay.modified.get(entry.backing, divmod(entry.status.st_mtime_ns, 10**9))
+    def modified(self, entry: Entry, header: FileHeader) -> str:
+        # A replay stamps the file.
+        seconds, nanoseconds = (header.modified if entry.backing in self.replay.headers
+                                else header.shown_time(divmod(entry.status.st_mtime_ns, 10**9)))
         return f"{seconds}.{nanoseconds:09}"
 
     def symlink(self, entry: Entry) -> bytes:
@@ -1189,7 +1197,7 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
                   "places": len(header.places) or "any", "moving": header.second is not None,
                   "generation": header.generation, "length": header.length,
                   "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
-                  "modified": vault.modified(entry), "xattrs": vault.xattrs(backing, header.file)}
+                  "modified": vault.modified(entry, header), "xattrs": vault.xattrs(backing, header.file)}
     elif stat.S_ISLNK(mode):
         facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry))}
     else:

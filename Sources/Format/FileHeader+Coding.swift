@@ -50,14 +50,20 @@ extension FileHeader {
             coming == nil || placeCount > 0
         else { throw .badField("places") }
         places = (0..<placeCount).map { Place(bytes, at: Self.placesOffset + 16 * $0) }
-        guard bytes.isZero(97..<98), bytes.isZero(100..<104),
-            bytes.isZero(Self.placesOffset + 16 * placeCount..<Self.wrapOffset),
+        let nanoseconds = bytes.integer(at: Self.nanosecondsOffset, as: UInt32.self)
+        guard nanoseconds < 1_000_000_000 else { throw .badField("nanoseconds") }
+        modified = ModificationTime(
+            seconds: Int64(bitPattern: bytes.integer(at: Self.modifiedOffset, as: UInt64.self)),
+            nanoseconds: nanoseconds)
+        stamp = Int64(bitPattern: bytes.integer(at: Self.stampOffset, as: UInt64.self))
+        guard bytes.isZero(97..<98), bytes.isZero(Self.placesOffset + 16 * placeCount..<Self.modifiedOffset),
             bytes.isZero(wrapsEnd..<Self.signedByteCount)
         else { throw .badField("reserved") }
     }
 
     /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
     public func encode(into bytes: inout MutableRawSpan) {
+        precondition(places.count <= Self.mostPlaces)
         precondition(protection.wrap.count + (coming?.wrap.count ?? 0) <= Self.largestWrap)
         for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
         bytes.store(Self.magic, at: 0)
@@ -75,6 +81,9 @@ extension FileHeader {
         bytes.store(length, at: 72)
         bytes.store(firstSparseBlock, at: 80)
         bytes.store(provisionalLength, at: 88)
+        bytes.store(modified.nanoseconds, at: Self.nanosecondsOffset)
+        bytes.store(UInt64(bitPattern: modified.seconds), at: Self.modifiedOffset)
+        bytes.store(UInt64(bitPattern: stamp), at: Self.stampOffset)
         for (index, place) in places.enumerated() { place.store(into: &bytes, at: Self.placesOffset + 16 * index) }
         bytes.store(protection.wrap, at: Self.wrapOffset)
         if let coming {

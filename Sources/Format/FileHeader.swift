@@ -11,13 +11,16 @@ public struct FileHeader: Hashable, Sendable {
     public static let largestWrap = 120
     public static let largestLength: UInt64 = 1 << 62
     /// A file of more links is found at any place.
-    public static let mostPlaces = 16
+    public static let mostPlaces = 15
     /// The value of `firstSparseBlock` in a file without holes.
     public static let noSparseBlock = UInt64.max
 
     static let magic: [UInt8] = Array("LKFILE\r\n".utf8)
     static let version: UInt16 = 1
+    static let nanosecondsOffset = 100
     static let placesOffset = 104
+    static let modifiedOffset = 344
+    static let stampOffset = 352
     static let wrapOffset = 360
 
     public struct Flags: OptionSet, Hashable, Sendable {
@@ -50,6 +53,10 @@ public struct FileHeader: Hashable, Sendable {
     public var firstSparseBlock: UInt64
     /// Where the file may stand: one for each link, and the coming one of a rename under way. Empty: anywhere.
     public var places: [Place]
+    /// The time of modification that stat(2) shows while the backing file's own is `stamp`.
+    public var modified = ModificationTime.zero
+    /// In whole seconds since 1970: a copy whose times have lost their fractions still has it.
+    public var stamp: Int64 = 0
 
     public init(volume: VolumeIdentifier, file: FileIdentifier, protection: FileProtection, place: Place) {
         self.volume = volume

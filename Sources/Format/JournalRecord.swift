@@ -7,7 +7,7 @@ public struct JournalRecord: Hashable, Sendable {
         case file = 1
         /// A stored block; `number` says which.
         case block = 2
-        /// A header, with the time of modification.
+        /// A header.
         case header = 3
         /// The file was removed.
         case forget = 4
@@ -32,15 +32,12 @@ public struct JournalRecord: Hashable, Sendable {
     public var position: UInt64
     public var file: FileIdentifier
     public var generation: UInt64
-    /// Of a block, its number; of a header, the seconds of its time of modification.
+    /// Of a block, its number; of a file, the lowest generation that its header on disk can have.
     public var number: UInt64
-    /// Of a header, those of its time of modification.
-    public var nanoseconds: UInt32
     public var payloadCount: Int
 
     public init(
-        _ kind: Kind, of file: FileIdentifier, generation: UInt64 = 0, number: UInt64 = 0, nanoseconds: UInt32 = 0,
-        payloadCount: Int
+        _ kind: Kind, of file: FileIdentifier, generation: UInt64 = 0, number: UInt64 = 0, payloadCount: Int
     ) {
         precondition(payloadCount <= Self.largestPayload)
         self.kind = kind
@@ -49,7 +46,6 @@ public struct JournalRecord: Hashable, Sendable {
         self.file = file
         self.generation = generation
         self.number = number
-        self.nanoseconds = nanoseconds
         self.payloadCount = payloadCount
     }
 
@@ -71,13 +67,12 @@ public struct JournalRecord: Hashable, Sendable {
         guard Int(bytes.integer(at: 0, as: UInt32.self)) == Self.byteCount(payload: payloadCount) else {
             throw .badField("size")
         }
-        guard bytes.isZero(5..<8) else { throw .badField("reserved") }
+        guard bytes.isZero(5..<8), bytes.isZero(56..<60) else { throw .badField("reserved") }
         lap = bytes.integer(at: 8, as: UInt64.self)
         position = bytes.integer(at: 16, as: UInt64.self)
         file = FileIdentifier(bytes, at: 24)
         generation = bytes.integer(at: 40, as: UInt64.self)
         number = bytes.integer(at: 48, as: UInt64.self)
-        nanoseconds = bytes.integer(at: 56, as: UInt32.self)
     }
 
     /// Writes the first 64 bytes, and zeros where padding will be; the caller puts the payload between, and the MAC at
@@ -92,7 +87,7 @@ public struct JournalRecord: Hashable, Sendable {
         file.store(into: &bytes, at: 24)
         bytes.store(generation, at: 40)
         bytes.store(number, at: 48)
-        bytes.store(nanoseconds, at: 56)
+        bytes.store(UInt32(0), at: 56)
         bytes.store(UInt32(payloadCount), at: 60)
     }
 }

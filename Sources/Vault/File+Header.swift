@@ -1,5 +1,6 @@
 import Crypto
 import Format
+import Keybag
 import Posix
 import Store
 
@@ -21,23 +22,16 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in _ = try writable() }
     }
 
-    /// The 512 bytes of the header as `state` has it. Needs `lock`.
-    func signedHeader() -> InlineArray<512, UInt8> {
+    /// The 512 bytes of the header as `state` has it, showing the time `modified` if that is another. Needs `lock`.
+    func signedHeader(modified: Timespec? = nil) -> InlineArray<512, UInt8> {
         var header = state.header
+        if let modified { header.modified = ModificationTime(modified) }
         header.provisionalLength = state.length
         if let leaving = state.unsettled.leaving {
             header.coming = header.protection
             header.protection = leaving
         }
-        var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
-        do {
-            var elements = bytes.mutableSpan
-            var span = unsafe elements.mutableBytes
-            header.encode(into: &span)
-        }
-        let tag = vault.keys.headers.tag(of: unsafe bytes.span.bytes.extracting(0..<FileHeader.signedByteCount))
-        for (index, byte) in tag.enumerated() { bytes[FileHeader.signedByteCount + index] = byte }
-        return bytes
+        return header.signed(vault.keys)
     }
 
     /// Writes the header as `state` has it to the backing file: one sector, which a cut leaves old or new. Needs `lock`
@@ -60,11 +54,7 @@ extension File {
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
         if state.unsettled.isJournaled { return try journalHeader() }
-        let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
-        _ = try writable()
-        try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
-        // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk.
-        try? vault.store.setTimes(accessed: .keep, modified: .at(status.modified), of: descriptor)
+        try placeStampedHeader()
     }
 
     /// Changes the header, all or nothing. Needs `lock` exclusively, and room in the journal.
@@ -87,5 +77,20 @@ extension File {
             if !state.unsettled.isHeaderCurrent { try writeHeader() }
             return true
         }
+    }
+}
+
+extension FileHeader {
+    /// The 512 bytes of a header.
+    func signed(_ keys: VolumeKeys) -> InlineArray<512, UInt8> {
+        var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
+        do {
+            var elements = bytes.mutableSpan
+            var span = unsafe elements.mutableBytes
+            encode(into: &span)
+        }
+        let tag = keys.headers.tag(of: unsafe bytes.span.bytes.extracting(0..<FileHeader.signedByteCount))
+        for (index, byte) in tag.enumerated() { bytes[FileHeader.signedByteCount + index] = byte }
+        return bytes
     }
 }

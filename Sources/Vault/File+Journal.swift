@@ -35,7 +35,10 @@ extension File {
         state.unsettled.isDataSynced = false
         state.unsettled.changes += 1
         state.unsettled.isHeaderCurrent = false
-        if state.unsettled.modified != nil { state.unsettled.modified = .now }
+        // A store with whole seconds tells a write in the second of the stamp only by this.
+        let now = Timespec.now
+        let isStamped = (now.seconds - 1...now.seconds + 1).contains(state.unsettled.placedStamp)
+        if state.unsettled.modified != nil || isStamped { state.unsettled.modified = now }
         list()
     }
 
@@ -44,17 +47,6 @@ extension File {
         guard !state.unsettled.isListed else { return }
         state.unsettled.isListed = true
         vault.files.list(self)
-    }
-
-    /// The file was modified now. Needs `lock` exclusively.
-    func noteModification() throws(VaultError) {
-        guard !state.unsettled.isJournaled else {
-            state.unsettled.modified = .now
-            return
-        }
-        try backing { () throws(Errno) in
-            try vault.store.setTimes(accessed: .keep, modified: .now, of: descriptor)
-        }
     }
 
     /// Writes a stored block where a cut cannot harm what is there now: into the journal, where a header must follow.
@@ -127,15 +119,14 @@ extension File {
         _ = try appendWithHeader(copies, of: scratch)
     }
 
-    /// Appends blocks and the header as it is now, with the time of modification; where the blocks went.
+    /// Appends blocks and the header as it is now, with the time of modification; where the blocks went. Only what is put
+    /// into the backing file is stamped.
     private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Slot] {
         try backing { () throws(Errno) in
-            let modified = try modified()
+            let modified = try shownTime()
             state.header.generation += 1
-            let bytes = signedHeader()
-            let header = JournalRecord(
-                .header, of: identifier, number: UInt64(bitPattern: modified.seconds),
-                nanoseconds: UInt32(modified.nanoseconds), payloadCount: FileHeader.byteCount)
+            let bytes = signedHeader(modified: modified)
+            let header = JournalRecord(.header, of: identifier, payloadCount: FileHeader.byteCount)
             let room = blocks.reduce(header.byteCount) {
                 $0 + JournalRecord.byteCount(payload: $1.range.count)
             }
@@ -171,12 +162,6 @@ extension File {
         }
         defer { vault.giveBackRoom(Journal.roomForFile) }
         try journalHeader()
-    }
-
-    /// When it was last written to. Needs `lock`.
-    func modified() throws(Errno) -> Timespec {
-        if let modified = state.unsettled.modified { return modified }
-        return try vault.store.status(of: descriptor).modified
     }
 
     /// Makes sure that settling cannot fail for want of space: what was acknowledged must find its place.

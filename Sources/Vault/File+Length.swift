@@ -23,7 +23,7 @@ extension File {
                 try shrink(to: length, key, scratch)
             }
             // A change of length shows as a change of contents, also when it is a hole that grew.
-            try noteModification()
+            noteModification()
         }
     }
 

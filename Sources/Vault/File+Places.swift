@@ -15,9 +15,13 @@ extension File {
     /// Before a rename or link to `place`: it may stand there as well, durably. With `protection`, it takes that class and
     /// mark, which hold there.
     ///
-    /// - Parameter replacing: something durable is lost with the rename, so all of this file must be durable.
+    /// - Parameters:
+    ///   - replaced: the time of the backing file that is there. Something durable is lost with the rename, so all of this
+    ///     file must be durable.
+    ///   - isRename: the place that it stands at will be left.
     func beginMove(
-        to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing: Bool
+        to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing replaced: Timespec?,
+        isRename: Bool
     ) throws(VaultError) -> Move {
         var made: Move?
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
@@ -37,7 +41,7 @@ extension File {
                 state.unsettled.leaving = move.protection
             }
             do throws(VaultError) {
-                try settleAlone(confirming: replacing) { header in
+                try settleAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
                     header.places = places
                     header.protection = taken
                 }

@@ -41,7 +41,7 @@ extension File {
         let file = try writable()
         try backing { () throws(Errno) in
             guard try vault.store.status(of: descriptor).size > needed else { return }
-            try vault.store.truncate(file, to: needed)
+            try keepingBackingTimes { () throws(Errno) in try vault.store.truncate(file, to: needed) }
             guard isConfirmed else {
                 if state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
                 return
@@ -71,6 +71,7 @@ extension File {
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
+                let shown = try backing { () throws(Errno) in try shownTime() }
                 try cutResidue(key, scratch)
                 noteChange()
                 // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
@@ -79,6 +80,8 @@ extension File {
                     try prove(block, key, scratch)
                 }
                 state.isUnproven = false
+                // What reads is what it was.
+                state.unsettled.modified = shown
                 if state.unsettled.isJournaled { try journalHeader() }
             }
             return true

@@ -11,11 +11,15 @@ extension File {
     /// - Parameters:
     ///   - all: makes durable what stat(2) says too.
     ///   - confirming: makes durable what was written since the last sync; otherwise only what the journal has.
+    ///   - isMoving: it will be settled again after a rename.
+    ///   - replaced: the time of a backing file in whose place this one is about to be put.
     ///   - change: is made to the header, and is durable when this returns.
     func settleAlone(
-        all: Bool = false, confirming: Bool = true, _ change: (inout FileHeader) -> Void = { _ in }
+        all: Bool = false, confirming: Bool = true, isMoving: Bool = false, replacing replaced: Timespec? = nil,
+        _ change: (inout FileHeader) -> Void = { _ in }
     ) throws(VaultError) {
         try copyIntoPlace()
+        let shown = try backing { () throws(Errno) in try shownTime() }
         let hasData = confirming && (state.length != state.header.length || !state.unsettled.isDataSynced)
         if all || hasData || state.unsettled.isJournaled {
             try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: !all) }
@@ -25,15 +29,19 @@ extension File {
         let before = state.header
         change(&state.header)
         do throws(VaultError) {
-            try placeSettledHeader()
-            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+            try placeSettledHeader(replacing: replaced)
+            // A header that is durable before its stamp would look to a copy like the one before.
+            try backing { () throws(Errno) in
+                try vault.store.synchronize(descriptor, dataOnly: isMoving)
+            }
             state.unsettled.cut = .durable
         } catch {
             // What is on disk now nobody knows; what is there for the next reader is what it was.
             let generation = state.header.generation
             state.header = before
             state.header.generation = generation
-            try? placeHeader()
+            state.unsettled.modified = shown
+            try? placeStampedHeader()
             throw error
         }
         state.unsettled.isSynced = state.length == state.header.length && state.unsettled.isDataSynced
@@ -51,7 +59,7 @@ extension File {
             let journal = try vault.openJournal()
             // Before: a cut in the middle of the copying needs them.
             try journal.flush(upTo: state.unsettled.sequence)
-            let modified = try modified()
+            let modified = try shownTime()
             for (number, slot) in state.unsettled.slots.sorted(by: { $0.key < $1.key }) {
                 var block = [UInt8](repeating: 0, count: slot.count)
                 do {
@@ -69,16 +77,12 @@ extension File {
 
     /// Writes the header on top of blocks that are all durable where they are, or never will be confirmed. From here on
     /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
-    func placeSettledHeader() throws(VaultError) {
-        let modified = try backing { () throws(Errno) -> Timespec in try self.modified() }
+    func placeSettledHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         state.unsettled.guardedSince = state.header.length
-        _ = try writable()
-        try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
-        try? vault.store.setTimes(accessed: .keep, modified: .at(modified), of: descriptor)
+        try placeStampedHeader(isResting: true, replacing: replaced)
         state.unsettled.isJournaled = false
         state.unsettled.placedSequence = state.unsettled.sequence
         state.unsettled.slots = [:]
-        state.unsettled.modified = nil
         state.unsettled.round += 1
     }
 

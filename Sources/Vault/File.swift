@@ -55,6 +55,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             isUnproven: header.length < length, writable: isWritable ? descriptor : nil)
         state.unsettled.placedLength = header.length
         state.unsettled.placedGeneration = header.generation
+        state.unsettled.placedStamp = header.stamp
         state.unsettled.durableGeneration = isNew ? 0 : header.generation
         state.unsettled.guarded = header.length
         state.unsettled.guardedSince = header.length
@@ -113,12 +114,18 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     public var length: UInt64 { lock.withShared { state.length } }
 
-    /// What stat(2) says. A length that the header does not have yet is written first, so that a later close
-    /// changes no time that somebody has seen.
+    /// What stat(2) says. A length that the header does not have yet is written first: the next close need not move the
+    /// time of change that somebody has seen.
     public func status() throws(VaultError) -> FileStatus {
         if lock.withShared({ !state.unsettled.isJournaled }) { try persistLength() }
-        return try lock.withShared { () throws(VaultError) in
-            var status = try vault.backingStatus(of: .file(descriptor))
+        return try status(of: .file(descriptor))
+    }
+
+    /// What stat(2) says of a name of the file, also if the next close moves the time of change.
+    func status(of subject: Vault.Subject) throws(VaultError) -> FileStatus {
+        // With the lock: the time and the header that tells what it means belong together.
+        try lock.withShared { () throws(VaultError) in
+            var status = try vault.backingStatus(of: subject)
             show(&status)
             return status
         }
@@ -142,7 +149,10 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Puts into what stat(2) says of the backing file what is not there yet. Needs `lock`.
     func show(_ status: inout FileStatus) {
         status.size = Int64(state.length)
-        guard let modified = state.unsettled.modified else { return }
+        guard let modified = state.unsettled.modified else {
+            status.modified = state.header.shownTime(of: status.modified)
+            return
+        }
         status.modified = modified
         status.changed = max(status.changed, modified)
     }

@@ -8,6 +8,8 @@ struct Unsettled {
     var placedLength: UInt64 = 0
     /// The generation of that header.
     var placedGeneration: UInt64 = 0
+    /// Its stamp.
+    var placedStamp: Int64 = 0
     /// The generation that is on disk at least; 0 if no header need be there yet. A cut finds this one, the one above, or
     /// one between.
     var durableGeneration: UInt64 = 0

@@ -7,6 +7,10 @@ import Store
 extension Vault {
     /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
+        try lookup(name, in: parent, attempts: 2)
+    }
+
+    private func lookup(_ name: Name, in parent: Directory, attempts: Int) throws(VaultError) -> FoundEntry {
         let stored = try storedName(name, in: parent)
         var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
         guard !isHidden(stored.name, in: parent) else { throw .system(.ENOENT) }
@@ -22,10 +26,15 @@ extension Vault {
                 throw .damaged("a file that belongs to another name stands here")
             }
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
-                file.lock.withShared { file.show(&status) }
+                status = try file.status(of: .entry(stored.name, in: parent.descriptor))
                 return FoundEntry(status: status, details: .file(file.header))
             }
+            // Somebody has written the header since the status was asked for: the stamp is another one's.
+            if status.modified.nanoseconds == 0, status.modified.seconds != header.stamp, attempts > 0 {
+                return try lookup(name, in: parent, attempts: attempts - 1)
+            }
             var latest = header
+            status.modified = header.shownTime(of: status.modified)
             if let overlay = overlay(of: header, inode: status.inode) {
                 latest = overlay.header ?? header
                 status.modified = overlay.modified ?? status.modified
@@ -156,7 +165,8 @@ extension Vault {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
         try prepareSidecar(of: new, in: newParent)
-        let move = try file?.beginMove(to: place(of: newName, in: newParent), taking: nil, replacing: false)
+        let move = try file?.beginMove(
+            to: place(of: newName, in: newParent), taking: nil, replacing: nil, isRename: false)
         do throws(VaultError) {
             try backing { () throws(Errno) in
                 try store.link(old.name, in: parent.descriptor, to: new.name, in: newParent.descriptor)
@@ -179,6 +189,7 @@ extension Vault {
         try changeBacking(.setOwner(user: user, group: group, of: .entry(stored.name, in: parent.descriptor)))
     }
 
+    /// Of an entry that is no regular file.
     public func setTimes(
         accessed: TimeChange, modified: TimeChange, of name: Name, in parent: Directory
     ) throws(VaultError) {

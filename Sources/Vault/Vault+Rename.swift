@@ -27,11 +27,12 @@ extension Vault {
         switch moved {
         case .file(let file):
             let place = place(of: newName, in: newParent)
+            let target = replaced == nil ? nil : try? store.status(of: new.name, in: newParent.descriptor)
             let move = try file.beginMove(
                 to: place,
                 taking: protection(
                     for: file, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier),
-                replacing: replaced != nil)
+                replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
             do throws(VaultError) {
                 try replacing(new, newName, in: newParent) { () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)

@@ -12,6 +12,8 @@ private func sampleHeader() -> FileHeader {
     header.length = 123_456_789
     header.provisionalLength = 123_456_789
     header.generation = 7
+    header.modified = ModificationTime(seconds: 0x0102, nanoseconds: 0x0304)
+    header.stamp = 0x0506
     return header
 }
 
@@ -36,6 +38,8 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
             protectionClass: .none, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.firstSparseBlock = 5
         header.provisionalLength += 1
+        header.modified = ModificationTime(seconds: -1, nanoseconds: 999_999_999)
+        header.stamp = .min
         #expect(try decoded(encoded(header)) == header)
     }
 
@@ -49,15 +53,48 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(bytes[64] == 7)
         #expect(bytes[72...75] == [0x15, 0xCD, 0x5B, 0x07])
         #expect(bytes[88...91] == [0x15, 0xCD, 0x5B, 0x07])
+        #expect(bytes[100...103] == [4, 3, 0, 0])
         #expect(Array(bytes[104..<120]) == [UInt8](33...48))
+        #expect(bytes[344...359] == [2, 1, 0, 0, 0, 0, 0, 0, 6, 5, 0, 0, 0, 0, 0, 0])
         #expect(bytes[360] == 0xA5 && bytes[431] == 0xA5 && bytes[432] == 0)
     }
 
-    @Test(arguments: [0, 8, 10, 20, 56, 57, 59, 61, 62, 63, 79, 95, 96, 97, 98, 100, 120, 359, 432, 479])
+    @Test(arguments: [0, 8, 10, 20, 56, 57, 59, 61, 62, 63, 79, 95, 96, 97, 98, 103, 120, 343, 432, 479])
     func refusesAForeignByte(at offset: Int) {
         var bytes = encoded(sampleHeader())
         bytes[offset] = 0x77
         #expect(throws: FormatError.self) { try decoded(bytes) }
+    }
+
+    @Test func showsWhatItKeepsWhileTheBackingFileHasTheStamp() {
+        let header = sampleHeader()
+        #expect(header.shownTime(of: ModificationTime(seconds: 0x0506, nanoseconds: 0)) == header.modified)
+        for other in [(0x0506, 1), (0x0507, 0), (0x0102, 0x0304), (0, 0)] as [(Int64, UInt32)] {
+            let other = ModificationTime(seconds: other.0, nanoseconds: other.1)
+            #expect(header.shownTime(of: other) == other)
+        }
+        var fresh = sampleHeader()
+        (fresh.modified, fresh.stamp) = (.zero, 0)
+        #expect(fresh.shownTime(of: .zero) == .zero)
+    }
+
+    @Test func aStampIsAnotherSecondThanAnyThatWasSeen() {
+        func stamp(_ seen: Int64..., resting: Bool = false) -> Int64 {
+            FileHeader.stamp(after: seen, now: 1000, isResting: resting)
+        }
+        #expect(stamp(7, 999) == 1000)
+        #expect(stamp(1000) == 1001)
+        #expect(stamp(1001, 3) == 1002)
+        #expect(stamp(4599) == 4600)
+        // An hour ahead it waits for what is placed at rest.
+        #expect(stamp(4600) == 4600)
+        #expect(stamp(4600, resting: true) == 4601)
+        #expect(stamp(4601) == 4601)
+        // Another clock's, also at the ends of what can be.
+        #expect(stamp(1000 + 86_400) == 1000)
+        #expect(stamp(.max, resting: true) == 1000)
+        #expect(stamp(.max, 1000) == 1001)
+        #expect(stamp(.min, resting: true) == 1000)
     }
 
     @Test func refusesAShortHeader() {

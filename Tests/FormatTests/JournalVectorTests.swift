@@ -30,7 +30,6 @@ import Testing
         let fileID: String
         let generation: UInt64
         let number: UInt64
-        let nanoseconds: UInt32
         let payload: String
         let record: String
     }
@@ -85,7 +84,6 @@ import Testing
             #expect(record.file.bytes == bytes(item.fileID))
             #expect(record.generation == item.generation)
             #expect(record.number == item.number)
-            #expect(record.nanoseconds == item.nanoseconds)
             #expect(record.payloadCount == payload.count)
             #expect(record.byteCount == raw.count)
             #expect(Array(raw[JournalRecord.prefixByteCount...].prefix(payload.count)) == payload)

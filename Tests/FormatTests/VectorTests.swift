@@ -36,6 +36,19 @@ import Testing
         let wrap: String
     }
 
+    private struct Modified: Decodable {
+        let seconds: Int64
+        let nanoseconds: UInt32
+        let stamp: Int64
+        let shown: [Shown]
+    }
+
+    /// Pairs of seconds and nanoseconds.
+    private struct Shown: Decodable {
+        let backing: [Int64]
+        let time: [Int64]
+    }
+
     private struct Header: Decodable {
         let fileID: String
         let first: Protection
@@ -45,6 +58,7 @@ import Testing
         let provisionalLength: UInt64
         let generation: UInt64
         let firstSparseBlock: UInt64
+        let modified: Modified
         let header: String
         let at: [Standing]
         let notAt: [String]
@@ -54,6 +68,10 @@ import Testing
         let why: String
         let by: String
         let header: String
+    }
+
+    private func time(_ parts: [Int64]) -> ModificationTime {
+        ModificationTime(seconds: parts[0], nanoseconds: UInt32(parts[1]))
     }
 
     private func expect(_ protection: FileProtection, _ vector: Protection) {
@@ -76,6 +94,11 @@ import Testing
             #expect(header.provisionalLength == item.provisionalLength)
             #expect(header.generation == item.generation)
             #expect(header.firstSparseBlock == item.firstSparseBlock)
+            let modified = ModificationTime(seconds: item.modified.seconds, nanoseconds: item.modified.nanoseconds)
+            #expect(header.modified == modified && header.stamp == item.modified.stamp)
+            for shown in item.modified.shown {
+                #expect(header.shownTime(of: time(shown.backing)) == time(shown.time))
+            }
             var encoded = [UInt8](repeating: 0xFF, count: FileHeader.signedByteCount)
             var elements = encoded.mutableSpan
             var span = unsafe elements.mutableBytes

@@ -18,7 +18,8 @@ import Testing
         let stored = try test.vault.storedName("folder", in: test.root).name
         let moved = try test.vault.storedName("moved", in: test.root).name
         try test.store.rename(stored, in: test.store.root, to: moved, in: test.store.root)
-        _ = try file.beginMove(to: test.vault.place(of: "other", in: test.root), taking: nil, replacing: false)
+        _ = try file.beginMove(
+            to: test.vault.place(of: "other", in: test.root), taking: nil, replacing: nil, isRename: true)
 
         let recording = FaultInjectingStore(test.store)
         recording.faults.fail(nil, with: .EROFS, lasts: true)

@@ -194,7 +194,8 @@ extension File {
         let test = try TestVault()
         let file = try test.create("a")
         let other = try test.create("b")
-        _ = try other.beginMove(to: test.vault.place(of: "c", in: test.root), taking: nil, replacing: false)
+        _ = try other.beginMove(
+            to: test.vault.place(of: "c", in: test.root), taking: nil, replacing: nil, isRename: true)
         let before = other.header
         #expect(throws: VaultError.system(.ESTALE)) {
             try test.vault.openFile("b", in: test.root, expecting: file.identifier)

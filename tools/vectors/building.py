@@ -24,6 +24,9 @@ def build(vault: dict[str, Any], folder: Path) -> None:
             os.truncate(path, len(item["content"]) + item.get("zeros", 0))
             for name, value in item.get("xattrs", {}).items():
                 os.setxattr(path, name, value)
+            if "modified" in item:
+                seconds, nanoseconds = item["modified"]
+                os.utime(path, ns=(0, seconds * 10**9 + nanoseconds))
 
 
 def build_with_keys(given: dict[str, Any], folder: Path) -> None:

@@ -72,6 +72,12 @@ def check_headers(failures: list[str]) -> None:
             shown = (found.protection, found.explicit, found.algorithm, found.wrap)
             if shown != (item["class"], item["explicit"], item["wrapAlgorithm"], item["wrap"]):
                 failures.append(f"headers: another protection at {item['place'].hex()}")
+        times = case["modified"]
+        if (*opened.modified, opened.stamp) != (times["seconds"], times["nanoseconds"], times["stamp"]):
+            failures.append("headers: another time of modification")
+        for item in times["shown"]:
+            if opened.shown_time(tuple(item["backing"])) != tuple(item["time"]):
+                failures.append(f"headers: another time shown for {item['backing']}")
         for place in case["notAt"]:
             if not refusal(opened.at, place):
                 failures.append(f"headers: not refused at {place.hex()}")
@@ -97,9 +103,9 @@ def check_journal(failures: list[str]) -> None:
     for case in given["records"]["cases"]:
         record = fmt.open_record(KEYS, case["record"], case["lap"], case["position"])
         fmt.check_payload(KEYS, record, record.file)
-        shown = (record.kind, record.file, record.generation, record.number, record.nanoseconds, record.payload)
-        expect(shown == (case["type"], case["fileID"], case["generation"], case["number"], case["nanoseconds"],
-                         case["payload"]) and record.size == len(case["record"]), "a record")
+        shown = (record.kind, record.file, record.generation, record.number, record.payload)
+        expect(shown == (case["type"], case["fileID"], case["generation"], case["number"], case["payload"])
+               and record.size == len(case["record"]), "a record")
     for case in given["records"]["refused"]:
         expect(refusal(fmt.open_record, KEYS, case["record"], case["lap"], case["position"]),
                f"not refused: {case['why']}")

@@ -11,16 +11,19 @@ FILE_KEY = fixed("file key", 32)
 
 def header_vectors() -> dict[str, Any]:
     here, there, coming = fixed("place", 16), fixed("another place", 16), fixed("coming place", 16)
-    sixteen = [fixed(f"place {number}", 16) for number in range(16)]
+    fifteen = [fixed(f"place {number}", 16) for number in range(15)]
     to_a = Second(1, False, wrap(FILE_KEY, fixed("file 3", 16), 1))
     to_mark = Second(4, True, wrap(FILE_KEY, fixed("file 4", 16), 4))
     to_b = Second(2, True, wrap(FILE_KEY, fixed("file 1", 16), 2))
     cases = [
         case(1, [here], length=10_000, flags=1, generation=3), case(2, [here], length=4096, provisional=5000),
-        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, coming]), case(4, sixteen),
+        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, coming]), case(4, fifteen),
         case(4, [here], provisional=1 << 62),
         case(3, [here, there, coming], flags=1, second=to_a, generation=2**64 - 1),
-        case(1, [here, coming], second=to_b), case(4, sixteen, second=to_mark)]
+        case(1, [here, coming], second=to_b), case(4, fifteen, second=to_mark),
+        case(3, [here], modified=(1_750_000_000, 123_456_789), stamp=1_750_000_007),
+        case(4, fifteen, modified=(-2**63, 999_999_999), stamp=2**63 - 1),
+        case(1, [], modified=(2**63 - 1, 0), stamp=-1)]
     return {"volumeID": V, "headersKey": KEYS.headers, "cases": cases, "refused": refused(here, coming),
             "readOnly": [bad("an unknown read-only compatible feature", [here], read_only=1)],
             "compatible": [bad("an unknown compatible feature", [here], compatible=1)]}
@@ -40,9 +43,18 @@ def case(protection: int, places: list[bytes], **fields: Any) -> dict[str, Any]:
         standing[-1] |= coming
     return {"fileID": file, "first": first, "second": coming, "places": places, "length": fields.get("length", 0),
             "provisionalLength": fields.get("provisional", fields.get("length", 0)),
+            "modified": shown_times(fields.get("modified", (0, 0)), fields.get("stamp", 0)),
             "generation": fields.get("generation", 1), "firstSparseBlock": fields.get("sparse", NEVER_SPARSE),
             "header": header(file, protection, wrapped, places, **fields),
             "at": standing, "notAt": [elsewhere, bytes(16)] if places else []}
+
+
+def shown_times(modified: tuple[int, int], stamp: int) -> dict[str, Any]:
+    """The fields, and what is shown for some times of the backing file."""
+    others = [(stamp, 1), (stamp ^ 1, 0), (modified[0] ^ 4, modified[1])]
+    return {"seconds": modified[0], "nanoseconds": modified[1], "stamp": stamp,
+            "shown": [{"backing": [stamp, 0], "time": list(modified)}]
+                     + [{"backing": list(other), "time": list(other)} for other in others]}
 
 
 def bad(why: str, places: list[bytes], protection: int = 3, wrapped: bytes | None = None, by: str = "fields",
@@ -70,11 +82,12 @@ def refused(here: bytes, coming: bytes) -> list[dict[str, Any]]:
         bad("length above 2^62", one, length=(1 << 62) + 1),
         bad("provisional length above 2^62", one, provisional=(1 << 62) + 1),
         bad("provisional length below the length", one, length=4097, provisional=4096),
-        bad("zero at 97", one, zero1=1), bad("zero at 100", one, zero2=1),
+        bad("zero at 97", one, zero1=1), bad("10^9 nanoseconds", one, modified=(0, 10**9)),
+        bad("2^32 - 1 nanoseconds", one, modified=(0, 2**32 - 1)),
         # Places.
-        bad("17 places", one, count=17), bad("no place without many links", [], all_flags=0),
+        bad("16 places", [bytes([at]) * 16 for at in range(15)], count=16), bad("17 places", one, count=17), bad("no place without many links", [], all_flags=0),
         bad("a place with many links", one, flags=2),
-        bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(239) + b"\1"),
+        bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(223) + b"\1"),
         bad("many links and moving", [], second=Second(1, False, to_a)),
         # The wrap.
         bad("algorithm 0", one, algorithm=0, by="wrap"), bad("algorithm 3", one, algorithm=3, by="wrap"),

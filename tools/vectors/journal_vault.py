@@ -37,8 +37,8 @@ class Scene:
                places: list[bytes] | None = None) -> Record:
         file = file_id(folder.path + name)
         raw = header(file, 3, wrap(file_key(folder.path + name), file, 3), places or [folder.place(name)],
-                     length=length, generation=generation)
-        return header_record(file, raw, modified)
+                     length=length, generation=generation, modified=modified, stamp=modified[0] - 50)
+        return header_record(file, raw)
 
     def forget(self, name: bytes) -> Record:
         return Record(FORGET, file_id(ROOT.path + name))

@@ -20,14 +20,13 @@ class Record:
     payload: bytes = b""
     generation: int = 0
     number: int = 0
-    nanoseconds: int = 0
     odd: dict[str, Any] = field(default_factory=dict)
 
     def sealed(self, lap: int, position: int) -> bytes:
         size = fmt.record_size(len(self.payload))
         body = fmt.RECORD_FIELDS.pack(
             self.odd.get("size", size), self.kind, self.odd.get("zero", bytes(3)), self.odd.get("lap", lap),
-            self.odd.get("position", position), self.file, self.generation, self.number, self.nanoseconds,
+            self.odd.get("position", position), self.file, self.generation, self.number, self.odd.get("zero2", 0),
             self.odd.get("length", len(self.payload)))
         body += self.payload + self.odd.get("padding", bytes(size - 96 - len(self.payload)))
         return body + fmt.hmac_sha256(self.odd.get("key", KEYS.journal), self.odd.get("volume", V) + body)
@@ -41,8 +40,8 @@ def block_record(file_key: bytes, file: bytes, index: int, plain: bytes, version
     return Record(BLOCK, file, block(file_key, file, index, plain, version), number=index)
 
 
-def header_record(file: bytes, raw: bytes, modified: tuple[int, int]) -> Record:
-    return Record(HEADER, file, raw, number=modified[0] % 2**64, nanoseconds=modified[1])
+def header_record(file: bytes, raw: bytes) -> Record:
+    return Record(HEADER, file, raw)
 
 
 def aside_record(folder: str, aside: str, name: str) -> Record:
@@ -133,20 +132,21 @@ def head_vectors() -> dict[str, Any]:
 
 def record_vectors() -> dict[str, Any]:
     file, file_key = fixed("file", 16), fixed("file key", 32)
-    raw = header(file, 3, wrap(file_key, file, 3), [fixed("place", 16)], length=5000, generation=8)
+    raw = header(file, 3, wrap(file_key, file, 3), [fixed("place", 16)], length=5000, generation=8,
+                 modified=(1_750_000_000, 999_999_999), stamp=1_750_000_009)
     good = [file_record(file, "D6xJjPXJ-yJ1ZLleUWV66Mm4dLf2TOufRQ", 5, 7), file_record(file, "folder/name", 0),
             file_record(file, "p" * 8192, 2**64 - 1), file_record(file, "", 0, 1),
             block_record(file_key, file, 2**40, b"the last one", ""),
             block_record(file_key, file, 0, fixed("plaintext", 4096), ""),
-            header_record(file, raw, (1_750_000_000, 999_999_999)), header_record(file, raw, (-1, 0)),
+            header_record(file, raw), Record(HEADER, file, raw, generation=2**64 - 1, number=2**64 - 1),
             Record(FORGET, file), aside_record("", "lk.tmp.aaaa", "name"), aside_record("a/b", "lk.tmp.b", "lk.long.H"),
             twin_record(fixed("alias", 16), file, "folder/name", 5, 7), twin_record(fixed("alias", 16), file, "", 3)]
     cases = []
     for number, record in enumerate(good):
         lap, position = 5 + number, 8 * number
         cases.append({"type": record.kind, "lap": lap, "position": position, "fileID": record.file,
-                      "generation": record.generation, "number": record.number, "nanoseconds": record.nanoseconds,
-                      "payload": record.payload, "record": record.sealed(lap, position)})
+                      "generation": record.generation, "number": record.number, "payload": record.payload,
+                      "record": record.sealed(lap, position)})
 
     def bad(why: str, record: Record, by: str = "fields", **odd: Any) -> dict[str, Any]:
         return {"why": why, "by": by, "lap": 5, "position": 512, "record": replace(record, odd=odd).sealed(5, 512)}
@@ -165,7 +165,8 @@ def record_vectors() -> dict[str, Any]:
         bad("MAC without the volume ID", path, "mac", volume=b""),
         bad("another lap", path, "lap", lap=4), bad("another position", path, "position", position=504),
         bad("type 0", replace(path, kind=0)), bad("type 7", replace(path, kind=7)),
-        bad("zero at 7", path, zero=b"\0\0\1"), bad("size above what the payload needs", path, size=120),
+        bad("zero at 7", path, zero=b"\0\0\1"), bad("zero at 56", path, zero2=1),
+        bad("size above what the payload needs", path, size=120),
         bad("size below what the payload needs", path, size=104), bad("size 0", path, size=0),
         bad("a payload of 8193 bytes", Record(FILE, file, b"p" * 8193)),
         bad("a length of 2^32 - 1", path, length=2**32 - 1)]
@@ -181,7 +182,6 @@ def record_vectors() -> dict[str, Any]:
         bad("a header of 511 bytes", replace(header_of, payload=raw[:511]), "payload"),
         bad("a header without its MAC", replace(header_of, payload=raw[:480] + bytes(32)), "payload"),
         bad("the header of another file", replace(header_of, payload=other), "payload"),
-        bad("10^9 nanoseconds", replace(header_of, nanoseconds=10**9), "payload"),
         bad("forget with a payload", replace(forget, payload=b"x"), "payload"),
         bad("an aside record of two parts", Record(ASIDE, payload=b"a\0b"), "payload"),
         bad("a twin record of 15 bytes", Record(TWIN, file, bytes(15)), "payload"),

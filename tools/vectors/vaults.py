@@ -36,6 +36,15 @@ def file_key(path: bytes) -> bytes:
     return fixed(f"file key {path.hex()}", 32)
 
 
+@dataclass(frozen=True)
+class Times:
+    """What a header keeps, its stamp, and the backing file's own time of modification."""
+
+    kept: tuple[int, int]
+    stamp: int
+    backing: tuple[int, int]
+
+
 class VaultBuilder:
     """Collects what a vault is made of and what is seen in it."""
 
@@ -93,20 +102,25 @@ class VaultBuilder:
     def file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, shown: bytes | None = None,
              stored: bytes | None = None, zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
              explicit: bool = False, links: Iterable[tuple[Folder, bytes]] = (),
-             modified: tuple[int, int] | None = None, twin: bytes | None = None, **fields: Any) -> None:
+             modified: tuple[int, int] | None = None, times: Times | None = None, twin: bytes | None = None,
+             **fields: Any) -> None:
         """A file that shows `content`, or else `shown`. `stored` stands behind its header instead of its blocks. With
         `twin` it has ID and key of the file of that name beside it."""
         path = folder.path + (name if twin is None else twin)
         expected = content if shown is None else shown
         given = {"length": len(expected) + zeros, "flags": int(explicit),
                  "places": [folder.place(name)] + [other.place(link) for other, link in links],
-                 **({"sparse": len(content) // 4096} if zeros else {}), **fields}
+                 **({"sparse": len(content) // 4096} if zeros else {}),
+                 **({"modified": times.kept, "stamp": times.stamp} if times else {}), **fields}
         raw = header(file_id(path), protection, wrap(file_key(path), file_id(path), protection), **given)
         raw += blocks(file_key(path), file_id(path), content) if stored is None else stored
         whole, rest = divmod(zeros, 4096)
         backing = self.name(folder, name)
         self.add(backing, "file", content=raw, zeros=whole * 4128 + (rest + 32 if rest else 0),
-                 xattrs=dict(xattr(file_id(path), key, value) for key, value in (attributes or {}).items()))
+                 xattrs=dict(xattr(file_id(path), key, value) for key, value in (attributes or {}).items()),
+                 **({"modified": list(times.backing)} if times else {}))
+        if times:
+            modified = times.kept if times.backing == (times.stamp, 0) else times.backing
         self.see_file(folder, name, protection, expected, explicit=explicit, zeros=zeros, attributes=attributes,
                       modified=modified, second=fields.get("second"), places=given["places"])
         for other, link in links:
@@ -149,11 +163,22 @@ def vault_vectors() -> dict[str, Any]:
     vault.directory(ROOT, b"moved", 2, False, moved=True)
     add_links_and_moves(vault, secret)
     add_lengths(vault)
+    add_times(vault, secret)
     vault.foreign.append("notes (conflicted copy).txt")
     vault.add("notes (conflicted copy).txt", "file", content=b"foreign")
     vault.add("lk.tmp.0123456789abcdef", "file", content=b"rubbish of a crash")
     vault.add("lk.long." + "A" * 43 + ".name", "file", content=b"a sidecar without its entry")
     return vault.vectors()
+
+
+def add_times(vault: VaultBuilder, secret: Folder) -> None:
+    """Files whose header keeps what is shown, and files that were written to since."""
+    kept, stamp = (1_700_000_000, 123_456_789), 1_750_000_000
+    vault.file(ROOT, b"stamped", 3, b"as the header says", times=Times(kept, stamp, (stamp, 0)),
+               links=[(secret, b"stamped too")])
+    vault.file(ROOT, b"stamped before 1970", 4, b"long ago", times=Times((-5, 1), stamp, (stamp, 0)))
+    vault.file(ROOT, b"written in the stamp's second", 3, b"later", times=Times(kept, stamp, (stamp, 1)))
+    vault.file(ROOT, b"written a second later", 3, b"later still", times=Times(kept, stamp, (stamp + 1, 0)))
 
 
 def add_links_and_moves(vault: VaultBuilder, secret: Folder) -> None:

@@ -23,10 +23,9 @@ extension OldJournal {
         /// Of the header on disk; 0 for a file that a cut has left empty.
         let generation: UInt64
         let entries: [Entry]
-        /// The last record that counts. What stands behind it is of a write that nobody waited for, and this header need
+        /// In the last record that counts. What stands behind it is of a write that nobody waited for, and this header need
         /// not fit it: a last block that has grown or shrunk is of another length than it says.
-        let header: Entry
-        let decodedHeader: FileHeader
+        let header: FileHeader
 
         /// The last version of each block.
         var blocks: [UInt64: Entry] {
@@ -86,7 +85,7 @@ extension OldJournal {
             effects.append(
                 Effect(
                     file: claim.file, descriptor: found.descriptor, generation: found.generation,
-                    entries: Array(records[...last]), header: records[last], decodedHeader: header))
+                    entries: Array(records[...last]), header: header))
         }
         return effects
     }
@@ -101,9 +100,7 @@ extension OldJournal {
     /// The last header among records that a reader does not refuse, and where it is.
     private func lastHeader(of file: FileIdentifier, in records: [Entry]) throws(VaultError) -> (Int, FileHeader)? {
         for index in records.indices.reversed() where records[index].record.kind == .header {
-            guard records[index].record.payloadCount == FileHeader.byteCount,
-                records[index].record.nanoseconds < 1_000_000_000
-            else { continue }
+            guard records[index].record.payloadCount == FileHeader.byteCount else { continue }
             let bytes = try payload(of: records[index])
             do throws(VaultError) {
                 let header = try unsafe vault.header(from: bytes.span.bytes)
@@ -142,6 +139,7 @@ extension OldJournal {
     /// never stands before what it confirms.
     private func apply(_ effect: Effect) throws(VaultError) {
         let file = effect.descriptor
+        let before = try backing { () throws(Errno) in try vault.store.status(of: file) }
         for (number, entry) in effect.blocks.sorted(by: { $0.key < $1.key }) {
             let stored = try payload(of: entry)
             try backing { () throws(Errno) in
@@ -149,14 +147,19 @@ extension OldJournal {
                     stored.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
             }
         }
-        let last = effect.header
-        let header = try payload(of: last)
         try backing { () throws(Errno) in
             try vault.store.synchronize(file, dataOnly: true)
-            try unsafe vault.store.write(header.span.bytes, to: file, at: 0)
-            try vault.store.setTimes(accessed: .keep, modified: .at(last.modified), of: file)
-            // The journal begins anew after this.
-            try vault.store.synchronize(file, dataOnly: true)
+            // Stamped only now: the journal cannot know what a copy has seen here since.
+            let copied = try vault.store.status(of: file)
+            var header = effect.header
+            header.stamp = FileHeader.stamp(
+                after: [before.modified.seconds, copied.modified.seconds, header.stamp], now: Timespec.now.seconds,
+                isResting: true)
+            try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
+            try vault.store.setTimes(
+                accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
+            // The journal begins anew after this. The time too: a header without its stamp looks like the one before.
+            try vault.store.synchronize(file, dataOnly: false)
         }
     }
 
@@ -182,10 +185,5 @@ extension OldJournal.Entry {
     fileprivate var isBlock: Bool {
         record.kind == .block && BlockGeometry.storedSizes.contains(record.payloadCount)
             && record.number <= BlockGeometry.block(at: FileHeader.largestLength)
-    }
-
-    /// Of a *header* record.
-    var modified: Timespec {
-        Timespec(seconds: Int64(bitPattern: record.number), nanoseconds: Int64(record.nanoseconds))
     }
 }

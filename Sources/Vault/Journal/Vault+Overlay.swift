@@ -41,7 +41,7 @@ extension Vault {
         for effect in try old.effects(of: entries) {
             let inode = try backing { () throws(Errno) in try store.status(of: effect.descriptor).inode }
             overlays.files[FileIdentity(identifier: effect.file, inode: inode)] = old.overlay(of: effect)
-            if effect.generation == 0 { overlays.made[inode] = effect.decodedHeader }
+            if effect.generation == 0 { overlays.made[inode] = effect.header }
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
@@ -90,11 +90,11 @@ extension OldJournal {
     /// What the journal says of a file, to be shown and not to be written.
     func overlay(of effect: Effect) -> Overlay {
         Overlay(
-            generation: effect.generation, header: effect.decodedHeader,
+            generation: effect.generation, header: effect.header,
             slots: effect.blocks.mapValues { entry in
                 Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
             },
-            modified: effect.header.modified)
+            modified: Timespec(effect.header.modified))
     }
 }
 

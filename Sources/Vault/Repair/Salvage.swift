@@ -34,7 +34,7 @@ struct Salvage {
                 throw .damaged("nothing of it can be read")
             }
             try copyAttributes(to: copy)
-            try copy.setTimes(accessed: .keep, modified: .at(status.modified))
+            try copy.setTimes(accessed: .keep, modified: .at(header.shownTime(of: status.modified)))
             try vault.finish(copy, temporary, as: name, in: target)
             return lost
         } catch {

@@ -1,0 +1,46 @@
+/// A time of modification: seconds and nanoseconds since 1970.
+public struct ModificationTime: Hashable, Sendable {
+    public var seconds: Int64
+    /// Below 10^9, also before 1970.
+    public var nanoseconds: UInt32
+
+    public static let zero = ModificationTime(seconds: 0, nanoseconds: 0)
+
+    public init(seconds: Int64, nanoseconds: UInt32) {
+        self.seconds = seconds
+        self.nanoseconds = nanoseconds
+    }
+}
+
+extension FileHeader {
+    /// What stat(2) shows for a backing file whose own time is `backing`.
+    ///
+    /// Whoever writes the header gives the backing file a time that says so to those who go by it, and keeps here what
+    /// the user's file shows. Any other time is that of a write which no header has followed yet.
+    public func shownTime(of backing: ModificationTime) -> ModificationTime {
+        backing == ModificationTime(seconds: stamp, nanoseconds: 0) ? modified : backing
+    }
+
+    /// So far ahead of the clock stamps run when a file is closed again and again.
+    static let furthestStamp: Int64 = 3600
+    /// A time so far ahead comes from another clock.
+    static let foreignStamp: Int64 = 86_400
+
+    /// The stamp of a header that is written now.
+    ///
+    /// rsync and its like take a file of the same size and the same whole second for the same: each header that is written
+    /// gives the backing file another second than it had, so that any copy made before differs. A file that is closed
+    /// 1,000 times a second does not run away: from an hour ahead of the clock on its stamp stays, and the settling
+    /// that must follow then, once for all of them, is one that is `resting`.
+    ///
+    /// - Parameters:
+    ///   - seen: seconds that copies can have seen here: the latest one counts.
+    ///   - now: the clock's second.
+    ///   - isResting: nothing is known that will have the header written again.
+    /// - Returns: one that is in `seen` only if not `isResting`.
+    public static func stamp(after seen: [Int64], now: Int64, isResting: Bool) -> Int64 {
+        let last = seen.filter { $0 < now + foreignStamp }.max() ?? now - 1
+        if last < now { return now }
+        return isResting || last - now < furthestStamp ? last + 1 : last
+    }
+}

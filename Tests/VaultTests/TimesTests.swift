@@ -1,0 +1,210 @@
+import Format
+import Posix
+import Testing
+
+@testable import Vault
+
+/// What a copy by size and whole second of the time of modification sees of a backing file, and what stat(2) shows.
+@Suite struct TimesTests {
+    /// What rsync compares.
+    private struct Look: Hashable {
+        let size: Int64
+        let second: Int64
+    }
+
+    private let test: TestVault
+    private let old = Timespec(seconds: 1_000_000_000, nanoseconds: 123_456_789)
+
+    init() throws {
+        test = try TestVault()
+    }
+
+    private func backing(_ name: Name) throws -> FileStatus {
+        try test.store.status(of: test.vault.storedName(name, in: test.root).name, in: test.store.root)
+    }
+
+    private func look(_ name: Name) throws -> Look {
+        let status = try backing(name)
+        return Look(size: status.size, second: status.modified.seconds)
+    }
+
+    private func shown(_ name: Name) throws -> Timespec {
+        try test.vault.lookup(name, in: test.root).status.modified
+    }
+
+    private func old(_ name: Name) throws -> File {
+        let file = try test.create(name)
+        try file.write([UInt8](repeating: 1, count: 5000), at: 0)
+        try file.setTimes(accessed: .keep, modified: .at(old))
+        try file.synchronize(dataOnly: false)
+        return file
+    }
+
+    /// Each of these writes the header alone, or late.
+    @Test(arguments: ["link", "rename", "class", "mark", "settle", "sync", "times", "same times", "close"])
+    func aHeaderThatIsWrittenShowsInTheBackingFile(how: String) throws {
+        let file = try old("file")
+        var name: Name = "file"
+        var seen: Set<Look> = [try look(name)]
+        for turn in 0..<20 {
+            switch how {
+            case "link":
+                try test.vault.link(name, in: test.root, file: file, to: Name(stringLiteral: "\(turn)"), in: test.root)
+            case "rename":
+                let other: Name = name == "file" ? "other" : "file"
+                try test.rename(name, to: other)
+                name = other
+            case "class": try file.setClass(turn % 2 == 0 ? .complete : .completeUnlessOpen)
+            case "mark":
+                try file.setClass(.none)
+                seen.insert(try look(name))
+                try file.clearExplicitMark()
+            case "settle":
+                try file.write([UInt8(turn)], at: 100)
+                try file.setTimes(accessed: .keep, modified: .at(old))
+                try test.vault.settle()
+            case "sync": try file.synchronize(dataOnly: false)
+            case "times":
+                try file.setTimes(accessed: .now, modified: .at(Timespec(seconds: 7, nanoseconds: Int64(turn))))
+                #expect(try shown(name) == Timespec(seconds: 7, nanoseconds: Int64(turn)))
+                try file.setTimes(accessed: .keep, modified: .at(old))
+            case "same times": try file.setTimes(accessed: .keep, modified: .at(old))
+            default:
+                try file.write([UInt8](repeating: 2, count: turn + 1), at: file.length)
+                try file.truncate(to: 5000)
+                try file.setTimes(accessed: .keep, modified: .at(old))
+                try file.persistLength()
+                try test.vault.settle()
+            }
+            #expect(seen.insert(try look(name)).inserted, "\(how), turn \(turn)")
+            #expect(try shown(name) == old)
+            #expect(try file.status().modified == old)
+        }
+        let readOnly = test.next(isReadOnly: true)
+        #expect(try readOnly.lookup(name, in: readOnly.openRoot()).status.modified == old)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.lookup(name, in: root).status.modified == old)
+        #expect(try vault.openFile(name, in: root).status().modified == old)
+    }
+
+    /// However often it is closed, what stays in the end is another second; and the clock is not left far behind.
+    @Test func manyClosesDoNotRunAway() throws {
+        let file = try test.create("file")
+        var seen: Set<Int64> = []
+        for turn in 0..<4000 {
+            try file.setTimes(accessed: .keep, modified: .at(old))
+            seen.insert(try backing("file").modified.seconds)
+            // Longer than the bound.
+            if turn == 3999 { #expect(seen.count >= 3600) }
+        }
+        #expect(seen.max()! <= Timespec.now.seconds + 3601)
+        try test.vault.settle()
+        #expect(seen.insert(try backing("file").modified.seconds).inserted)
+        #expect(try shown("file") == old)
+    }
+
+    /// Also from a journal, where a header lies that nobody has stamped.
+    @Test func replayStampsAnew() throws {
+        let file = try old("file")
+        let before = try look("file")
+        try file.write([2], at: 100)
+        try file.setTimes(accessed: .keep, modified: .at(old))
+        try file.persistLength()
+        try file.synchronize(dataOnly: true)
+        #expect(try look("file") == before, "it lies in the journal")
+        let readOnly = test.next(isReadOnly: true)
+        #expect(try readOnly.lookup("file", in: readOnly.openRoot()).status.modified == old)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.lookup("file", in: root).status.modified == old)
+        #expect(try vault.openFile("file", in: root).contents(200)[100] == 2)
+        #expect(try look("file") != before)
+        #expect(try backing("file").modified.nanoseconds == 0)
+    }
+
+    @Test func theTimeOfTheStampItselfCanBeSet() throws {
+        let file = try old("file")
+        for _ in 0..<3 {
+            let stamp = try backing("file").modified
+            try file.setTimes(accessed: .keep, modified: .at(stamp))
+            #expect(try shown("file") == stamp)
+            #expect(try backing("file").modified != stamp)
+        }
+    }
+
+    /// A write shows its own time at once, in the second of the stamp too, and keeps it.
+    @Test func aWriteShowsItsTime() throws {
+        let file = try old("file")
+        for offset in [100, 5000] as [UInt64] {
+            let before = Timespec.now
+            try file.write([3], at: offset)
+            let time = try file.status().modified
+            // The clock of the store may be a tick behind.
+            #expect(time.seconds >= before.seconds - 1)
+            try file.persistLength()
+            #expect(try file.status().modified == time)
+            try test.vault.settle()
+            #expect(try file.status().modified == time)
+            #expect(try shown("file") == time)
+        }
+    }
+
+    /// What is cut off behind the end by and by moves nothing that is shown.
+    @Test func settlingACutDoesNotMoveTheTime() throws {
+        let file = try old("file")
+        try file.truncate(to: 100)
+        let time = try file.status().modified
+        #expect(time > old)
+        try test.vault.settle()
+        #expect(try backing("file").size < 4096)
+        #expect(try file.status().modified == time)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.lookup("file", in: root).status.modified == time)
+    }
+
+    /// A file of the same history takes another's place: their stamps are otherwise the same.
+    @Test func aReplacementIsAnotherSecond() throws {
+        _ = try old("file")
+        var seen: Set<Look> = [try look("file")]
+        for _ in 0..<20 {
+            _ = try old("new")
+            try test.rename("new", to: "file")
+            #expect(seen.insert(try look("file")).inserted)
+        }
+    }
+
+    /// Where a directory's record is a file, it is always of the same size.
+    @Test func anotherRecordIsAnotherSecond() throws {
+        let test = try TestVault(recordKind: .file)
+        let folder = try test.makeDirectory("folder")
+        var seen: Set<Int64> = []
+        for turn in 0..<5 {
+            try test.vault.setDefaultClass(turn % 2 == 0 ? .none : .complete, isExplicit: true, of: folder)
+            let record = try test.store.status(of: .directoryRecord, in: folder.descriptor)
+            #expect(seen.insert(record.modified.seconds).inserted)
+        }
+        try test.rename("folder", to: "other")
+        let record = try test.store.status(of: .directoryRecord, in: folder.descriptor)
+        #expect(seen.insert(record.modified.seconds).inserted)
+    }
+
+    /// The journal has always the same size: only its time tells that there is more in it.
+    @Test func eachFlushShowsInTheJournal() throws {
+        let file = try old("file")
+        func second() throws -> Int64 {
+            try test.store.status(of: .journal, in: test.store.root).modified.seconds
+        }
+        var seen: Set<Int64> = [try second()]
+        for turn in 0..<20 {
+            try file.write([UInt8(turn)], at: 100)
+            // Not flushed: no copy need have it, but the clock's second must not come back with it.
+            let unflushed = try second()
+            try file.synchronize(dataOnly: true)
+            #expect(seen.insert(try second()).inserted)
+            seen.insert(unflushed)
+        }
+        try test.vault.settle()
+        seen.insert(try second())
+        try test.vault.close()
+        #expect(seen.insert(try second()).inserted)
+    }
+}
