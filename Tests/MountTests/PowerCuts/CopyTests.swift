@@ -13,7 +13,7 @@ extension MountTests {
             ln still/numbers still/deep/link; ln -s ../still shared/symbolic
             head -c 4096 /dev/zero > "still/deep/$(printf 'long %.0s' $(seq 40))"
             # Within one second of the copy rsync takes a time of a folder or a link for the same.
-            find still shared -depth -exec touch -h -d '2020-02-02 02:02:02.123456789' {} +
+            find still shared -depth '(' -type d -o -type l ')' -exec touch -h -d '2020-02-02 02:02:02.123456789' {} +
             mkdir one two
             """
 
