@@ -101,7 +101,7 @@ struct KeybagStorage: Sendable {
     /// that fails even that, the next opening finds one of the two whole.
     func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(KeybagError) {
         let doing = "replacing \(Self.current)"
-        try write(keybag.bytes, as: Self.coming, differingFrom: Self.current)
+        try write(keybag.bytes, as: Self.coming, isReplacement: true)
         try keepPrevious(current)
         do throws(KeybagError) {
             try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
@@ -116,20 +116,14 @@ struct KeybagStorage: Sendable {
         removeLeftovers()
     }
 
-    /// - Parameter previous: a file of the same size as a rule, for which a copy by size and whole second of the time of
-    ///   modification must not take this one.
-    private func write(_ bytes: [UInt8], as name: Name, differingFrom previous: Name? = nil) throws(KeybagError) {
+    /// - Parameter isReplacement: it will take the current one's place.
+    private func write(_ bytes: [UInt8], as name: Name, isReplacement: Bool = false) throws(KeybagError) {
         let doing = "writing \(name)"
         try io(doing, try removeIfPresent(name))
         let file = try io(doing, try store.open(name, in: store.root, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600))
         do throws(Errno) {
             try unsafe store.write(bytes.span.bytes, to: file, at: 0)
-            if let previous, let last = try? store.status(of: previous, in: store.root).modified.seconds,
-                try store.status(of: file).modified.seconds <= last
-            {
-                try? store.setTimes(
-                    accessed: .keep, modified: .at(Timespec(seconds: last + 1, nanoseconds: 0)), of: file)
-            }
+            if isReplacement { try? store.setTimeApart(of: file, from: Self.current, in: store.root) }
             try store.synchronize(file, dataOnly: false)
         } catch {
             try? removeIfPresent(name)

@@ -35,9 +35,9 @@ extension File {
         state.unsettled.isDataSynced = false
         state.unsettled.changes += 1
         state.unsettled.isHeaderCurrent = false
-        // A store with whole seconds tells a write in the second of the stamp only by this.
+        // A store with whole seconds, or every other one, tells a write in the second of the stamp only by this.
         let now = Timespec.now
-        let isStamped = (now.seconds - 1...now.seconds + 1).contains(state.unsettled.placedStamp)
+        let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.unsettled.placedStamp)
         if state.unsettled.modified != nil || isStamped { state.unsettled.modified = now }
         list()
     }

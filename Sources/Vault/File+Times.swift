@@ -24,7 +24,7 @@ extension File {
         let seen = [own.seconds, state.unsettled.placedStamp, replaced?.seconds].compactMap { $0 }
         let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds, isResting: isResting)
         // Settling stamps it again.
-        if seen.contains(stamp) { list() }
+        if seen.contains(where: { FileHeader.areNear($0, stamp) }) { list() }
         let before = (state.header.modified, state.header.stamp)
         state.header.modified = ModificationTime(shown)
         state.header.stamp = stamp

@@ -109,7 +109,7 @@ extension Vault {
                     try store.makeSymbolicLink(to: text, temporary, in: folder)
                     try store.rename(temporary, in: folder, to: name, in: folder, flags: 0)
                 case .file:
-                    try writeWholeFile(text, at: name, in: folder, differingFrom: .directoryRecord)
+                    try writeWholeFile(text, at: name, in: folder, replacing: .directoryRecord)
                 }
             }
         }

@@ -15,21 +15,15 @@ enum OpenFlags {
 extension Vault {
     /// Replaces or makes a small file of the vault's own, so that it is there whole or not at all.
     ///
-    /// - Parameter previous: what it will take the place of, of the same size, and not for a copy by size and whole second of
-    ///   the time of modification.
+    /// - Parameter replaced: whose place it will take in the end.
     func writeWholeFile(
-        _ bytes: [UInt8], at name: Name, in directory: Descriptor, differingFrom previous: Name? = nil
+        _ bytes: [UInt8], at name: Name, in directory: Descriptor, replacing replaced: Name? = nil
     ) throws(Errno) {
         let temporary = Name.temporary()
         let file = try store.open(temporary, in: directory, OpenFlags.create, mode: 0o600)
         do {
             try unsafe store.write(bytes.span.bytes, to: file, at: 0)
-            if let previous, let last = try? store.status(of: previous, in: directory).modified.seconds,
-                try store.status(of: file).modified.seconds <= last
-            {
-                try? store.setTimes(
-                    accessed: .keep, modified: .at(Timespec(seconds: last + 1, nanoseconds: 0)), of: file)
-            }
+            if let replaced { try? store.setTimeApart(of: file, from: replaced, in: directory) }
             try store.synchronize(file, dataOnly: false)
             try store.rename(temporary, in: directory, to: name, in: directory, flags: 0)
         } catch {

@@ -1,3 +1,4 @@
+import Format
 import Posix
 import Store
 
@@ -7,14 +8,13 @@ extension Journal {
     /// It may run ahead of the clock by so many seconds, each of them for a flush, before it begins anew.
     private static let span: Int64 = 86_400
 
-    /// What is in the journal by now, a copy must have: gives it a second that it never had, or that none but a copy of
+    /// What is in the journal by now a copy must have: gives it a time that it never had, or that none but a copy of
     /// a day ago can have seen. Needs `state`.
     func stampAnew(_ state: inout State) throws(Errno) {
         let now = Timespec.now.seconds
         if state.stamp == .min { state.stamp = try store.status(of: file).modified.seconds }
         // Also past what the clock has given it since.
-        let next = max(now, state.stamp < now + Self.span ? state.stamp : now) + 1
-        state.stamp = next
+        state.stamp = FileHeader.evenSecond(from: max(now, state.stamp < now + Self.span ? state.stamp : now) + 2)
         try stamp(state)
     }
 
