@@ -553,7 +553,8 @@ def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int)
     """The record that `raw` begins with. Without `lap` any will do: it is the first of its half."""
     if len(raw) < RECORD_FIELDS.size:
         refuse("record: cut short")
-    size, kind, zero1, own_lap, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(raw[:RECORD_FIELDS.size])
+    size, kind, zero1, own_lap, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(
+        raw[:RECORD_FIELDS.size])
     if length > LARGEST_PAYLOAD or size != record_size(length) or size > len(raw):
         refuse("record: size")
     signed, tag = raw[:size - 32], raw[size - 32:size]

@@ -85,7 +85,8 @@ def refused(here: bytes, coming: bytes) -> list[dict[str, Any]]:
         bad("zero at 97", one, zero1=1), bad("10^9 nanoseconds", one, modified=(0, 10**9)),
         bad("2^32 - 1 nanoseconds", one, modified=(0, 2**32 - 1)),
         # Places.
-        bad("16 places", [bytes([at]) * 16 for at in range(15)], count=16), bad("17 places", one, count=17), bad("no place without many links", [], all_flags=0),
+        bad("16 places", [bytes([at]) * 16 for at in range(15)], count=16),
+        bad("17 places", one, count=17), bad("no place without many links", [], all_flags=0),
         bad("a place with many links", one, flags=2),
         bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(223) + b"\1"),
         bad("many links and moving", [], second=Second(1, False, to_a)),
