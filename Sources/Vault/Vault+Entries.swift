@@ -7,7 +7,7 @@ import Store
 extension Vault {
     /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
-        try lookup(name, in: parent, attempts: 2)
+        try lookup(name, in: parent, attempts: 1)
     }
 
     private func lookup(_ name: Name, in parent: Directory, attempts: Int) throws(VaultError) -> FoundEntry {

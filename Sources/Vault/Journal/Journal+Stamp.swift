@@ -5,7 +5,7 @@ import Store
 // The journal is one file of always the same size: only its time tells a copy by size and time that it has other contents.
 
 extension Journal {
-    /// It may run ahead of the clock by so many seconds, each of them for a flush, before it begins anew.
+    /// It may run ahead of the clock by so many seconds, two for each flush, before it begins anew.
     private static let span: Int64 = 86_400
 
     /// What is in the journal by now a copy must have: gives it a time that it never had, or that none but a copy of
