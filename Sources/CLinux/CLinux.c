@@ -46,6 +46,20 @@ int lk_set_nonblocking(int file, int on) {
     return flags == -1 ? -1 : fcntl(file, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
 }
 
+int lk_note_access(int file) {
+    char byte;
+    int flags = fcntl(file, F_GETFL);
+    if (flags == -1)
+        return -1;
+    // Without the flag every read does it; or another thread is doing it just now.
+    if (!(flags & O_NOATIME))
+        return 0;
+    if (fcntl(file, F_SETFL, flags & ~O_NOATIME) == -1)
+        return -1;
+    ssize_t count = pread(file, &byte, 1, 0);
+    return fcntl(file, F_SETFL, flags) == -1 || count == -1 ? -1 : 0;
+}
+
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags) {
     return renameat2(old_directory, old_name, new_directory, new_name, flags);
 }

@@ -12,6 +12,9 @@ public enum Base64URL {
     /// How many characters `count` bytes become.
     public static func encodedCount(_ count: Int) -> Int { (count * 4 + 2) / 3 }
 
+    /// How many bytes `count` characters stand for; nil for a length that no text has.
+    public static func decodedCount(_ count: Int) -> Int? { count % 4 == 1 ? nil : count * 3 / 4 }
+
     public static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var text = [UInt8]()
         text.reserveCapacity(encodedCount(bytes.count))

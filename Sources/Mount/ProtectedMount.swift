@@ -24,7 +24,8 @@ public final class ProtectedMount: Sendable {
         let shared = Shared(notifier)
         do throws(VaultError) {
             fileSystem = try VaultFileSystem(
-                vault: vault, descriptorLimit: descriptorLimit, notifier: { shared.notifier.withLock { $0 } }, log: log)
+                vault: vault, descriptorLimit: descriptorLimit, keepsAccessTimes: !options.contains("noatime"),
+                notifier: { shared.notifier.withLock { $0 } }, log: log)
         } catch { throw .vault(error) }
         session = Session(
             fileSystem: fileSystem, configuration: Configuration(privileges: .clearedByFileSystem))

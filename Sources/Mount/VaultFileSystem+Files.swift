@@ -139,6 +139,7 @@ extension VaultFileSystem {
             defer { if protectionClass.isStrict { buffer.wipe(size) } }
             var span = unsafe MutableRawSpan(_unsafeBytes: memory)
             let count = try file.read(into: &span, at: UInt64(offset))
+            if keepsAccessTimes { file.noteAccess() }
             unsafe reply.succeed(UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
         } catch {
             log(error, at: nodes[id])

@@ -19,6 +19,8 @@ final class VaultFileSystem: Sendable {
     let late: LateRequests
     /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves.
     let tree = ReadWriteLock()
+    /// Not mounted with noatime.
+    let keepsAccessTimes: Bool
     let log: @Sendable (MountEvent) -> Void
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. The vault's files are changed through
@@ -26,11 +28,13 @@ final class VaultFileSystem: Sendable {
     static let timeout = 1.0
 
     init(
-        vault: Vault, descriptorLimit: Int, notifier: @escaping @Sendable () -> Notifier?,
+        vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool,
+        notifier: @escaping @Sendable () -> Notifier?,
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(VaultError) {
         self.vault = vault
         self.log = log
+        self.keepsAccessTimes = keepsAccessTimes
         let root = try vault.openRoot()
         let node = Node(
             id: .root, backing: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))

@@ -4,6 +4,14 @@ import Glibc
 // Metadata of an open file, also of one opened with O_PATH, and of an entry of an open directory. Symbolic links are
 // not followed.
 extension Descriptor {
+    /// Moves the time of access of a file that was opened with O_NOATIME as one read without it does: by the rules of the
+    /// file system that it lies in, and leaving the time of change.
+    ///
+    /// Source: open(2), O_NOATIME; fcntl(2), F_SETFL.
+    public func noteAccess() throws(Errno) {
+        try perform { lk_note_access(number) }
+    }
+
     /// Source: fstat(2).
     public func status() throws(Errno) -> FileStatus {
         var status = stat()

@@ -13,7 +13,16 @@ public final class DirectoryStore: Store {
     public func open(
         _ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32
     ) throws(Errno) -> Descriptor {
-        try directory.open(name, flags, mode: mode)
+        // Listing a directory is what its users do; reading a file is what we do, for its header too.
+        guard flags & (O_DIRECTORY | O_CREAT | O_PATH) == 0 else {
+            let flags = flags & O_CREAT == 0 ? flags : flags | O_NOATIME
+            return try directory.open(name, flags, mode: mode)
+        }
+        do throws(Errno) { return try directory.open(name, flags | O_NOATIME, mode: mode) } catch {
+            // Somebody else's file.
+            guard error == .EPERM else { throw error }
+            return try directory.open(name, flags, mode: mode)
+        }
     }
 
     public func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
@@ -48,6 +57,8 @@ public final class DirectoryStore: Store {
     public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
         try file.nextData(from: offset)
     }
+
+    public func noteAccess(to file: Descriptor) throws(Errno) { try file.noteAccess() }
 
     public func truncate(_ file: Descriptor, to size: Int64) throws(Errno) {
         try file.truncate(to: size)

@@ -70,6 +70,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try change(.write(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, to: file, at: offset))
     }
 
+    public func noteAccess(to file: Descriptor) throws(Errno) {
+        try inspect(.noteAccess) { () throws(Errno) in try base.noteAccess(to: file) }
+    }
+
     public func truncate(_ file: Descriptor, to size: Int64) throws(Errno) {
         try change(.truncate(file, to: size))
     }

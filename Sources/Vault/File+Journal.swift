@@ -31,6 +31,7 @@ extension File {
 
     /// Before a change: what is durable is not all any more. Needs `lock` exclusively.
     func noteChange() {
+        forgetAccess()
         state.unsettled.isSynced = false
         state.unsettled.isDataSynced = false
         state.unsettled.changes += 1

@@ -49,6 +49,7 @@ extension File {
     /// Sets the times. That of modification goes into the header also when there is nothing else to write: a time that is
     /// set back must not give the backing file one that a copy has seen with an older header.
     public func setTimes(accessed: TimeChange, modified: TimeChange) throws(VaultError) {
+        forgetAccess()
         if accessed != .keep {
             try backing { () throws(Errno) in
                 try vault.store.setTimes(accessed: accessed, modified: .keep, of: descriptor)

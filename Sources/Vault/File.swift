@@ -25,6 +25,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     var state: State
     /// The file key, if it is in memory. Filled under the shared lock, emptied under the exclusive one.
     let key: Mutex<FileKey?>
+    /// The second in which an access was last noted, 0 if none was.
+    let noted = Atomic<Int64>(0)
 
     struct State {
         /// As it will be written next, but for the provisional length and the generation.

@@ -42,7 +42,7 @@ extension Vault {
             status.size = Int64(latest.provisionalLength)
             return FoundEntry(status: status, details: .file(latest.settled(at: place)))
         case .symbolicLink:
-            status.size = Int64(try readTarget(stored.name, in: parent.descriptor).count)
+            status.size = try targetLength(of: stored.name, status, in: parent.descriptor)
             return FoundEntry(status: status, details: .other)
         default:
             return FoundEntry(status: status, details: .other)
@@ -54,7 +54,7 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
         if status.kind == .symbolicLink {
-            status.size = Int64(try readTarget(stored.name, in: parent.descriptor).count)
+            status.size = try targetLength(of: stored.name, status, in: parent.descriptor)
         }
         return status
     }

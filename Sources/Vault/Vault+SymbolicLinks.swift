@@ -28,6 +28,19 @@ extension Vault {
         }
     }
 
+    /// How long a target is, from how long the text is that the backing link holds: reading that would move the time of
+    /// access.
+    func targetLength(of stored: Name, _ status: FileStatus, in folder: Descriptor) throws(VaultError) -> Int64 {
+        let count = Int(status.size)
+        if count == BackingName.longTargetPrefix.utf8.count + 22 {
+            return Int64(try readTarget(stored, in: folder).count)
+        }
+        guard let bytes = Base64URL.decodedCount(count), bytes > 32 else {
+            throw .damaged("the target of a symbolic link is not ours")
+        }
+        return Int64(bytes - 32)
+    }
+
     public func makeSymbolicLink(
         to target: [UInt8], _ name: Name, in parent: Directory, user: UInt32, group: UInt32
     ) throws(VaultError) {

@@ -62,6 +62,10 @@ func makeEveryCall(to store: any Store) throws {
     #expect(try store.nextEntries(of: listing).isEmpty)
     #expect(try store.nextData(of: file, from: 0) == 0)
     #expect(try store.nextData(of: file, from: 4096) == nil)
+    let accessed = try store.status(of: file).accessed
+    try store.setTimes(accessed: .at(Timespec(seconds: 1, nanoseconds: 0)), modified: .keep, of: file)
+    try store.noteAccess(to: file)
+    #expect(try store.status(of: file).accessed.seconds >= accessed.seconds)
     #expect(try store.names(in: directory) == ["second", "renamed", "fifo"])
     #expect(try store.statistics().maximumNameLength >= 255)
     try store.synchronizeAll()

@@ -22,6 +22,7 @@ int lk_duplicate(int file);  // close-on-exec
 int lk_pipe(int *ends);        // the reading, the writing one; close-on-exec
 int lk_memfd(const char *name);
 int lk_set_nonblocking(int file, int on);
+int lk_note_access(int file);  // a read of one byte, without O_NOATIME
 
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags);
 int lk_fallocate(int file, int mode, int64_t offset, int64_t length);
