@@ -104,18 +104,25 @@ extension File {
 
     /// Copies blocks that were written to the backing file into the journal too, and behind them the header as it is now,
     /// so that one flush confirms them. Needs `lock` exclusively, and room.
-    func mirror(_ blocks: Range<UInt64>, _ scratch: Scratch) throws(VaultError) {
+    ///
+    /// - Parameter blocks: in order, no more than a pass of the scratch holds.
+    func mirror(_ blocks: [UInt64], _ scratch: Scratch) throws(VaultError) {
         let size = Int(BlockGeometry.storedBlockSize)
-        let available = try unsafe readStored(
-            scratch.stored(0, count: blocks.count * size), fromBlock: blocks.lowerBound)
         var copies: ScratchBlocks = []
-        for (index, block) in blocks.enumerated() {
-            let start = index * size
-            let count = storedCount(ofBlock: block, available: available - start)
-            guard count >= liveCount(ofBlock: block) + Int(BlockGeometry.overhead) else {
-                throw .damaged("block \(block) is cut off")
+        while copies.count < blocks.count {
+            let begin = copies.count
+            // As many as lie one behind the other, with one read.
+            let run = blocks[begin...].enumerated().prefix { $0.element == blocks[begin] + UInt64($0.offset) }.count
+            let available = try unsafe readStored(
+                UnsafeMutableRawBufferPointer(rebasing: scratch.stored[begin * size..<(begin + run) * size]),
+                fromBlock: blocks[begin])
+            for (index, block) in blocks[begin..<begin + run].enumerated() {
+                let count = storedCount(ofBlock: block, available: available - index * size)
+                guard count >= liveCount(ofBlock: block) + Int(BlockGeometry.overhead) else {
+                    throw .damaged("block \(block) is cut off")
+                }
+                copies.append((block, (begin + index) * size..<(begin + index) * size + count))
             }
-            copies.append((block, start..<start + count))
         }
         _ = try appendWithHeader(copies, of: scratch)
     }

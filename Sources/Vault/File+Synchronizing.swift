@@ -10,14 +10,14 @@ extension File {
         guard !vault.isReadOnly else { return }
         guard dataOnly else {
             // The bulk of it without the lock, so that nobody waits for it.
-            if lock.withShared({ freshBlocks }) > Self.mostMirrored {
+            if lock.withShared({ freshBlocks.count }) > Self.mostMirrored {
                 try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
             }
             return try lock.withExclusive { () throws(VaultError) in try settleAlone(all: true) }
         }
         while true {
             let (fresh, sequence) = lock.withShared {
-                (freshBlocks, state.unsettled.isSynced ? state.unsettled.sequence : nil)
+                (freshBlocks.count, state.unsettled.isSynced ? state.unsettled.sequence : nil)
             }
             if let sequence {
                 return try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) }
@@ -27,21 +27,29 @@ extension File {
     }
 
     /// So many blocks are rather copied into the journal than flushed where they are: one flush instead of two.
-    static let mostMirrored: UInt64 = 32
+    static let mostMirrored = 32
 
-    /// Blocks that no durable header covers. Needs `lock`.
-    private var freshBlocks: UInt64 {
-        let (all, guarded) = (BlockGeometry.blockCount(forLength: state.length), state.unsettled.guardedBlocks)
-        return all > guarded ? all - guarded : 0
+    /// Blocks that are in the backing file and no header has confirmed, in order; of more than `mostMirrored`, some. Also
+    /// those that are guarded because somebody is flushing them: they are durable only when that is done. Needs `lock`.
+    private var freshBlocks: [UInt64] {
+        var blocks: [UInt64] = []
+        var block = BlockGeometry.blockCount(forLength: state.header.length)
+        let end = BlockGeometry.blockCount(forLength: state.length)
+        while block < end, blocks.count <= Self.mostMirrored {
+            if state.unsettled.slots[block] == nil { blocks.append(block) }
+            block += 1
+        }
+        return blocks
     }
 
     /// False if there is more to copy than was thought.
     private func confirmInJournal() throws(VaultError) -> Bool {
         var sequence: UInt64 = 0
         var isDone = true
-        try withRoom(Journal.roomForFile + Journal.roomForBlocks(Int(Self.mostMirrored))) { (_) throws(VaultError) in
+        try withRoom(Journal.roomForFile + Journal.roomForBlocks(Self.mostMirrored)) { (_) throws(VaultError) in
             try placeTorn()
-            guard freshBlocks <= Self.mostMirrored else {
+            let fresh = freshBlocks
+            guard fresh.count <= Self.mostMirrored else {
                 isDone = false
                 return true
             }
@@ -49,7 +57,6 @@ extension File {
                 state.unsettled.isSynced = true
                 return true
             }
-            let fresh = state.unsettled.guardedBlocks..<state.unsettled.guardedBlocks + freshBlocks
             // What was written over has its header behind it already.
             if !fresh.isEmpty || state.header.length != state.length || !state.unsettled.isHeaderCurrent
                 || !state.unsettled.isJournaled

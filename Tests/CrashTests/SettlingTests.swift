@@ -1,0 +1,95 @@
+import CrashSimulator
+import Posix
+import Store
+import Synchronization
+import Testing
+
+@testable import Vault
+
+extension CrashTests {
+    /// Files are not locked while settling flushes them: what other threads do to them then.
+    @Suite struct Settling {
+        /// Acts after each flush of the vault.
+        private final class Acts: Interceptor {
+            private struct State {
+                var act: (@Sendable () throws -> Void)?
+                var isActing = false
+                var failure: (any Error)?
+            }
+
+            private let state = Mutex(State())
+
+            /// Runs `body`, and `act` after each flush within it.
+            func during(_ act: @escaping @Sendable () throws -> Void, _ body: () throws -> Void) throws {
+                state.withLock { $0.act = act }
+                defer { state.withLock { $0.act = nil } }
+                try body()
+                if let failure = state.withLock({ $0.failure }) { throw failure }
+            }
+
+            func intercept<Result>(
+                _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+            ) throws(Errno) -> Result {
+                let result = try proceed()
+                guard operation.kind == .synchronize || operation.kind == .synchronizeAll else { return result }
+                let act = state.withLock { state in
+                    guard !state.isActing else { return nil as (@Sendable () throws -> Void)? }
+                    state.isActing = state.act != nil
+                    return state.act
+                }
+                guard let act else { return result }
+                do { try act() } catch { state.withLock { $0.failure = $0.failure ?? error } }
+                state.withLock { $0.isActing = false }
+                return result
+            }
+        }
+
+        /// One thread uses it.
+        private final class Scene: @unchecked Sendable {
+            let vault: RecordedVault
+            private let files: [RecordedVault.OpenFile]
+            private var random: SeededRandom
+
+            init(_ vault: RecordedVault, seed: UInt64) throws {
+                self.vault = vault
+                files = try (0..<3).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
+                random = SeededRandom(seed)
+            }
+
+            func chance(_ bound: Int) -> Bool { Int.random(in: 0..<bound, using: &random) == 0 }
+
+            /// Something with a file, unless this thread holds a lock that it takes.
+            func act() throws {
+                let file = files.randomElement(using: &random)!
+                guard try vault.vault.openJournal().flushing.withLockIfAvailable({ _ in true }) == true,
+                    file.file.lock.tryLockExclusive()
+                else { return }
+                file.file.lock.unlockExclusive()
+                let offset =
+                    chance(3)
+                    ? 4096 * Int.random(in: 0..<6, using: &random) : Int.random(in: 0..<25_000, using: &random)
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0...3:
+                    try vault.write(random.bytes(Int.random(in: 1...9000, using: &random)), to: file, at: offset)
+                case 4: try vault.append(random.bytes(300), to: file)
+                case 5, 6: try vault.truncate(file, to: offset)
+                case 7: try file.file.persistLength()
+                default: try vault.synchronize(file, dataOnly: true)
+                }
+            }
+        }
+
+        @Test(arguments: 1...4) func othersActMeanwhile(seed: UInt64) throws {
+            let acts = Acts()
+            let vault = try RecordedVault { InterceptingStore($0, hook: acts) }
+            let scene = try Scene(vault, seed: seed)
+            try vault.synchronizeAll()
+            for _ in 0..<60 {
+                try scene.act()
+                guard scene.chance(3) else { continue }
+                try acts.during({ for _ in 0..<2 { try scene.act() } }, { try vault.vault.settle() })
+            }
+            try expectPromiseHolds("acts while files are settled, seed \(seed)", vault, states: 100)
+        }
+    }
+}
