@@ -112,6 +112,8 @@ extension File {
             try backing { () throws(Errno) in try vault.store.synchronize(folder, dataOnly: false) }
         }
         leavePlaces()
+        // Whoever flushes these folders at the moment has not flushed those that come to be left next.
+        state.unsettled.round += 1
     }
 
     /// Before one of several names goes: the journal may know the file by that name.

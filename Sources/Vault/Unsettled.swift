@@ -70,7 +70,8 @@ struct Unsettled {
 
     /// Among the files that the vault will settle.
     var isListed = false
-    /// Grows with each settling and each cut: who has flushed meanwhile does not know what that confirms.
+    /// Grows with each settling, each cut, and when places are left: who has flushed meanwhile does not know what that
+    /// confirms.
     var round: UInt64 = 0
     /// Grows with each change.
     var changes: UInt64 = 0
