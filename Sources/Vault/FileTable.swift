@@ -11,12 +11,15 @@ final class FileTable: Sendable {
         var unsettled: [FileIdentity: File] = [:]
         /// Directories that were made and need not be on disk yet, by the folder that they were made in.
         var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
+        /// Tells one directory from a later one of the same name.
+        var madeFolders: UInt64 = 0
         var sweepAt = 1024
     }
 
     struct FreshFolders {
         let parent: Descriptor
-        var names: Set<Name> = []
+        /// Each with its number.
+        var names: [Name: UInt64] = [:]
     }
 
     private struct WeakFile {
@@ -72,19 +75,27 @@ final class FileTable: Sendable {
     // MARK: Directories that were just made
 
     func noteFolder(_ name: Name, in parent: Directory) {
-        _ = state.withLock { state in
-            state.freshFolders[parent.identifier, default: FreshFolders(parent: parent.descriptor)].names.insert(name)
+        state.withLock { state in
+            state.madeFolders += 1
+            state.freshFolders[parent.identifier, default: FreshFolders(parent: parent.descriptor)].names[name] =
+                state.madeFolders
         }
     }
 
-    func takeFolders(in parent: DirectoryIdentifier) -> FreshFolders? {
-        state.withLock { $0.freshFolders.removeValue(forKey: parent) }
+    func folders(in parent: DirectoryIdentifier) -> [DirectoryIdentifier: FreshFolders] {
+        state.withLock { state in state.freshFolders[parent].map { [parent: $0] } ?? [:] }
     }
 
-    func takeAllFolders() -> [FreshFolders] {
+    var allFolders: [DirectoryIdentifier: FreshFolders] { state.withLock { $0.freshFolders } }
+
+    /// They are on disk. Not before: whoever syncs their folder meanwhile must not find nothing to do.
+    func forget(_ folders: [DirectoryIdentifier: FreshFolders]) {
         state.withLock { state in
-            defer { state.freshFolders = [:] }
-            return Array(state.freshFolders.values)
+            for (parent, flushed) in folders {
+                guard var left = state.freshFolders[parent] else { continue }
+                left.names = left.names.filter { flushed.names[$0.key] != $0.value }
+                state.freshFolders[parent] = left.names.isEmpty ? nil : left
+            }
         }
     }
 

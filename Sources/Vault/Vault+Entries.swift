@@ -216,7 +216,7 @@ extension Vault {
 
     /// Makes the records of directories durable that have just been made.
     private func synchronize(_ fresh: FileTable.FreshFolders) throws(Errno) {
-        for name in fresh.names {
+        for name in fresh.names.keys {
             // It may have been removed or renamed since.
             guard let folder = try? store.open(name, in: fresh.parent, OpenFlags.directory, mode: 0) else { continue }
             try store.synchronize(folder, dataOnly: false)
@@ -225,11 +225,15 @@ extension Vault {
 
     /// Makes the records of all directories durable that have just been made.
     func synchronizeFreshFolders() throws(VaultError) {
-        let fresh = files.takeAllFolders()
+        let fresh = files.allFolders
         try backing { () throws(Errno) in
-            if fresh.reduce(0, { $0 + $1.names.count }) > Self.mostFlushedAlone { return try store.synchronizeAll() }
-            for fresh in fresh { try synchronize(fresh) }
+            if fresh.values.reduce(0, { $0 + $1.names.count }) > Self.mostFlushedAlone {
+                try store.synchronizeAll()
+            } else {
+                for fresh in fresh.values { try synchronize(fresh) }
+            }
         }
+        files.forget(fresh)
     }
 
     /// Makes the names in a directory durable, and that there is something behind each.
@@ -238,7 +242,9 @@ extension Vault {
             for file in files.unsettled where file.birthplace == directory.identifier { try file.confirmBirth() }
             try backing { () throws(Errno) in
                 try openJournal().flush()
-                if let fresh = files.takeFolders(in: directory.identifier) { try synchronize(fresh) }
+                let fresh = files.folders(in: directory.identifier)
+                for fresh in fresh.values { try synchronize(fresh) }
+                files.forget(fresh)
             }
         }
         try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }

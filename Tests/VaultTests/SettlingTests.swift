@@ -116,6 +116,81 @@ import Testing
         }
     }
 
+    /// A second name goes while the folder of the first one is flushed: that says nothing of the second one's folder, and a
+    /// cut may bring the name back.
+    @Test func aNameThatGoesMeanwhileMayComeBack() throws {
+        var (nth, flushes) = (0, 2)
+        while nth < flushes {
+            nth += 1
+            let hook = Meanwhile()
+            let test = try TestVault { InterceptingStore($0, hook: hook) }
+            let vault = test.vault
+            let (first, second) = (try test.makeDirectory("first"), try test.makeDirectory("second"))
+            let file = try test.create("file")
+            try file.write([1, 2, 3], at: 0)
+            for folder in [first, second] { try vault.link("file", in: test.root, file: file, to: "link", in: folder) }
+            try vault.settle()
+            try vault.unlink("link", in: first)
+            hook.during(nth, of: file) { try vault.unlink("link", in: second) }
+            try vault.settle()
+            flushes = max(flushes, hook.flushes)
+            hook.stop()
+            if let failure = hook.failure { throw failure }
+            #expect(file.header.belongs(at: vault.place(of: "link", in: second)), "during flush \(nth)")
+            try vault.settle()
+            #expect(file.header.places == [vault.place(of: "file", in: test.root)], "during flush \(nth)")
+        }
+    }
+
+    /// Which inodes are flushed, and what comes before the first flush is done.
+    private final class Flushes: Interceptor {
+        private struct State {
+            var inodes: [UInt64] = []
+            var act: (@Sendable () throws -> Void)?
+        }
+
+        private let state = Mutex(State())
+
+        var inodes: [UInt64] { state.withLock { $0.inodes } }
+
+        func beforeTheNext(_ act: @escaping @Sendable () throws -> Void) {
+            state.withLock { ($0.inodes, $0.act) = ([], act) }
+        }
+
+        func intercept<Result>(
+            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+        ) throws(Errno) -> Result {
+            guard case .change(.synchronize(let file, _)) = operation else { return try proceed() }
+            let act = state.withLock { state in
+                defer { state.act = nil }
+                return state.act
+            }
+            do { try act?() } catch { Issue.record(error) }
+            let result = try proceed()
+            let inode = try store.status(of: file).inode
+            state.withLock { $0.inodes.append(inode) }
+            return result
+        }
+    }
+
+    /// Two sync a directory at once: neither is told that it is done before the new directory in it is on disk.
+    @Test func twoSyncADirectory() throws {
+        let hook = Flushes()
+        let test = try TestVault { InterceptingStore($0, hook: hook) }
+        let folder = try test.makeDirectory("folder")
+        let inode = try test.vault.status(of: folder).inode
+        let flushedBySecond = Mutex<[UInt64]>([])
+        hook.beforeTheNext {
+            try test.vault.synchronize(test.root)
+            flushedBySecond.withLock { $0 = hook.inodes }
+        }
+        try test.vault.synchronize(test.root)
+        #expect(flushedBySecond.withLock { $0 }.contains(inode))
+        #expect(hook.inodes.filter { $0 == inode }.count == 2)
+        try test.vault.synchronize(test.root)
+        #expect(hook.inodes.filter { $0 == inode }.count == 2, "it is not flushed again and again")
+    }
+
     /// Calls chosen by chance, each compared with a model, and more of them in each moment in which the file is settled.
     /// LATCHKEY_SEEDS says how many runs.
     @Test func randomOperationsMeanwhile() throws {
