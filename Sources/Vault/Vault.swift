@@ -91,6 +91,8 @@ public final class Vault: Sendable {
     /// Makes all that was written durable.
     public func synchronize() throws(VaultError) {
         try settle()
+        // Those that somebody has cut or written to meanwhile may have been left as they were.
+        if !isReadOnly { for file in files.unsettled { try file.persistLength() } }
         try backing { () throws(Errno) in try store.synchronizeAll() }
     }
 

@@ -142,6 +142,29 @@ import Testing
         }
     }
 
+    /// syncfs(2) while somebody else cuts the file and writes to it: the length of what was there before is on disk too.
+    @Test func aSyncOfAllWritesLengths() throws {
+        var (nth, flushes) = (0, 2)
+        while nth < flushes {
+            nth += 1
+            let hook = Meanwhile()
+            let test = try TestVault { InterceptingStore($0, hook: hook) }
+            let file = try test.create("file")
+            try file.write([UInt8](repeating: 1, count: 10_000), at: 0)
+            hook.during(nth, of: file) {
+                try file.truncate(to: 9000)
+                try file.write([UInt8](repeating: 2, count: 10_000), at: 12_288)
+            }
+            try test.vault.synchronize()
+            flushes = max(flushes, hook.flushes)
+            hook.stop()
+            if let failure = hook.failure { throw failure }
+            let isCurrent = file.lock.withShared { file.state.unsettled.isHeaderCurrent }
+            // The last flush is that of all: what comes after it is not asked for.
+            #expect(isCurrent || nth == flushes, "during flush \(nth)")
+        }
+    }
+
     /// Which inodes are flushed, and what comes before the first flush is done.
     private final class Flushes: Interceptor {
         private struct State {
