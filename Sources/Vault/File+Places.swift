@@ -124,6 +124,19 @@ extension File {
         }
     }
 
+    /// Runs `body`, which takes names from files, while the journal knows none of them by a path: who has one open may write
+    /// to it at any time, and what an fsync confirms under a path that is gone no replay finds.
+    static func withoutClaims(
+        on files: [File], _ body: () throws(VaultError) -> Void
+    ) throws(VaultError) {
+        // Nobody else holds two of these locks.
+        guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
+        try file.lock.withExclusive { () throws(VaultError) in
+            if file.state.unsettled.isJournaled { try file.settleAlone(confirming: false) }
+            try withoutClaims(on: files.filter { $0 !== file }, body)
+        }
+    }
+
     /// Before its folder is synced: there must be a file when the name is there.
     func confirmBirth() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in

@@ -136,24 +136,28 @@ extension Vault {
         dropSidecar(of: stored, in: parent)
     }
 
-    /// Runs `body`, which takes the name away from whatever file has it, if any has.
+    /// Runs `body`, which takes the name away from whatever file has it, if any has, and gives it to `moved`.
     func replacing(
-        _ stored: StoredName, _ name: Name, in parent: Directory, _ body: () throws(VaultError) -> Void
+        _ stored: StoredName, _ name: Name, in parent: Directory, by moved: File? = nil,
+        _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
+        let moved = moved.map { [$0] } ?? []
         let status = try? store.status(of: stored.name, in: parent.descriptor)
         if let status, let target = longTarget(of: stored.name, status, in: parent.descriptor) {
-            try body()
+            try File.withoutClaims(on: moved, body)
             return drop(target, in: parent)
         }
-        guard let status, status.kind == .regular, !isReadOnly else { return try body() }
+        guard let status, status.kind == .regular, !isReadOnly else {
+            return try File.withoutClaims(on: moved, body)
+        }
         guard status.linkCount > 1 else {
-            try body()
+            try File.withoutClaims(on: moved, body)
             return noteRemoval(of: status)
         }
         // One of several names: the file goes on without it. A damaged one need not.
         let file = try? openFile(name, in: parent)
         try file?.settleBeforeUnlink()
-        try body()
+        try File.withoutClaims(on: moved + (file.map { [$0] } ?? []), body)
         file?.finishMove(from: place(of: name, in: parent), [parent.descriptor])
     }
 

@@ -34,7 +34,7 @@ extension Vault {
                     for: file, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier),
                 replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
             do throws(VaultError) {
-                try replacing(new, newName, in: newParent) { () throws(VaultError) in
+                try replacing(new, newName, in: newParent, by: file) { () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
                 }
             } catch {

@@ -142,6 +142,53 @@ import Testing
         }
     }
 
+    /// Does something before a name goes, if the file is not locked then.
+    private final class BeforeNames: Interceptor {
+        private let act = Mutex<(file: File, run: @Sendable () throws -> Void)?>(nil)
+
+        func next(of file: File, _ run: @escaping @Sendable () throws -> Void) { act.withLock { $0 = (file, run) } }
+
+        func intercept<Result>(
+            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+        ) throws(Errno) -> Result {
+            guard operation.kind == .rename || operation.kind == .unlink else { return try proceed() }
+            let act = act.withLock { act in
+                defer { act = nil }
+                return act
+            }
+            if let act, act.file.lock.tryLockExclusive() {
+                act.file.lock.unlockExclusive()
+                do { try act.run() } catch { Issue.record(error) }
+            }
+            return try proceed()
+        }
+    }
+
+    /// A file is written to and synced while it gets another name, or loses one of two: what was confirmed is found after
+    /// the daemon's death, under the name that there is.
+    @Test(arguments: ["rename", "replace", "unlink"]) func aNameThatChangesMeanwhile(change: String) throws {
+        let hook = BeforeNames()
+        let test = try TestVault { InterceptingStore($0, hook: hook) }
+        let vault = test.vault
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 9000), at: 0)
+        if change == "unlink" { try vault.link("file", in: test.root, file: file, to: "other", in: test.root) }
+        if change == "replace" { _ = try test.create("other") }
+        try vault.settle()
+        let isDone = Mutex(false)
+        hook.next(of: file) {
+            try file.write([UInt8](repeating: 2, count: 9000), at: 0)
+            try file.synchronize(dataOnly: true)
+            isDone.withLock { $0 = true }
+        }
+        if change == "unlink" { try vault.unlink("file", in: test.root) } else { try test.rename("file", to: "other") }
+        try file.write([3], at: 0)
+        try file.synchronize(dataOnly: true)
+        let (next, root) = try test.afterDeath()
+        let rest: UInt8 = isDone.withLock { $0 } ? 2 : 1
+        #expect(try next.openFile("other", in: root).contents(9000) == [3] + [UInt8](repeating: rest, count: 8999))
+    }
+
     /// syncfs(2) while somebody else cuts the file and writes to it: the length of what was there before is on disk too.
     @Test func aSyncOfAllWritesLengths() throws {
         var (nth, flushes) = (0, 2)
