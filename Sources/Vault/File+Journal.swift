@@ -61,8 +61,11 @@ extension File {
                     try vault.store.synchronizeAll()
                     state.unsettled.isRemovalDurable = true
                 }
-                return try vault.store.write(
+                try vault.store.write(
                     stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+                // From when it had a name.
+                state.unsettled.slots[block] = nil
+                return
             }
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
             let slot = try vault.openJournal().append(

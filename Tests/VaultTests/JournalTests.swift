@@ -108,6 +108,40 @@ import Testing
         #expect(try vault.openFile("file", in: other).contents(10) == [1, 4, 3])
     }
 
+    /// A file that was unlinked while it was open: what is written to it from then on reads back, also where the journal
+    /// has an older block from when it had a name.
+    @Test(arguments: [1, 60]) func aFileWithoutANameReadsWhatWasWritten(blocks: Int) throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        for byte in [1, 2] as [UInt8] {
+            try file.write([UInt8](repeating: byte, count: 4096), at: 0)
+            try file.synchronize(dataOnly: true)
+        }
+        try file.write([UInt8](repeating: 3, count: blocks * 4096), at: 4096)
+        try test.vault.unlink("file", in: test.root)
+        try file.synchronize(dataOnly: true)
+        try file.write([UInt8](repeating: 4, count: 4096), at: 0)
+        try file.synchronize(dataOnly: true)
+        let expected = [UInt8](repeating: 4, count: 4096) + [UInt8](repeating: 3, count: blocks * 4096)
+        #expect(try file.contents(300_000) == expected)
+        try test.vault.settle()
+        #expect(try file.contents(300_000) == expected)
+    }
+
+    /// The journal's time runs ahead of the clock while it is flushed again and again; the next session goes on from there,
+    /// or a copy made then and one made now would look the same.
+    @Test func theNextSessionGivesTheJournalAnotherTime() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        for byte in 0..<10 as Range<UInt8> {
+            try file.write([byte], at: 0)
+            try file.synchronize(dataOnly: true)
+        }
+        let before = try test.store.status(of: .journal, in: test.store.root).modified.seconds
+        let (_, _) = try test.afterDeath()
+        #expect(try test.store.status(of: .journal, in: test.store.root).modified.seconds > before)
+    }
+
     /// Records that a disk refused may be there all the same, behind later ones perhaps: nothing is promised any more.
     @Test func theJournalIsNotUsedAfterARefusedRecord() throws {
         let test = try TestVault { FaultInjectingStore($0) }

@@ -41,6 +41,9 @@ extension Vault {
         head.opened = max(1, now)
         let journal = Journal(store: store, keys: keys, file: file, head: head)
         try backing { () throws(Errno) in
+            // What it had, before it gets the time of now: the next one must be another.
+            let stamp = try store.status(of: file).modified.seconds
+            journal.state.withLock { $0.stamp = stamp }
             try journal.allocate()
             try journal.changeHead { _ in }
         }
