@@ -32,6 +32,32 @@ import Testing
         try test.vault.lookup(name, in: test.root).status.permissions
     }
 
+    /// What the journal has of a file is put into it whatever the modes of the file and of the folders above are, also when
+    /// its path cannot be told.
+    @Test(arguments: [0o000, 0o100, 0o300, 0o700] as [UInt32], [false, true])
+    func whatIsInTheJournalComesIntoAnyFolder(mode: UInt32, isWithoutPath: Bool) throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            let folder = try test.makeDirectory("folder")
+            let file = try test.create("file", in: folder)
+            try file.write([1, 2, 3], at: 0)
+            if isWithoutPath {
+                try test.vault.link("file", in: folder, file: file, to: "other", in: folder)
+                try test.vault.unlink("file", in: folder)
+            }
+            try test.vault.settle()
+            try file.setMode(0o444)
+            try test.vault.setMode(mode, of: folder)
+            try file.write([4], at: 1)
+            try file.synchronize(dataOnly: true)
+            let (vault, root) = try test.afterDeath()
+            let found = try vault.openDirectory("folder", in: root)
+            #expect(try vault.status(of: found).permissions == mode)
+            try vault.setMode(0o700, of: found)
+            #expect(try vault.openFile(isWithoutPath ? "other" : "file", in: found).contents(10) == [1, 4, 3])
+        }
+    }
+
     @Test func aFileThatMayOnlyBeReadIsNotTouchedByReading() throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)

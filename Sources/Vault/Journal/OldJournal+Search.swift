@@ -1,4 +1,5 @@
 import Format
+import Glibc
 import Posix
 import Store
 
@@ -20,22 +21,38 @@ extension Vault {
         return folder
     }
 
-    /// The file at a backing path, nil if there is none any more.
+    /// The file at a backing path, nil if there is none any more. An ordinary user's folders and files may forbid it that
+    /// user: they are the daemon's own.
     func openForReplay(_ path: [UInt8]) throws(VaultError) -> Descriptor? {
-        let slash = path.lastIndex(of: UInt8(ascii: "/"))
-        guard let folder = try openFolderForReplay(Array(path[..<(slash ?? 0)])),
-            let name = Name(bytes: Array(path[(slash.map { $0 + 1 } ?? 0)...]))
-        else { return nil }
+        let names = path.split(separator: UInt8(ascii: "/")).compactMap { Name(bytes: Array($0)) }
+        guard let last = names.last else { return nil }
+        var folder = store.root
         do throws(VaultError) {
-            return try withOwnerPermissions(0o600, of: .entry(name, in: folder)) { () throws(VaultError) in
-                try backing { () throws(Errno) in
-                    guard try store.status(of: name, in: folder).kind == .regular else { return nil }
-                    return try store.open(name, in: folder, isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
-                }
-            }
+            for name in names.dropLast() { folder = try pin(name, in: folder, O_DIRECTORY) }
+            return try openForReplay(last, in: folder)
         } catch {
-            guard error == .system(.ENOENT) else { throw error }
+            guard error == .system(.ENOENT) || error == .system(.ENOTDIR) || error == .system(.ELOOP) else {
+                throw error
+            }
             return nil
+        }
+    }
+
+    /// A regular file in a folder, which need not be open for reading; nil for anything else.
+    func openForReplay(_ name: Name, in folder: Descriptor) throws(VaultError) -> Descriptor? {
+        let file = try pin(name, in: folder, 0)
+        guard try backing({ () throws(Errno) in try store.status(of: file) }).kind == .regular else { return nil }
+        return try withOwnerPermissions(isReadOnly ? 0o400 : 0o600, of: .file(file)) { () throws(VaultError) in
+            try backing { () throws(Errno) in
+                try store.reopen(file, isReadOnly ? OpenFlags.read : OpenFlags.readWrite)
+            }
+        }
+    }
+
+    /// Holds an entry without opening it, which takes no permission but one of its folder's.
+    private func pin(_ name: Name, in folder: Descriptor, _ flags: Int32) throws(VaultError) -> Descriptor {
+        try withOwnerPermissions(0o100, of: .file(folder)) { () throws(VaultError) in
+            try backing { () throws(Errno) in try store.open(name, in: folder, O_PATH | flags, mode: 0) }
         }
     }
 
@@ -73,12 +90,12 @@ struct Walk {
             case .entry, .longEntry: break
             default: continue
             }
-            let kind = try? vault.store.status(of: entry.name, in: folder).kind
-            if kind == .directory {
-                if let inner = try? vault.openFolder(entry.name, in: folder) { try search(inner, visit) }
-            } else if kind == .regular,
-                let descriptor = try? vault.store.open(
-                    entry.name, in: folder, vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0),
+            if entry.kind == .directory {
+                let inner = try? vault.withOwnerPermissions(0o500, of: .entry(entry.name, in: folder)) {
+                    () throws(VaultError) in try vault.openFolder(entry.name, in: folder)
+                }
+                if let inner { try search(inner, visit) }
+            } else if entry.kind == .regular, let descriptor = try? vault.openForReplay(entry.name, in: folder),
                 let header = try? vault.readHeader(of: descriptor)
             {
                 guard visit(descriptor, header) else { return }
