@@ -17,11 +17,12 @@ extension CheckWorker {
 }
 
 extension Check {
-    /// Looks for long targets that no link names any more. Only where every folder was seen: a link may be in a damaged
-    /// one.
+    /// Looks for long targets that no link names any more. Only where every link was seen: one may be in a folder that is
+    /// damaged, foreign, or could not be looked at.
     func checkTargets() {
-        guard !isCancelled, progress.damaged == 0, let folder = try? vault.openTargets() else { return }
+        guard !isCancelled, progress.damaged == 0, progress.notes == 0 else { return }
         do throws(VaultError) {
+            guard let folder = try vault.openTargets() else { return }
             for entry in try vault.backingEntries(of: folder) where !isSighted(entry.name) {
                 let isTemporary = BackingName(entry.name.bytes) == .temporary
                 guard isTemporary || Vault.longTarget(entry.name.bytes) != nil else { continue }

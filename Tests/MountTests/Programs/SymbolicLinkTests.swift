@@ -53,6 +53,11 @@ extension MountTests {
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             let orphan = folder + "/lk.target." + String(repeating: "A", count: 22)
             try FileManager.default.copyItem(atPath: "\(folder)/\(names[0])", toPath: orphan)
+            // A link may be in what is not looked into.
+            try FileManager.default.createDirectory(
+                atPath: vault.path + "/a friend's", withIntermediateDirectories: false)
+            #expect(try vault.fsck("--repair").findings.map(\.kind) == ["foreign"])
+            try FileManager.default.removeItem(atPath: vault.path + "/a friend's")
             let found = try vault.fsck().findings
             #expect(found.map(\.kind) == ["sidecar"] && found[0].backingPath.hasPrefix("lk.targets/lk.target.AAAA"))
             #expect(try vault.fsck("--repair").repaired == 1)
