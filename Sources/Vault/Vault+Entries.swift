@@ -169,6 +169,7 @@ extension Vault {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
         try prepareSidecar(of: new, in: newParent)
+        if file == nil { try keepLongTarget(of: old.name, in: parent.descriptor) }
         let move = try file?.beginMove(
             to: place(of: newName, in: newParent), taking: nil, replacing: nil, isRename: false)
         do throws(VaultError) {

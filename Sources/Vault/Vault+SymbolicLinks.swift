@@ -118,9 +118,26 @@ extension Vault {
         return name
     }
 
+    /// Before a link gets a second name: its target stays from then on. A copier that does not know of hard links makes
+    /// several links of it, none of which can tell whether it is the last one.
+    func keepLongTarget(of stored: Name, in folder: Descriptor) throws(VaultError) {
+        let status = try backingStatus(of: .entry(stored, in: folder))
+        guard let target = longTarget(of: stored, status, in: folder), let targets = try openTargets() else { return }
+        try backing { () throws(Errno) in
+            let file = try store.open(target, in: targets, OpenFlags.read, mode: 0)
+            try store.setMode(Self.sharedMode, of: file)
+            try store.synchronize(file, dataOnly: false)
+        }
+    }
+
+    /// Of a target that several links may name: nobody's to write to.
+    private static let sharedMode: UInt32 = 0o400
+
     /// Has a long target removed once it is durable that its link is gone. A leftover is harmless.
     func drop(_ target: Name, in directory: Directory) {
-        guard let folder = try? openTargets() else { return }
+        guard let folder = try? openTargets(), let status = try? store.status(of: target, in: folder),
+            status.mode & 0o200 != 0
+        else { return }
         drop(StaleSidecars.Sidecar(folder: folder, name: target, directory: directory.descriptor, entry: nil))
     }
 }

@@ -41,8 +41,24 @@ extension MountTests {
             // What replaced the other link took its target away.
             #expect(try targets(of: vault) == 1)
             try withMount(vault) { try shell("rm folder/second", in: $0.path).succeeded() }
+            // It has had two names: whether others name the target only a look at all of them can tell.
+            #expect(try targets(of: vault) == 1)
+            #expect(try vault.fsck("--repair").repaired == 1)
             #expect(try targets(of: vault) == 0)
             #expect(try vault.fsck().clean)
+        }
+
+        /// A copier that does not know of hard links makes two links of one, with one target.
+        @Test func aCopyOfALinkKeepsTheTarget() throws {
+            let vault = try Vault()
+            try withMount(vault) { try shell(Self.make + "; ln -P longest second", in: $0.path).succeeded() }
+            let copy = vault.folder.path("copy")
+            try run("rsync", ["-aX", vault.path + "/", copy]).succeeded()
+            let other = Vault(copy: copy, of: vault)
+            try withMount(other) { try shell("rm longest just", in: $0.path).succeeded() }
+            let count = try withMount(other) { try shell("readlink second | tr -d '\\n' | wc -c", in: $0.path).text }
+            #expect(count == "4095\n")
+            #expect(try other.fsck().clean)
         }
 
         /// A target that nothing names any more is a leftover; one that is missing is damage.
