@@ -31,26 +31,23 @@ extension FileHeader {
     /// rsync and its like take a file of the same size and the same whole second for the same, or, where FAT is one of the
     /// sides, of two seconds: each header that is written gives the backing file a time two seconds or more from what it
     /// had, and an even one, so that any copy made before differs. A file that is closed 1,000 times a second does not
-    /// run away: an hour ahead of the clock its stamp stays, and the settling that follows then, once for all of them,
-    /// goes on.
+    /// run away: an hour ahead of the clock its headers go to the journal, and the settling that follows then, once for
+    /// all of them, goes on.
     ///
     /// - Parameters:
     ///   - seen: seconds that copies can have seen here: the latest one counts.
     ///   - now: the clock's second.
-    ///   - isResting: nothing is known that will have the header written again.
-    /// - Returns: an even number, near one that is in `seen` only if not `isResting`.
-    public static func stamp(after seen: [Int64], now: Int64, isResting: Bool) -> Int64 {
+    /// - Returns: an even number.
+    public static func stamp(after seen: [Int64], now: Int64) -> Int64 {
         let last = seen.filter { $0 < now + foreignStamp }.max() ?? now
-        if last >= now + furthestStamp && !isResting { return evenSecond(from: last) }
         return evenSecond(from: last < now - 1 ? now : last + 2)
+    }
+
+    /// Whether a file that has this stamp gets another one only when it is settled.
+    public static func isSpent(_ stamp: Int64, now: Int64) -> Bool {
+        (now + furthestStamp..<now + foreignStamp).contains(stamp)
     }
 
     /// The first second from this one on that a store tells which counts in twos.
     public static func evenSecond(from second: Int64) -> Int64 { second + (second & 1) }
-
-    /// Whether a copy that has seen the one takes the other for the same, at worst.
-    public static func areNear(_ second: Int64, _ other: Int64) -> Bool {
-        let (distance, isFar) = second.subtractingReportingOverflow(other)
-        return !isFar && (-1...1).contains(distance)
-    }
 }

@@ -34,7 +34,9 @@ extension File {
     /// In the backing file at once: what somebody looks at there is what he has asked for, and the wrap for a weaker class
     /// is gone from it. Needs `lock` exclusively, and room in the journal.
     private func changeProtection(_ protection: FileProtection) throws(VaultError) {
-        guard state.unsettled.isJournaled else { return try changeHeader { $0.protection = protection } }
+        guard state.unsettled.isJournaled || isStampSpent else {
+            return try changeHeader { $0.protection = protection }
+        }
         try settleAlone(confirming: false) { $0.protection = protection }
     }
 

@@ -53,7 +53,7 @@ extension File {
     /// Writes the header as `state` has it, and nothing that stat(2) shows but the time of change. Needs `lock`
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
-        if state.unsettled.isJournaled { return try journalHeader() }
+        if state.unsettled.isJournaled || isStampSpent { return try journalHeader() }
         try placeStampedHeader()
     }
 

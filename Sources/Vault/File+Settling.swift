@@ -79,7 +79,7 @@ extension File {
     /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
     func placeSettledHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         state.unsettled.guardedSince = state.header.length
-        try placeStampedHeader(isResting: true, replacing: replaced)
+        try placeStampedHeader(replacing: replaced)
         state.unsettled.isJournaled = false
         state.unsettled.placedSequence = state.unsettled.sequence
         state.unsettled.slots = [:]

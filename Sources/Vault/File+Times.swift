@@ -15,16 +15,12 @@ extension File {
     /// Writes the header as `state` has it to the backing file, with the time that is shown, and stamps it. Needs `lock`
     /// exclusively.
     ///
-    /// - Parameters:
-    ///   - isResting: nothing is known that will have the header written again.
-    ///   - replaced: the time of a backing file in whose place this one is about to be put.
-    func placeStampedHeader(isResting: Bool = false, replacing replaced: Timespec? = nil) throws(VaultError) {
+    /// - Parameter replaced: the time of a backing file in whose place this one is about to be put.
+    func placeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         let own = try backing { () throws(Errno) in try vault.store.status(of: descriptor).modified }
         let shown = state.unsettled.modified ?? state.header.shownTime(of: own)
         let seen = [own.seconds, state.unsettled.placedStamp, replaced?.seconds].compactMap { $0 }
-        let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds, isResting: isResting)
-        // Settling stamps it again.
-        if seen.contains(where: { FileHeader.areNear($0, stamp) }) { list() }
+        let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds)
         let before = (state.header.modified, state.header.stamp)
         state.header.modified = ModificationTime(shown)
         state.header.stamp = stamp
@@ -45,6 +41,10 @@ extension File {
             state.unsettled.modified = shown
         }
     }
+
+    /// A header that is written to the backing file now would look to a copy by size and time like the one before: whoever
+    /// writes one settles the file, or leaves it to the journal. Needs `lock`.
+    var isStampSpent: Bool { FileHeader.isSpent(state.unsettled.placedStamp, now: Timespec.now.seconds) }
 
     /// Sets the times. That of modification goes into the header also when there is nothing else to write: a time that is
     /// set back must not give the backing file one that a copy has seen with an older header.
@@ -68,7 +68,7 @@ extension File {
                 if state.unsettled.isJournaled {
                     state.unsettled.isHeaderCurrent = false
                 } else {
-                    try placeStampedHeader()
+                    try writeHeader()
                 }
                 return true
             } catch {

@@ -80,27 +80,26 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
 
     /// By two, and even: FAT tells no others, and rsync is told to forgive one.
     @Test func aStampIsAnotherSecondThanAnyThatWasSeen() {
-        func stamp(_ seen: Int64..., resting: Bool = false) -> Int64 {
-            FileHeader.stamp(after: seen, now: 1000, isResting: resting)
+        func stamp(_ seen: Int64...) -> Int64 {
+            FileHeader.stamp(after: seen, now: 1000)
         }
         #expect(stamp(7, 998) == 1000)
         #expect(stamp(999) == 1002)
         #expect(stamp(1000) == 1002)
         #expect(stamp(1001, 3) == 1004)
         #expect(stamp(4599) == 4602)
-        // An hour ahead it waits for what is placed at rest.
-        #expect(stamp(4600) == 4600)
-        #expect(stamp(4600, resting: true) == 4602)
-        #expect(stamp(4602) == 4602)
-        #expect(stamp(4603) == 4604)
+        #expect(stamp(4600) == 4602)
+        #expect(stamp(4603) == 4606)
         // Another clock's, also at the ends of what can be.
         #expect(stamp(1000 + 86_400) == 1002)
-        #expect(stamp(.max, resting: true) == 1002)
+        #expect(stamp(.max) == 1002)
         #expect(stamp(.max, 1000) == 1002)
-        #expect(stamp(.min, resting: true) == 1000)
-        #expect(FileHeader.stamp(after: [0], now: 1001, isResting: true) == 1002)
-        #expect(FileHeader.stamp(after: [-5], now: -5, isResting: true) == -2)
-        #expect(FileHeader.areNear(7, 8) && !FileHeader.areNear(7, 9) && !FileHeader.areNear(.min, .max))
+        #expect(stamp(.min) == 1000)
+        #expect(FileHeader.stamp(after: [0], now: 1001) == 1002)
+        #expect(FileHeader.stamp(after: [-5], now: -5) == -2)
+        // An hour ahead it waits to be settled.
+        func isSpent(_ stamp: Int64) -> Bool { FileHeader.isSpent(stamp, now: 1000) }
+        #expect(!isSpent(4598) && isSpent(4600) && isSpent(87_398) && !isSpent(87_400) && !isSpent(.max))
     }
 
     @Test func refusesAShortHeader() {

@@ -107,6 +107,31 @@ import Testing
         #expect(try shown("file") == old)
     }
 
+    /// And what is changed by then is seen by a copy too, also if the daemon dies before it settles.
+    @Test(arguments: ["class", "mark", "close", "times"]) func aChangeOfAFileWithASpentStampIsSeen(how: String) throws {
+        let file = try test.create("file")
+        try file.setClass(.completeUnlessOpen)
+        try file.write([1, 2, 3], at: 0)
+        for _ in 0..<2000 { try file.setTimes(accessed: .keep, modified: .at(old)) }
+        try test.vault.settle()
+        let before = try look("file")
+        switch how {
+        case "class": try file.setClass(.complete)
+        case "mark": try file.clearExplicitMark()
+        case "close":
+            try file.write([4], at: 3)
+            try file.truncate(to: 3)
+            try file.persistLength()
+        default: try file.setTimes(accessed: .keep, modified: .at(.now))
+        }
+        let (vault, root) = try test.afterDeath()
+        guard case .file(let header) = try vault.lookup("file", in: root).details else { return #expect(Bool(false)) }
+        #expect(header.protectionClass == (how == "class" ? .complete : .completeUnlessOpen))
+        #expect(header.protection.isExplicit == (how != "mark"))
+        let after = try look("file")
+        #expect(after.size == before.size && after.second != before.second)
+    }
+
     /// Also from a journal, where a header lies that nobody has stamped.
     @Test func replayStampsAnew() throws {
         let file = try old("file")

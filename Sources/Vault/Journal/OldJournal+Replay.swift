@@ -153,8 +153,7 @@ extension OldJournal {
             let copied = try vault.store.status(of: file)
             var header = effect.header
             header.stamp = FileHeader.stamp(
-                after: [before.modified.seconds, copied.modified.seconds, header.stamp], now: Timespec.now.seconds,
-                isResting: true)
+                after: [before.modified.seconds, copied.modified.seconds, header.stamp], now: Timespec.now.seconds)
             try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
