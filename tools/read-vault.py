@@ -693,7 +693,8 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         found = None
         for _, record in reversed(paths):
             file, path = claim_of(record)
-            found = found or find_file(replay, keys, vault, file, path, may_be_void and owners[path] == tag)
+            fits = [range(record.number, record.generation + 1) for _, record in paths]
+            found = found or find_file(replay, keys, vault, file, path, fits, may_be_void and owners[path] == tag)
         if found is not None:
             path, base = found
             counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])
@@ -708,8 +709,9 @@ def put_back(replay: Replay, vault: bytes, folder: bytes, aside: bytes, name: by
 
 
 def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path: bytes,
-              may_be_void: bool) -> Optional[tuple[bytes, int]]:
-    """Where the file stands, and the generation of its header, 0 without one. Without a path it may be anywhere."""
+              fits: list[range], may_be_void: bool) -> Optional[tuple[bytes, int]]:
+    """Where the file stands, and the generation of its header, 0 without one. Without a path it may be anywhere, and
+    is one with a generation that the records fit: others can have the same ID."""
     if path:
         status = status_below(vault, path)
         candidates = [os.path.join(vault, path)] if status is not None and stat.S_ISREG(status.st_mode) else []
@@ -727,7 +729,7 @@ def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path:
             header = open_header(keys, raw)
         except (Refused, OSError):
             continue
-        if header.file == file:
+        if header.file == file and (path or any(header.generation in fit for fit in fits)):
             return candidate, header.generation
     return None
 

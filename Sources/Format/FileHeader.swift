@@ -69,6 +69,9 @@ public struct FileHeader: Hashable, Sendable {
         places = [place]
     }
 
+    /// Gives it a generation that no file made of the same one has: higher by chance, up to 2^32.
+    public mutating func leap() { generation += UInt64.random(in: 1...1 << 32) }
+
     public var protectionClass: ProtectionClass { protection.protectionClass }
 
     public var flags: Flags {

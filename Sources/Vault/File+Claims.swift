@@ -6,12 +6,31 @@ import Store
 
 extension File {
     /// Makes sure that the journal knows the file, on top of the header that the backing file has; false for a file
-    /// without a name.
-    func beginRecords() throws(Errno) -> Bool {
+    /// without a name. Needs `lock` exclusively, and room in the journal.
+    func beginRecords() throws(VaultError) -> Bool {
         if state.unsettled.isRemoved { return false }
         if state.unsettled.isJournaled { return true }
+        try tellFromTwins()
         // Until the record is there no folder gets another name.
-        return try vault.paths.withShared { () throws(Errno) in try claim() }
+        return try backing { () throws(Errno) in try vault.paths.withShared { () throws(Errno) in try claim() } }
+    }
+
+    /// A copier that does not know of hard links makes several files of one, with one ID: a cut must not give one what the
+    /// journal has of another. So this one gets a generation that none of those has or comes to, before the journal speaks
+    /// of it.
+    private func tellFromTwins() throws(VaultError) {
+        guard state.unsettled.mayHaveTwins, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else { return }
+        let before = state.header.generation
+        state.header.leap()
+        do throws(VaultError) {
+            try placeStampedHeader()
+            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: false) }
+        } catch {
+            state.header.generation = max(before, state.unsettled.placedGeneration)
+            throw error
+        }
+        state.unsettled.durableGeneration = state.unsettled.placedGeneration
+        state.unsettled.mayHaveTwins = false
     }
 
     private func claim() throws(Errno) -> Bool {

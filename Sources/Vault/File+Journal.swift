@@ -54,8 +54,9 @@ extension File {
     /// Needs `lock` exclusively, and room.
     func journal(_ stored: RawSpan, asBlock block: UInt64) throws(VaultError) {
         let file = try writable()
+        let isNamed = try beginRecords()
         try backing { () throws(Errno) in
-            guard try beginRecords() else {
+            guard isNamed else {
                 // Without a name no cut leaves anything of it, once it is durable that the name is gone.
                 if !state.unsettled.isRemovalDurable {
                     try vault.store.synchronizeAll()
@@ -85,7 +86,7 @@ extension File {
     /// it or nothing. Needs `lock` exclusively, and room.
     func journal(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) {
         let file = try writable()
-        guard try backing({ () throws(Errno) in try beginRecords() }) else {
+        guard try beginRecords() else {
             for block in blocks {
                 try unsafe journal(scratch.stored.bytes.extracting(block.range), asBlock: block.number)
             }
@@ -158,7 +159,7 @@ extension File {
 
     /// Appends the header as it is now, with the time of modification. Needs `lock` exclusively, and room.
     func journalHeader() throws(VaultError) {
-        guard try backing({ () throws(Errno) in try beginRecords() }) else { return }
+        guard try beginRecords() else { return }
         // The scratch is not used.
         try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
             _ = try appendWithHeader([], of: scratch)

@@ -154,7 +154,10 @@ extension File {
     func stay(at place: Place?) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try changeHeader { header in
-                if let place, !header.places.isEmpty { header.places = [place] }
+                guard let place, !header.places.isEmpty else { return }
+                header.places = [place]
+                // From now on it does not look like one of several any more.
+                header.leap()
             }
             return true
         }

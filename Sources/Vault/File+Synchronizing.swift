@@ -53,7 +53,7 @@ extension File {
                 isDone = false
                 return true
             }
-            guard try backing({ () throws(Errno) in try beginRecords() }) else {
+            guard try beginRecords() else {
                 state.unsettled.isSynced = true
                 return true
             }

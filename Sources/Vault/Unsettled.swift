@@ -33,6 +33,8 @@ struct Unsettled {
     /// Records of this file stand in the journal on top of the header in the backing file, which from then on is only
     /// written by settling.
     var isJournaled = false
+    /// Others may have its ID and a generation that the journal takes for one of this file.
+    var mayHaveTwins = false
     /// Blocks that lie in the journal and not in the backing file.
     var slots: [UInt64: Journal.Slot] = [:]
     /// How long those make the backing file of a vault that is only read, with a hole before them perhaps.

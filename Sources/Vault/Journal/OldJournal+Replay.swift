@@ -13,6 +13,11 @@ extension OldJournal {
         /// Its first record that counts, by its place in the journal, for each *file* or *twin* record.
         var files: [(index: Int, path: [UInt8], low: UInt64, high: UInt64)] = []
         var isForgotten = false
+
+        /// From where on the records count for a file with this generation on disk; nil where none does.
+        func first(fitting generation: UInt64) -> Int? {
+            files.first { $0.low <= generation && generation <= $0.high }?.index
+        }
     }
 
     /// What is to be done to one file: its records that count, in their order.
@@ -71,16 +76,14 @@ extension OldJournal {
             // The last path first: the one before it is that of a folder that was to get another name and did not.
             var found: Found?
             for path in claim.files.map(\.path).reversed() where found == nil {
-                found = try find(claim.file, path)
+                found = try find(claim, path)
                 // Made again only if the journal has all of it, and nobody has taken its name since.
                 let isOwner = owners[path] == tag && !claim.isForgotten && claim.files.last!.low == 0
                 if found?.generation == 0 && !isOwner { found = nil }
             }
             guard let found else { continue }
-            guard
-                let first = claim.files.first(where: { $0.low <= found.generation && found.generation <= $0.high })
-            else { continue }
-            let records = entries[first.index...].filter { $0.record.file == tag }
+            guard let first = claim.first(fitting: found.generation) else { continue }
+            let records = entries[first...].filter { $0.record.file == tag }
             guard let (last, header) = try lastHeader(of: claim.file, in: records) else { continue }
             effects.append(
                 Effect(
@@ -119,16 +122,17 @@ extension OldJournal {
     }
 
     /// The file, where its records say that it stands; nil if it was removed since.
-    private func find(_ file: FileIdentifier, _ path: [UInt8]) throws(VaultError) -> Found? {
+    private func find(_ claim: Claim, _ path: [UInt8]) throws(VaultError) -> Found? {
         guard !path.isEmpty else {
-            return try Walk(vault: vault).find(file).map {
-                Found(descriptor: $0.descriptor, generation: $0.header.generation)
+            let match = try Walk(vault: vault).find {
+                $0.file == claim.file && claim.first(fitting: $0.generation) != nil
             }
+            return match.map { Found(descriptor: $0.descriptor, generation: $0.header.generation) }
         }
         guard let descriptor = try vault.openForReplay(path) else { return nil }
         do throws(VaultError) {
             let header = try vault.readHeader(of: descriptor)
-            return header.file == file ? Found(descriptor: descriptor, generation: header.generation) : nil
+            return header.file == claim.file ? Found(descriptor: descriptor, generation: header.generation) : nil
         } catch {
             guard case .damaged = error else { throw error }
             return try vault.isVoid(descriptor) ? Found(descriptor: descriptor, generation: 0) : nil

@@ -73,10 +73,13 @@ extension Vault {
 struct Walk {
     let vault: Vault
 
-    func find(_ file: FileIdentifier) throws(VaultError) -> (descriptor: Descriptor, header: FileHeader)? {
+    /// The first file for which `isIt` says so.
+    func find(
+        _ isIt: (FileHeader) -> Bool
+    ) throws(VaultError) -> (descriptor: Descriptor, header: FileHeader)? {
         var match: (descriptor: Descriptor, header: FileHeader)?
         try search(vault.store.root) { (descriptor, header) in
-            if header.file == file { match = (descriptor, header) }
+            if isIt(header) { match = (descriptor, header) }
             return match == nil
         }
         return match
