@@ -53,14 +53,14 @@ extension File {
                 isDone = false
                 return true
             }
+            // A header in the backing file may not be durable.
+            let hasHeader = state.unsettled.isJournaled && state.unsettled.isHeaderCurrent
             guard try beginRecords() else {
                 state.unsettled.isSynced = true
                 return true
             }
             // What was written over has its header behind it already.
-            if !fresh.isEmpty || state.header.length != state.length || !state.unsettled.isHeaderCurrent
-                || !state.unsettled.isJournaled
-            {
+            if !fresh.isEmpty || state.header.length != state.length || !hasHeader {
                 try confirming(state.length) { () throws(VaultError) in
                     // The cipher is not used: what is copied is encrypted.
                     try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }

@@ -39,6 +39,15 @@ extension CrashTests {
                 try vault.truncate(file, to: 40)
                 try vault.synchronize(file)
             },
+            Workload(testDescription: "a truncate that somebody has looked at, and its data synced") { vault, file, _ in
+                try vault.truncate(file, to: 0)
+                _ = try file.file.status()
+                try vault.synchronize(file, dataOnly: true)
+            },
+            Workload(testDescription: "a class, and its data synced") { vault, file, _ in
+                try vault.setClass(.complete, of: file)
+                try vault.synchronize(file, dataOnly: true)
+            },
             Workload(testDescription: "a class") { vault, file, _ in
                 try vault.setClass(.complete, of: file)
                 try vault.synchronize(file)
