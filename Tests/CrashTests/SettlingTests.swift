@@ -44,47 +44,12 @@ extension CrashTests {
             }
         }
 
-        /// One thread uses it.
-        private final class Scene: @unchecked Sendable {
-            let vault: RecordedVault
-            private let files: [RecordedVault.OpenFile]
-            private var random: SeededRandom
-
-            init(_ vault: RecordedVault, seed: UInt64) throws {
-                self.vault = vault
-                files = try (0..<3).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
-                random = SeededRandom(seed)
-            }
-
-            func chance(_ bound: Int) -> Bool { Int.random(in: 0..<bound, using: &random) == 0 }
-
-            /// Something with a file, unless this thread holds a lock that it takes.
-            func act() throws {
-                let file = files.randomElement(using: &random)!
-                guard try vault.vault.openJournal().flushing.withLockIfAvailable({ _ in true }) == true,
-                    file.file.lock.tryLockExclusive()
-                else { return }
-                file.file.lock.unlockExclusive()
-                let offset =
-                    chance(3)
-                    ? 4096 * Int.random(in: 0..<6, using: &random) : Int.random(in: 0..<25_000, using: &random)
-                switch Int.random(in: 0..<10, using: &random) {
-                case 0...3:
-                    try vault.write(random.bytes(Int.random(in: 1...9000, using: &random)), to: file, at: offset)
-                case 4: try vault.append(random.bytes(300), to: file)
-                case 5, 6: try vault.truncate(file, to: offset)
-                case 7: try file.file.persistLength()
-                default: try vault.synchronize(file, dataOnly: true)
-                }
-            }
-        }
-
         @Test(arguments: 1...4) func othersActMeanwhile(seed: UInt64) throws {
             let acts = Acts()
             let vault = try RecordedVault { InterceptingStore($0, hook: acts) }
-            let scene = try Scene(vault, seed: seed)
+            let scene = try SettlingScene(vault, seed: seed)
             try vault.synchronizeAll()
-            for _ in 0..<60 {
+            for _ in 0..<80 {
                 try scene.act()
                 guard scene.chance(3) else { continue }
                 try acts.during({ for _ in 0..<2 { try scene.act() } }, { try vault.vault.settle() })
