@@ -10,6 +10,8 @@ extension File {
     func beginRecords() throws(VaultError) -> Bool {
         if state.unsettled.isRemoved { return false }
         if state.unsettled.isJournaled { return true }
+        // A cut must not find the file under another name than the journal does.
+        try settlePlaces()
         try tellFromTwins()
         // Until the record is there no folder gets another name.
         return try backing { () throws(Errno) in try vault.paths.withShared { () throws(Errno) in try claim() } }

@@ -88,11 +88,18 @@ extension File {
     /// After a rename to another place, or an unlink: `place` is left, once the folders are durable.
     func finishMove(from place: Place, to newPlace: Place? = nil, _ folders: [Descriptor]) {
         lock.withExclusive {
-            guard !state.header.places.isEmpty, place != newPlace else { return }
-            let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }
-            guard !left.isEmpty else { return }
-            state.unsettled.finalPlaces = left
+            guard place != newPlace else { return }
             state.unsettled.movedIn += folders
+            list()
+            let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }
+            if !left.isEmpty { state.unsettled.finalPlaces = left }
+        }
+    }
+
+    /// After a link: the name is there for good once its folder is durable.
+    func noteName(in folder: Descriptor) {
+        lock.withExclusive {
+            state.unsettled.movedIn.append(folder)
             list()
         }
     }

@@ -105,7 +105,7 @@ extension File {
 
     /// Needs `lock` exclusively.
     func unlistIfSettled() {
-        guard state.unsettled.isListed, !state.unsettled.isJournaled, state.unsettled.finalPlaces == nil,
+        guard state.unsettled.isListed, !state.unsettled.isJournaled, state.unsettled.movedIn.isEmpty,
             state.header.length == state.length, state.unsettled.isHeaderCurrent,
             state.unsettled.guarded <= state.length
         else { return }

@@ -56,7 +56,8 @@ struct Unsettled {
     /// When it was last written to, if the backing file does not tell.
     var modified: Timespec?
 
-    /// Folders whose names must be durable before the file may cease to belong at `places` that it has left.
+    /// Folders whose names must be durable before the file may cease to belong at `places` that it has left, and before the
+    /// journal may know it by a new one.
     var movedIn: [Descriptor] = []
     /// The places that are left then.
     var finalPlaces: [Place]?

@@ -180,6 +180,7 @@ extension Vault {
             if let file, let move { try? file.cancelMove(move) }
             throw error
         }
+        file?.noteName(in: newParent.descriptor)
     }
 
     // MARK: Metadata

@@ -57,6 +57,32 @@ extension CrashTests {
                 try vault.synchronize(folder)
                 try vault.synchronize()
             },
+            Workload(testDescription: "an overwrite after a rename") { vault, file, folder in
+                try vault.rename("a", of: file, in: vault.root, to: "c", in: folder)
+                try vault.write([2], to: file, at: 50)
+                try vault.synchronize(file, dataOnly: true)
+            },
+            Workload(testDescription: "an overwrite under a new link") { vault, _, folder in
+                do {
+                    let file = try vault.makeFile("b")
+                    try vault.write([1, 2, 3], to: file, at: 0)
+                    try vault.synchronizeAll()
+                    try vault.link("b", of: file, in: vault.root, to: "c", in: folder)
+                    try vault.synchronize(file)
+                }
+                let file = try vault.openFile("c", in: folder)
+                try vault.write([4], to: file, at: 0)
+                try vault.synchronize(file, dataOnly: true)
+            },
+            Workload(testDescription: "an overwrite after a rename of a file of many links") { vault, file, folder in
+                for index in 0..<16 {
+                    try vault.link("a", of: file, in: vault.root, to: Name(bytes: "\(index)".utf8)!, in: folder)
+                }
+                try vault.synchronizeAll()
+                try vault.rename("a", of: file, in: vault.root, to: "c", in: folder)
+                try vault.write([2], to: file, at: 50)
+                try vault.synchronize(file, dataOnly: true)
+            },
             Workload(testDescription: "a save") { vault, _, _ in
                 let file = try vault.makeFile("b")
                 try vault.write([2], to: file, at: 0)
