@@ -11,6 +11,7 @@ extension MountTests {
             var model: RandomOperations.Model
             var done = 0
             var refused = 0
+            private var history: [String] = []
 
             init(_ path: String, seed: UInt64) throws {
                 probe = try Probe()
@@ -19,22 +20,37 @@ extension MountTests {
                 try probe.open(0, path, "rw,creat").required()
             }
 
+            /// What was read: all that there is, or less where a lock came between two pages and refuses the rest.
+            private func check(_ first: [UInt8], at offset: Int, _ count: Int, step number: Int) throws {
+                let expected = Array(model.bytes.dropFirst(offset).prefix(count))
+                var (bytes, isRefused) = (first, false)
+                while bytes.count < expected.count, !isRefused {
+                    let rest = try probe.pread(0, offset + bytes.count, expected.count - bytes.count)
+                    isRefused = rest == .noKey
+                    guard rest.succeeded, try !rest.bytes().isEmpty else { break }
+                    bytes += try rest.bytes()
+                }
+                guard bytes == expected || isRefused && expected.starts(with: bytes) else {
+                    throw HarnessError(
+                        "\(path): wrong bytes at \(offset), step \(number): \(bytes.difference(from: expected))"
+                            + "; after \(history.suffix(12))")
+                }
+            }
+
             /// A call that may be refused while locked, and then has changed nothing; any other errno is an error.
             func step(_ number: Int) throws {
                 let offset = model.random(100_000)
                 let patch = [UInt8](seed: number, count: 1 + model.random(20_000))
                 let answer: Answer
-                switch model.random(10) {
+                let call = model.random(10)
+                switch call {
                 case 0...4:
                     answer = try probe.pwrite(0, offset, patch)
                     // A write of several requests may be taken in part.
                     if answer.succeeded { model.write(Array(patch.prefix(try answer.number())), at: offset) }
                 case 5...7:
                     answer = try probe.pread(0, offset, patch.count)
-                    if answer.succeeded, try answer.bytes() != Array(model.bytes.dropFirst(offset).prefix(patch.count))
-                    {
-                        throw HarnessError("\(path): wrong bytes at \(offset), step \(number)")
-                    }
+                    if answer.succeeded { try check(try answer.bytes(), at: offset, patch.count, step: number) }
                 case 8:
                     answer = try probe.ask("ftruncate", "0", "\(offset)")
                     if answer.succeeded { model.resize(to: offset) }
@@ -44,6 +60,7 @@ extension MountTests {
                 guard answer.succeeded || answer == .noKey else {
                     throw HarnessError("\(path): \(answer), step \(number)")
                 }
+                history.append("\(number): \(call) \(offset) \(patch.count) \(answer.succeeded)")
                 done += answer.succeeded ? 1 : 0
                 refused += answer.succeeded ? 0 : 1
             }
@@ -101,5 +118,16 @@ extension MountTests {
                 try shell("for i in $(seq 1 50); do test $(cat f$i) = $i; done", in: scene.path(tree)).succeeded()
             }
         }
+    }
+}
+
+extension [UInt8] {
+    /// Where they differ, for a message.
+    fileprivate func difference(from expected: [UInt8]) -> String {
+        guard self != expected else { return "none" }
+        let differing = zip(self, expected).enumerated().filter { $1.0 != $1.1 }.map(\.offset)
+        let (first, last) = (differing.first ?? 0, differing.last ?? 0)
+        return "\(count) for \(expected.count) bytes, \(differing.count) others from \(first) to \(last): "
+            + "\(self[first...].prefix(4)) for \(expected.dropFirst(first).prefix(4))"
     }
 }
