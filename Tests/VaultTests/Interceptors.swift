@@ -1,0 +1,115 @@
+import Posix
+import Store
+import Synchronization
+import Testing
+
+@testable import Vault
+
+// What happens in the middle of what the vault does to its store.
+
+/// Does something right after a flush during which the file is not locked, where other threads would do it.
+final class ActsDuringFlushes: Interceptor {
+    private struct State {
+        var file: File?
+        var act: (@Sendable () throws -> Void)?
+        var isActing = false
+        var flushes = 0
+        var failure: (any Error)?
+    }
+
+    private let state = Mutex(State())
+
+    /// How many flushes there were when the same was done before.
+    private let known: Int
+
+    init(known: Int = 0) { self.known = known }
+
+    private var flushes: Int { state.withLock { $0.flushes } }
+    /// How many there are, if not all of them came every time.
+    var most: Int { max(known, flushes) }
+    /// What went wrong in there.
+    var failure: (any Error)? { state.withLock { $0.failure } }
+
+    /// After each flush from now on.
+    func duringFlushes(of file: File, _ act: @escaping @Sendable () throws -> Void) {
+        state.withLock { ($0.file, $0.act, $0.flushes) = (file, act, 0) }
+    }
+
+    func stop() { state.withLock { ($0.file, $0.act) = (nil, nil) } }
+
+    /// After the `nth` flush from now on, counted from 1.
+    func during(_ nth: Int, of file: File, _ act: @escaping @Sendable () throws -> Void) {
+        duringFlushes(of: file) { if self.flushes == nth { try act() } }
+    }
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        let result = try proceed()
+        guard operation.kind == .synchronize || operation.kind == .synchronizeAll else { return result }
+        let (file, isActing) = state.withLock { ($0.file, $0.isActing) }
+        guard let file, !isActing, file.lock.tryLockExclusive() else { return result }
+        file.lock.unlockExclusive()
+        let act = state.withLock { state in
+            state.flushes += 1
+            state.isActing = true
+            return state.act
+        }
+        do { try act?() } catch { state.withLock { $0.failure = $0.failure ?? error } }
+        state.withLock { $0.isActing = false }
+        return result
+    }
+}
+
+/// Does something before a name goes, if the file is not locked then.
+final class ActsBeforeNames: Interceptor {
+    private let act = Mutex<(file: File, run: @Sendable () throws -> Void)?>(nil)
+
+    func next(of file: File, _ run: @escaping @Sendable () throws -> Void) { act.withLock { $0 = (file, run) } }
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        guard operation.kind == .rename || operation.kind == .unlink else { return try proceed() }
+        let act = act.withLock { act in
+            defer { act = nil }
+            return act
+        }
+        if let act, act.file.lock.tryLockExclusive() {
+            act.file.lock.unlockExclusive()
+            do { try act.run() } catch { Issue.record(error) }
+        }
+        return try proceed()
+    }
+}
+
+/// Which inodes are flushed, and what comes before the first flush is done.
+final class FlushedInodes: Interceptor {
+    private struct State {
+        var inodes: [UInt64] = []
+        var act: (@Sendable () throws -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    var inodes: [UInt64] { state.withLock { $0.inodes } }
+
+    func beforeTheNext(_ act: @escaping @Sendable () throws -> Void) {
+        state.withLock { ($0.inodes, $0.act) = ([], act) }
+    }
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        guard case .change(.synchronize(let file, _)) = operation else { return try proceed() }
+        let act = state.withLock { state in
+            defer { state.act = nil }
+            return state.act
+        }
+        do { try act?() } catch { Issue.record(error) }
+        let result = try proceed()
+        let inode = try store.status(of: file).inode
+        state.withLock { $0.inodes.append(inode) }
+        return result
+    }
+}
