@@ -1,4 +1,5 @@
 import CrashSimulator
+import Format
 import Posix
 import Testing
 
@@ -58,17 +59,21 @@ extension CrashTests {
             let files = try (0..<6).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
             for _ in 0..<400 {
                 let file = files.randomElement(using: &random)!
-                switch Int.random(in: 0..<10, using: &random) {
+                switch Int.random(in: 0..<14, using: &random) {
                 case 0..<5:
                     let count = [1, 100, 4096, 9000].randomElement(using: &random)!
                     try vault.write(random.bytes(count), to: file, at: Int.random(in: 0...20_000, using: &random))
                 case 5: try vault.truncate(file, to: Int.random(in: 0...20_000, using: &random))
                 case 6: try vault.append(random.bytes(300), to: file)
                 case 7: try vault.synchronize()
+                // Both write the header, when there is nothing else to write.
+                case 8, 9: _ = try file.file.status()
+                case 10: try vault.setClass(ProtectionClass.allCases.randomElement(using: &random)!, of: file)
+                case 11: try file.file.setTimes(accessed: .keep, modified: .now)
                 default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
                 }
             }
-            try expectPromiseHolds("writes, truncates and syncs of six files", vault)
+            try expectPromiseHolds("writes, truncates, classes and syncs of six files", vault)
         }
     }
 }
