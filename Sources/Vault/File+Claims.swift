@@ -13,6 +13,7 @@ extension File {
         // A cut must not find the file under another name than the journal does.
         try settlePlaces()
         try tellFromTwins()
+        try proveGeneration()
         // Until the record is there no folder gets another name.
         return try backing { () throws(Errno) in try vault.paths.withShared { () throws(Errno) in try claim() } }
     }
@@ -31,8 +32,16 @@ extension File {
             state.header.generation = max(before, state.unsettled.placedGeneration)
             throw error
         }
-        state.unsettled.durableGeneration = state.unsettled.placedGeneration
+        state.unsettled.noteDurable(state.unsettled.placedGeneration)
         state.unsettled.mayHaveTwins = false
+    }
+
+    /// The journal must not say that the disk has a header which only the page cache has: a cut would find an older one,
+    /// which no record fits.
+    private func proveGeneration() throws(VaultError) {
+        guard state.unsettled.isAssumedDurable else { return }
+        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        state.unsettled.noteDurable(state.unsettled.placedGeneration)
     }
 
     private func claim() throws(Errno) -> Bool {

@@ -89,7 +89,7 @@ extension File {
     /// After the header of a generation was flushed: its file needs neither journal nor what it has left behind. Needs
     /// `lock` exclusively.
     func finishSettling(_ generation: UInt64) throws(VaultError) {
-        state.unsettled.durableGeneration = max(state.unsettled.durableGeneration, generation)
+        state.unsettled.noteDurable(generation)
         state.unsettled.birthplace = nil
         try backing { () throws(Errno) in
             try vault.openJournal().release(identity, upTo: state.unsettled.placedSequence)
@@ -163,7 +163,7 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in
             // Somebody else has settled it since, or it was cut: it is done, or its turn comes again.
             guard state.unsettled.round == settling.round else { return nil }
-            state.unsettled.durableGeneration = max(state.unsettled.durableGeneration, settling.generation)
+            state.unsettled.noteDurable(settling.generation)
             state.unsettled.birthplace = nil
             if state.unsettled.sequence != settling.sequence {
                 // It is written to all the time. The rest is little.

@@ -59,6 +59,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         state.unsettled.placedGeneration = header.generation
         state.unsettled.placedStamp = header.stamp
         state.unsettled.durableGeneration = isNew ? 0 : header.generation
+        state.unsettled.isAssumedDurable = !isNew
         state.unsettled.mayHaveTwins = header.places.isEmpty || header.places.count > status.linkCount
         state.unsettled.guarded = header.length
         state.unsettled.guardedSince = header.length

@@ -13,6 +13,9 @@ struct Unsettled {
     /// The generation that is on disk at least; 0 if no header need be there yet. A cut finds this one, the one above, or
     /// one between.
     var durableGeneration: UInt64 = 0
+    /// That is what was found when the file was opened, and need not be on disk: whoever had it open before has written it,
+    /// and perhaps nobody has flushed it since.
+    var isAssumedDurable = false
     /// Blocks that hold bytes below this are never written in the backing file but by settling: a header that says so may
     /// be on disk, there or in the journal.
     var guarded: UInt64 = 0
@@ -78,6 +81,12 @@ struct Unsettled {
     var round: UInt64 = 0
     /// Grows with each change.
     var changes: UInt64 = 0
+
+    /// The backing file was flushed when its header had this generation, or a later one.
+    mutating func noteDurable(_ generation: UInt64) {
+        durableGeneration = max(durableGeneration, generation)
+        isAssumedDurable = false
+    }
 
     /// Blocks below this one are guarded.
     var guardedBlocks: UInt64 { BlockGeometry.blockCount(forLength: guarded) }

@@ -83,6 +83,28 @@ extension CrashTests {
                 try vault.write([2], to: file, at: 50)
                 try vault.synchronize(file, dataOnly: true)
             },
+            Workload(testDescription: "an overwrite of a file that another has given a class") { vault, _, _ in
+                do {
+                    let file = try vault.makeFile("b")
+                    try vault.write([1, 2, 3], to: file, at: 0)
+                    try vault.synchronizeAll()
+                    try vault.setClass(.complete, of: file)
+                }
+                let file = try vault.openFile("b")
+                try vault.write([4], to: file, at: 0)
+                try vault.synchronize(file, dataOnly: true)
+            },
+            Workload(testDescription: "an overwrite of a file that another has written to") { vault, _, _ in
+                do {
+                    let file = try vault.makeFile("b")
+                    try vault.synchronizeAll()
+                    try vault.write([1, 2, 3], to: file, at: 0)
+                    try vault.vault.settle()
+                }
+                let file = try vault.openFile("b")
+                try vault.write([4], to: file, at: 0)
+                try vault.synchronize(file, dataOnly: true)
+            },
             Workload(testDescription: "a save") { vault, _, _ in
                 let file = try vault.makeFile("b")
                 try vault.write([2], to: file, at: 0)
