@@ -90,7 +90,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
         }
     }
 
-    /// Wipes the expanded key. `setKey` has to come next.
+    /// Wipes the expanded key, and what the cipher has left of plaintext in registers and on the stack. `setKey` has to come next.
     public mutating func clear() {
         // A context keeps its key until another takes its place: zeros do.
         direction = nil
@@ -100,6 +100,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
                 context, nil, zeros.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, 1, nil)
         }
         precondition(result == 1, "OpenSSL refused to overwrite a key")
+        lk_wipe_stack()
     }
 
     private mutating func begin(

@@ -24,6 +24,10 @@ enum {
 /// absent from core files. To be called once, before any other use of OpenSSL.
 int lk_secure_heap_start(size_t size);
 
+/// Wipes the vector registers, where OpenSSL's AES-GCM leaves the last bytes that it has decrypted, and 16 KiB of this
+/// thread's stack below the caller, where they may have been saved.
+void lk_wipe_stack(void);
+
 /// `count` zero bytes from the arena, or NULL when it is full. Given back with lk_secure_release.
 void *lk_secure_allocate(size_t count);
 

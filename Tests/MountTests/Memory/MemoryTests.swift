@@ -65,6 +65,30 @@ extension MountTests {
             }
         }
 
+        /// The cipher leaves the end of what it decrypts in registers, and those are saved on the stack now and then.
+        @Test(
+            .enabled(if: isRoot, "only root may look into the daemon's memory"),
+            arguments: [500, 1000, 1500, 2080, 84_000])
+        func whatWasReadDoesNotLinger(count: Int) throws {
+            try withScene { scene in
+                let contents = (0..<count).map { _ in UInt8.random(in: 0...255) }
+                try scene.makeFile("strict", class: .complete, [0x20])
+                try scene.probe.open(1, scene.path("strict"), "rw").required()
+                try scene.probe.pwrite(1, 0, contents).required()
+                // From the vault again, not from the page cache.
+                try scene.mount.lockNow()
+                try scene.mount.unlock()
+                #expect(try scene.probe.contents(scene.path("strict")) == contents)
+                let pieces = stride(from: count / 4096 * 4096, to: count - 15, by: 16).map {
+                    Array(contents[$0..<$0 + 16])
+                }
+                try scene.mount.lockNow()
+                #expect(
+                    try MemoryScan.found(in: scene.mount, plaintexts: pieces).filter { $0.hasPrefix("plaintext") } == []
+                )
+            }
+        }
+
         @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
         func beforeTheFirstUnlockThereIsOnlyD() throws {
             try withScene(unlocked: false) { scene in
