@@ -56,10 +56,14 @@ extension CrashTests {
         @Test func anything() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(4)
-            let files = try (0..<6).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
+            let names = (0..<6).map { Name(bytes: "f\($0)".utf8)! }
+            for name in names { _ = try vault.makeFile(name) }
+            var opened: [Name: RecordedVault.OpenFile] = [:]
             for _ in 0..<400 {
-                let file = files.randomElement(using: &random)!
-                switch Int.random(in: 0..<14, using: &random) {
+                let name = names.randomElement(using: &random)!
+                let file = try opened[name] ?? vault.openFile(name)
+                opened[name] = file
+                switch Int.random(in: 0..<16, using: &random) {
                 case 0..<5:
                     let count = [1, 100, 4096, 9000].randomElement(using: &random)!
                     try vault.write(random.bytes(count), to: file, at: Int.random(in: 0...20_000, using: &random))
@@ -70,6 +74,10 @@ extension CrashTests {
                 case 8, 9: _ = try file.file.status()
                 case 10: try vault.setClass(ProtectionClass.allCases.randomElement(using: &random)!, of: file)
                 case 11: try file.file.setTimes(accessed: .keep, modified: .now)
+                case 12:
+                    try vault.vault.settle()
+                    opened = [:]
+                case 13: opened[name] = nil
                 default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
                 }
             }
