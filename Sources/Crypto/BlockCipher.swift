@@ -90,7 +90,8 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
         }
     }
 
-    /// Wipes the expanded key, and what the cipher has left of plaintext in registers and on the stack. `setKey` has to come next.
+    /// Wipes the expanded key, and what the cipher has left of plaintext in registers and on the stack. `setKey` has to
+    /// come next.
     public mutating func clear() {
         // A context keeps its key until another takes its place: zeros do.
         direction = nil

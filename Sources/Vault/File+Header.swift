@@ -66,6 +66,8 @@ extension File {
             try writeHeader()
         } catch {
             state.header = before
+            // What came before the records may have placed a header: no later one goes below it.
+            state.header.generation = max(before.generation, state.unsettled.placedGeneration)
             throw error
         }
     }
