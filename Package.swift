@@ -91,7 +91,8 @@ let package = Package(
             path: "Tests/Recorder", swiftSettings: strict),
         // Changes files for as long as it can, and says what.
         .executableTarget(
-            name: "load", dependencies: ["CrashSimulator"], path: "Tests/Load", swiftSettings: strict),
+            name: "load", dependencies: ["CrashSimulator", "CLinux", "Format"], path: "Tests/Load",
+            swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),

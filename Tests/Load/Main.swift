@@ -1,10 +1,12 @@
+import CLinux
 import CrashSimulator
+import Format
 import Glibc
 
 /// `load FOLDER SEED`
 ///
 /// Writes, cuts, syncs, saves, moves, makes and removes files in a folder until it is refused, and says on standard
-/// output what it is about to do, a line each, and "." when that was acknowledged. What the lines mean: `Load.Act` of
+/// output what it is about to do, a line each, and "." when that was acknowledged. What the lines mean: `LoadOracle` of
 /// the mount tests. At the end it says "refused" and the number of the error.
 @main
 struct Main {
@@ -71,7 +73,7 @@ struct Load {
         let index = Int.random(in: 0..<3, using: &random)
         let file = files[index]
         let length = try must(lseek(file, 0, SEEK_END))
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<22, using: &random) {
         case 0..<9:
             let count = [1, 300, 4096, 5000, 70_000].randomElement(using: &random)!
             let (seed, bytes) = bytes(count)
@@ -80,7 +82,9 @@ struct Load {
             try log("write \(index) \(offset) \(count) \(seed)") { () throws(Refusal) in
                 try must(unsafe pwrite(file, bytes, count, offset))
             }
-        case 9..<14: try log("sync \(index)") { () throws(Refusal) in try must(fsync(file)) }
+        case 9..<14:
+            let isDataOnly = Int.random(in: 0..<3, using: &random) == 0
+            try log("sync \(index)") { () throws(Refusal) in try must(isDataOnly ? fdatasync(file) : fsync(file)) }
         case 14:
             let size = Int.random(in: 0...max(length, 1), using: &random)
             try log("cut \(index) \(size)") { () throws(Refusal) in try must(ftruncate(file, size)) }
@@ -97,9 +101,11 @@ struct Load {
             number += 1
             let (seed, bytes) = bytes(Int.random(in: 0...6000, using: &random))
             let name = Self.name(number)
+            // The file's own fsync makes its name durable as well.
+            let isFolderSynced = Bool.random(using: &random)
             try log("make \(number) \(bytes.count) \(seed)") { () throws(Refusal) in
                 try make("new/\(name)", bytes)
-                try synchronizeFolder("new")
+                if isFolderSynced { try synchronizeFolder("new") }
             }
             made.append(number)
         case 18:
@@ -109,15 +115,26 @@ struct Load {
                 try must(unsafe unlink("\(path)/new/\(Self.name(old))"))
                 try synchronizeFolder("new")
             }
-        default:
+        case 19:
             guard let last = made.popLast() else { return }
             number += 1
+            let (old, new) = ("new/\(Self.name(last))", "new/\(Self.name(number))")
+            let isFolderSynced = Bool.random(using: &random)
             try log("move \(last) \(number)") { () throws(Refusal) in
-                try must(
-                    unsafe rename("\(path)/new/\(Self.name(last))", "\(path)/new/\(Self.name(number))"))
-                try synchronizeFolder("new")
+                try must(unsafe rename("\(path)/\(old)", "\(path)/\(new)"))
+                try isFolderSynced ? synchronizeFolder("new") : synchronizeFile(new)
             }
             made.append(number)
+        case 20:
+            try log("reopen \(index)") { () throws(Refusal) in
+                try must(close(file))
+                files[index] = Int32(try must(unsafe open("\(path)/data\(index)", O_RDWR)))
+            }
+        default:
+            let name = ProtectionClass.allCases.randomElement(using: &random)!.name
+            try log("class \(index)") { () throws(Refusal) in
+                try must(unsafe lk_setxattr(file, ProtectionClass.attributeName, name, name.utf8.count, 0))
+            }
         }
     }
 
@@ -131,6 +148,12 @@ struct Load {
         let file = Int32(try must(unsafe open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o644)))
         defer { close(file) }
         try must(unsafe write(file, bytes, bytes.count))
+        try must(fsync(file))
+    }
+
+    private func synchronizeFile(_ name: String) throws(Refusal) {
+        let file = Int32(try must(unsafe open("\(path)/\(name)", O_RDONLY)))
+        defer { close(file) }
         try must(fsync(file))
     }
 

@@ -11,18 +11,18 @@ final class Vault {
     let recoveryKeyFile: String
     let environment: [String: String]
 
-    /// Made by `latchkey init` at the lowest cost that the format allows.
-    init(_ options: [String] = [], in folder: TemporaryFolder? = nil) throws {
+    /// Made by `latchkey init` at the lowest cost that the format allows, in an empty folder at `path` if there is one.
+    init(_ options: [String] = [], in folder: TemporaryFolder? = nil, at path: String? = nil) throws {
         if let missing = Built.missing {
             throw HarnessError(missing)
         }
         self.folder = try folder ?? TemporaryFolder()
-        path = self.folder.path("vault")
+        self.path = path ?? self.folder.path("vault")
         recoveryKeyFile = self.folder.path("recovery-key")
         passcodeFile = try self.folder.write(Vault.passcode, to: "passcode")
         environment = try Self.environment(in: self.folder)
         try latchkey(
-            ["init", path, "--kdf-memory", "19", "--kdf-passes", "2", "--passcode-file", passcodeFile]
+            ["init", self.path, "--kdf-memory", "19", "--kdf-passes", "2", "--passcode-file", passcodeFile]
                 + ["--recovery-key-file", recoveryKeyFile] + options
         ).succeeded()
     }

@@ -47,6 +47,8 @@ struct LoadOracle {
             let to = Int(numbers[1])
             guard let old = new.removeValue(forKey: first) else { throw HarnessError("a move of nothing") }
             if isDone { new[to] = old } else { moving = (first, to, old.bytes) }
+        // What a file holds is the same by another descriptor, and in another class.
+        case "reopen", "class": break
         default: throw HarnessError("the load said \(act)")
         }
     }

@@ -1,0 +1,64 @@
+import Foundation
+import Glibc
+
+/// A disk of its own with an ext4 file system, of which a power cut can be had: a loop device over an image.
+///
+/// What the kernel has not written to the device is not in the image; that is what a cut loses.
+final class LoopDisk {
+    /// Where its file system is mounted.
+    let path: String
+    private let folder = try! TemporaryFolder()
+    private var image: String { folder.path("image") }
+
+    /// Root's, and only where the kernel has loop devices.
+    static let isAvailable: Bool = {
+        guard geteuid() == 0, let disk = try? LoopDisk() else { return false }
+        return (try? disk.unmount()) != nil
+    }()
+
+    init() throws {
+        path = try folder.makeFolder("disk")
+        // No more room than the load needs: it is copied at each cut.
+        try run("truncate", ["-s", "128M", folder.path("image")]).succeeded()
+        try run("mkfs.ext4", ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", folder.path("image")]).succeeded()
+        try mount()
+        try run("rmdir", [path + "/lost+found"]).succeeded()
+    }
+
+    deinit { unsafe umount2(path, Int32(MNT_DETACH)) }
+
+    /// With the metadata written when somebody syncs, and hardly ever by the clock: an image that is copied while the kernel
+    /// writes would be of no single moment.
+    private func mount() throws { try run("mount", ["-o", "loop,commit=600", image, path]).succeeded() }
+
+    private func unmount() throws { try run("umount", [path]).succeeded() }
+
+    /// Cuts the power of a machine that runs this daemon: stops it between two of its calls, lets `body` look on, and has
+    /// the disk be as it is at that moment. Then `end` must let go of all that is open on it.
+    func cut(under daemon: Child, _ body: () throws -> Void, end: () throws -> Void) throws {
+        daemon.send(SIGSTOP)
+        try waitUntilStopped(daemon.pid)
+        try run("cp", ["--sparse=always", image, image + ".cut"]).succeeded()
+        try body()
+        try end()
+        try unmount()
+        try run("mv", [image + ".cut", image]).succeeded()
+        try mount()
+    }
+
+    /// A thread in the middle of a call stops when the call is done.
+    private func waitUntilStopped(_ process: pid_t) throws {
+        let threads = "/proc/\(process)/task"
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            let states = try FileManager.default.contentsOfDirectory(atPath: threads).map { thread in
+                // The name before it may hold anything.
+                try String(contentsOfFile: "\(threads)/\(thread)/stat", encoding: .utf8)
+                    .split(separator: ")").last?.split(separator: " ").first
+            }
+            if states.allSatisfy({ $0 == "T" }) { return }
+            guard ContinuousClock.now < end else { throw HarnessError("the daemon does not stop: \(states)") }
+            usleep(1000)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import CrashSimulator
+import Foundation
+import Testing
+
+extension MountTests.PowerCuts {
+    /// A vault on a disk of its own, with ext4, under load: the disk as it is at a random moment, without what the kernel
+    /// still keeps from it, is mounted, and the vault in it. LATCHKEY_CUTS says how often.
+    @Suite(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device")) struct Disks {
+        @Test func underLoad() throws {
+            let settings = ProcessInfo.processInfo.environment
+            let times = settings["LATCHKEY_CUTS"].flatMap { Int($0) } ?? 12
+            let seed = settings["LATCHKEY_CUTS_SEED"].flatMap { UInt64($0) } ?? 1
+            var random = SeededRandom(seed)
+            var (vault, disk) = try Self.vault()
+            var load = MixedLoad(writers: 3)
+            var (acts, transactions, flawed) = (0, 0, 0)
+            for turn in 0...times {
+                let mount = try MountedVault(vault)
+                defer { mount.detach() }
+                let flaws = try load.flaws(in: mount)
+                if !flaws.isEmpty || turn == times {
+                    (acts, transactions) = (acts + load.acknowledged, transactions + load.transactions)
+                }
+                if !flaws.isEmpty {
+                    flawed += 1
+                    print("crash: cut \(turn): \(flaws.prefix(5).joined(separator: "; "))")
+                    mount.kill()
+                    mount.detach()
+                    (vault, disk) = try Self.vault()
+                    load = MixedLoad(writers: 3)
+                    continue
+                }
+                if turn == times {
+                    try mount.unmount()
+                    break
+                }
+                let running = try load.start(in: mount, seed: Int(seed) * 1000 + turn)
+                // Some go on until the vault settles by the clock.
+                usleep(UInt32.random(in: turn % 4 == 3 ? 4_000_000...8_000_000 : 50_000...1_500_000, using: &random))
+                try disk.cut(under: mount.daemon) {
+                    running.listen()
+                } end: {
+                    mount.kill()
+                    running.end()
+                    mount.detach()
+                }
+                try load.follow(running)
+            }
+            print(
+                "crash: cuts of a disk under load: \(times) cuts, \(acts) acts and \(transactions) transactions"
+                    + " acknowledged, \(flawed) mounts violate")
+            #expect(acts > times && transactions > times, "there was no load")
+            #expect(flawed == 0)
+        }
+
+        private static func vault() throws -> (Vault, LoopDisk) {
+            let disk = try LoopDisk()
+            let folder = try TemporaryFolder()
+            let vault = try Vault(in: folder, at: disk.path)
+            try run("sync", [disk.path]).succeeded()
+            return (vault, disk)
+        }
+    }
+}

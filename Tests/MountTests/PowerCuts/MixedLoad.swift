@@ -1,0 +1,89 @@
+import CrashSimulator
+import Foundation
+import Glibc
+
+/// Programs that write to a mount until its daemon is gone, and what must be found of that afterwards: several of `load`,
+/// each in a folder of its own, and a database.
+struct MixedLoad {
+    private var oracles: [LoadOracle]
+    private var database = DatabaseLoad()
+    /// How many acts were acknowledged.
+    private(set) var acknowledged = 0
+    var transactions: Int { database.transactions }
+
+    init(writers: Int) {
+        oracles = Array(repeating: LoadOracle(), count: writers)
+    }
+
+    /// Programs at work.
+    final class Running {
+        fileprivate let writers: [(process: Child, said: StreamFile)]
+        fileprivate let database: (process: Child, said: StreamFile)
+        /// What they had said when they were last asked.
+        fileprivate var texts: [String] = []
+        fileprivate var rows = ""
+
+        fileprivate init(writers: [(Child, StreamFile)], database: (Child, StreamFile)) {
+            self.writers = writers
+            self.database = database
+        }
+
+        /// Takes what they say by now for all that was acknowledged.
+        func listen() {
+            texts = writers.map { String(decoding: $0.said.contents, as: UTF8.self) }
+            rows = String(decoding: database.said.contents, as: UTF8.self)
+        }
+
+        /// What was said by one that was refused something, if there is one.
+        var refusal: String? {
+            writers.map { String(decoding: $0.said.contents, as: UTF8.self) }.first { $0.contains("refused") }
+        }
+
+        /// After the daemon's end.
+        func end() {
+            for child in writers.map(\.process) + [database.process] {
+                if child.wait(seconds: 10) == nil { child.send(SIGKILL) }
+                child.wait()
+            }
+        }
+    }
+
+    func start(in mount: MountedVault, seed: Int) throws -> Running {
+        let writers = try oracles.indices.map { index in
+            let said = try StreamFile()
+            let folder = mount.file("load\(index)")
+            unsafe mkdir(folder, 0o755)
+            try run("sync", [mount.path]).succeeded()
+            let process = try Child(
+                Built.load, [folder, "\(seed * oracles.count + index + 1)"], input: said.descriptor,
+                output: said.descriptor, errors: 2)
+            return (process, said)
+        }
+        let rows = try StreamFile()
+        return Running(writers: writers, database: (try database.start(in: mount, saying: rows), rows))
+    }
+
+    /// What they said is what must be found.
+    mutating func follow(_ running: Running) throws {
+        for (index, text) in running.texts.enumerated() {
+            acknowledged += text.split(separator: "\n").count { $0 == "." }
+            try oracles[index].follow(text)
+        }
+        database.follow(running.rows)
+    }
+
+    /// What is wrong with what a mount shows. What is found is what the next load goes on from.
+    mutating func flaws(in mount: MountedVault) throws -> [String] {
+        let copy = try TemporaryFolder()
+        // By a program, which can be killed.
+        let plain = copy.path("plain")
+        let outcome = try run("cp", ["-r", mount.path, plain])
+        var flaws = outcome.status == 0 ? [] : ["\(outcome)"]
+        // All but the index of the WAL.
+        try? FileManager.default.removeItem(atPath: plain + "/data.db-shm")
+        for index in oracles.indices {
+            flaws += try oracles[index].flaws(in: plain + "/load\(index)").map { "load\(index)/\($0)" }
+        }
+        return try flaws + database.flaws(in: plain)
+    }
+}
