@@ -188,7 +188,7 @@ extension VaultFileSystem {
     ) {
         answer(reply, id) { (node) throws(VaultError) in
             let file = try openFile(of: node)
-            let isWhole = !dataOnly && node.state.withLock { $0.hasFreshMetadata }
+            let isWhole = !dataOnly && (node.state.withLock { $0.hasFreshMetadata } || file.hasFreshNames)
             // Before: what changes meanwhile is for the next one.
             if isWhole { node.state.withLock { $0.hasFreshMetadata = false } }
             do throws(VaultError) {

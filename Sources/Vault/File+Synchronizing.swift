@@ -5,7 +5,8 @@ import Store
 // What fsync(2) does; docs/DURABILITY.md.
 
 extension File {
-    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too.
+    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too, and the
+    /// names that it has got or lost.
     public func synchronize(dataOnly: Bool) throws(VaultError) {
         guard !vault.isReadOnly else { return }
         guard dataOnly else {
@@ -13,7 +14,10 @@ extension File {
             if lock.withShared({ freshBlocks.count }) > Self.mostMirrored {
                 try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
             }
-            return try lock.withExclusive { () throws(VaultError) in try settleAlone(all: true) }
+            return try lock.withExclusive { () throws(VaultError) in
+                try settlePlaces()
+                try settleAlone(all: true)
+            }
         }
         while true {
             let (fresh, sequence) = lock.withShared {
@@ -25,6 +29,9 @@ extension File {
             if try fresh > Self.mostMirrored ? confirmInPlace() : confirmInJournal() { return }
         }
     }
+
+    /// It has got or lost a name since its folders were last flushed.
+    public var hasFreshNames: Bool { lock.withShared { !state.unsettled.movedIn.isEmpty } }
 
     /// So many blocks are rather copied into the journal than flushed where they are: one flush instead of two.
     static let mostMirrored = 32

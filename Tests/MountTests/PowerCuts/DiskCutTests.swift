@@ -53,6 +53,42 @@ extension MountTests.PowerCuts {
             #expect(flawed == 0)
         }
 
+        /// One change and one fsync of the file, as a program on ext4 would rely on it: with no other sync between the two and
+        /// the cut.
+        @Test(
+            arguments: [
+                ("a new file", ":", "echo new > b; sync b", "a: old; b: new"),
+                ("a rename", ":", "mv a b; sync b", "b: old"),
+                ("a save", "echo other > b", "mv a b; sync b", "b: old"),
+                ("a save by another name of it", "echo other > b; ln a c", "mv a b; sync c", "b: old; c: old"),
+                ("a link", ":", "ln a b; sync a", "a: old; b: old"),
+                ("a lost name", "ln a b", "rm a; sync b", "b: old"),
+                ("a long name", ":", "mv a $long; sync $long", "$long: old"),
+            ] as [(String, String, String, String)])
+        func holdWhatFsyncOfAFileMakesDurable(_ change: (String, before: String, act: String, after: String)) throws {
+            let (vault, disk) = try Self.vault()
+            let long = "long=\(String(repeating: "l", count: 250));"
+            try withMount(vault) { mount in
+                try shell(long + "echo old > a; sync a;" + change.before, in: mount.path)
+            }
+            try run("sync", ["-f", disk.path]).succeeded()
+            let mount = try MountedVault(vault)
+            // Once before: the next one has nothing new to say of the file but its name.
+            try shell(long + "sync a;" + change.act, in: mount.path)
+            try disk.cut(under: mount.daemon) {
+            } end: {
+                mount.kill()
+                mount.detach()
+            }
+            try withMount(vault) { mount in
+                let found = try shell("for file in *; do echo \"$file: $(cat $file)\"; done", in: mount.path).text
+                let expected = try shell(long + "echo \"\(change.after)\"").text
+                #expect(
+                    found.split(separator: "\n").joined(separator: "; ") + "\n" == expected,
+                    "\(change.0) has been lost")
+            }
+        }
+
         private static func vault() throws -> (Vault, LoopDisk) {
             let disk = try LoopDisk()
             let folder = try TemporaryFolder()
