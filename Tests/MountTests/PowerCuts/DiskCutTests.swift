@@ -63,6 +63,7 @@ extension MountTests.PowerCuts {
                 ("a save by another name of it", "echo other > b; ln a c", "mv a b; sync c", "b: old; c: old"),
                 ("a link", ":", "ln a b; sync a", "a: old; b: old"),
                 ("a lost name", "ln a b", "rm a; sync b", "b: old"),
+                ("what was closed before sync(2)", ":", "echo new > b; mv a c; sync", "b: new; c: old"),
                 ("a long name", ":", "mv a $long; sync $long", "$long: old"),
             ] as [(String, String, String, String)])
         func holdWhatFsyncOfAFileMakesDurable(_ change: (String, before: String, act: String, after: String)) throws {
