@@ -90,6 +90,14 @@ extension MountTests {
             #expect(text.text.contains("damage: /other/inner: the header was changed"))
         }
 
+        @Test(arguments: [(0, "does not begin as one"), (10, "its header size is not what the format allows")])
+        func whatIsWrongWithAHeader(_ byte: Int, _ said: String) throws {
+            let scene = try AttackScene()
+            try scene.file("first").edit { $0[byte] ^= 1 }
+            let text = try scene.vault.latchkey(["fsck", scene.vault.path])
+            #expect(text.text.contains("damage: /first: the header: \(said)\n"), "\(text)")
+        }
+
         @Test func aKeybagThatIsDamaged() throws {
             let scene = try AttackScene()
             let whole = try Disk.read(scene.vault.keybag)
