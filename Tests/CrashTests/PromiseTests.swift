@@ -106,6 +106,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false]) func aRenameThatWasTakenBackIsFound(dataOnly: Bool) throws {
+        let found = try violations {
+            let file = try $0.makeFile("a")
+            try $0.synchronize()
+            try $0.rename("a", of: file, to: "b")
+            try $0.synchronize(file, dataOnly: dataOnly)
+        } then: {
+            try $0.rename("b", of: try $0.openFile("b"), to: "a")
+        }
+        #expect(found.isEmpty == dataOnly)
+    }
+
     @Test func aNameThatNobodyMadeIsFound() throws {
         let found = try violations {
             try $0.synchronize(try $0.makeFile("a"))

@@ -32,6 +32,11 @@ struct Refusal: Error {
 
 @discardableResult func must(_ result: Int32) throws(Refusal) -> Int { try must(Int(result)) }
 
+/// All of a write: what is short of it was refused, by a full disk.
+func mustBe(_ count: Int, _ result: Int) throws(Refusal) {
+    guard try must(result) == count else { throw Refusal(number: ENOSPC) }
+}
+
 func say(_ line: String) {
     let text = Array((line + "\n").utf8)
     _ = unsafe write(1, text, text.count)
@@ -80,7 +85,7 @@ struct Load {
             let isAppend = Bool.random(using: &random) && length < 300_000
             let offset = isAppend ? length : Int.random(in: 0...min(length, 200_000), using: &random)
             try log("write \(index) \(offset) \(count) \(seed)") { () throws(Refusal) in
-                try must(unsafe pwrite(file, bytes, count, offset))
+                try mustBe(count, unsafe pwrite(file, bytes, count, offset))
             }
         case 9..<14:
             let isDataOnly = Int.random(in: 0..<3, using: &random) == 0
@@ -147,7 +152,7 @@ struct Load {
     private func make(_ name: String, _ bytes: [UInt8]) throws(Refusal) {
         let file = Int32(try must(unsafe open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o644)))
         defer { close(file) }
-        try must(unsafe write(file, bytes, bytes.count))
+        try mustBe(bytes.count, unsafe write(file, bytes, bytes.count))
         try must(fsync(file))
     }
 

@@ -31,7 +31,8 @@ public struct Ledger: Sendable {
         /// A change of contents failed half-way: this is what the file holds since.
         case found(RecordedInode, [UInt8])
         case protect(RecordedInode, Protection)
-        case synchronize(RecordedInode)
+        /// With the names that a file has got or lost since it was made, unless it is fdatasync.
+        case synchronize(RecordedInode, dataOnly: Bool = false)
         case synchronizeAll
     }
 

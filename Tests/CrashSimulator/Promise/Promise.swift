@@ -23,6 +23,8 @@ public struct Promise: Sendable {
         var takes: Protection?
         /// When it took place, in the order of acts.
         let time: Int
+        /// The name that something was made under.
+        let isFirst: Bool
     }
 
     /// What a file or directory was protected by: durably, and since, with the times of the changes.
@@ -76,7 +78,10 @@ public struct Promise: Sendable {
         case .truncate(let inode, let size): files[inode]!.truncate(to: size)
         case .found(let inode, let bytes): files[inode]!.found(bytes)
         case .protect(let inode, let protection): protections[inode]!.pending.append((time, protection))
-        case .synchronize(let inode): if isAcknowledged { synchronize(inode) }
+        case .synchronize(let inode, let dataOnly):
+            guard isAcknowledged else { return }
+            if files[inode] != nil, !dataOnly { settleNames(of: inode) }
+            synchronize(inode)
         case .synchronizeAll: if isAcknowledged { synchronizeAll() }
         }
     }
@@ -86,11 +91,11 @@ public struct Promise: Sendable {
     ) {
         durable.inodes[inode] = DiskImage.Inode(kind, mode: 0)
         if let protection { protections[inode] = ProtectionHistory(durable: protection) }
-        change(.add(slot, inode))
+        change(.add(slot, inode), isFirst: true)
     }
 
-    private mutating func change(_ change: NameChange, taking protection: Protection? = nil) {
-        pending.append(PendingName(change: change, takes: protection, time: time))
+    private mutating func change(_ change: NameChange, taking protection: Protection? = nil, isFirst: Bool = false) {
+        pending.append(PendingName(change: change, takes: protection, time: time, isFirst: isFirst))
     }
 
     private mutating func synchronize(_ inode: RecordedInode) {
@@ -125,16 +130,33 @@ public struct Promise: Sendable {
         }
     }
 
-    /// All changes of names in a directory, with earlier ones of the same names elsewhere.
+    /// All changes of names in a directory.
     private mutating func settleEntries(of directory: RecordedInode) {
+        settle { $0.change.slots.contains { $0.directory == directory } }
+    }
+
+    /// What gave a file another name or took one of several from it.
+    private mutating func settleNames(of file: RecordedInode) {
+        settle { name in
+            switch name.change {
+            case .add(_, file): !name.isFirst
+            case .move(_, _, file, _): true
+            default: false
+            }
+        }
+    }
+
+    /// Those changes of names, with earlier ones of the same names.
+    private mutating func settle(_ isWanted: (PendingName) -> Bool) {
         var slots: Set<Slot> = []
-        var directories: Set<RecordedInode> = [directory]
+        var directories: Set<RecordedInode> = []
         var due: Set<Int> = []
         for index in pending.indices.reversed() {
             let change = pending[index].change
-            guard change.slots.contains(where: { slots.contains($0) || directories.contains($0.directory) }) else {
-                continue
-            }
+            guard
+                isWanted(pending[index])
+                    || change.slots.contains(where: { slots.contains($0) || directories.contains($0.directory) })
+            else { continue }
             due.insert(index)
             slots.formUnion(change.slots)
             if let removed = change.removed { directories.insert(removed) }

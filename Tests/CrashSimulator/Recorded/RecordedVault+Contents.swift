@@ -53,7 +53,7 @@ extension RecordedVault {
     public func synchronize(_ file: OpenFile, dataOnly: Bool = false) throws {
         try log {
             try file.file.synchronize(dataOnly: dataOnly)
-            return (.synchronize(file.inode), ())
+            return (.synchronize(file.inode, dataOnly: dataOnly), ())
         }
     }
 

@@ -8,7 +8,7 @@ struct DatabaseLoad {
     func start(in mount: MountedVault, saying rows: StreamFile) throws -> Child {
         let script = try StreamFile(holding: inserts)
         return try Child(
-            "sqlite3", ["-batch", mount.file("data.db")], input: script.descriptor, output: rows.descriptor,
+            "sqlite3", ["-batch", "-bail", mount.file("data.db")], input: script.descriptor, output: rows.descriptor,
             errors: rows.descriptor)
     }
 
@@ -17,7 +17,7 @@ struct DatabaseLoad {
             "PRAGMA journal_mode=wal; PRAGMA synchronous=full; PRAGMA wal_autocheckpoint=30;\n"
             + "CREATE TABLE IF NOT EXISTS t(tx INTEGER PRIMARY KEY, x BLOB);\n"
         let inserts = (transactions + 1...transactions + 20_000).map { number in
-            "INSERT INTO t VALUES (\(number), randomblob(\(number * 37 % 3000))); SELECT 'done \(number)';"
+            "INSERT INTO t VALUES (\(number), randomblob(\(number * 37 % 1000))); SELECT 'done \(number)';"
         }
         return Array((start + inserts.joined(separator: "\n")).utf8)
     }

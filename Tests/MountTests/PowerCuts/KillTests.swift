@@ -29,7 +29,8 @@ extension MountTests {
                 if turn == times { break }
                 let running = try load.start(in: mount, seed: turn)
                 usleep(UInt32.random(in: 20_000...400_000, using: &random))
-                // Once the daemon is dead, the kernel answers EIO to what it was in the middle of handing over.
+                // Before: once the daemon is dead, the kernel answers EIO to what it was in the middle of handing over.
+                running.listen()
                 if let refusal = running.refusal {
                     refused += 1
                     print("crash: kill \(turn): \(refusal.suffix(300))\n\(mount.messages.suffix(400))")

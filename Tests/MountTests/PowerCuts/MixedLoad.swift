@@ -34,9 +34,9 @@ struct MixedLoad {
             rows = String(decoding: database.said.contents, as: UTF8.self)
         }
 
-        /// What was said by one that was refused something, if there is one.
+        /// What was said, when they were last listened to, by one that was refused something, if there is one.
         var refusal: String? {
-            writers.map { String(decoding: $0.said.contents, as: UTF8.self) }.first { $0.contains("refused") }
+            texts.first { $0.contains("refused") } ?? (rows.lowercased().contains("error") ? rows : nil)
         }
 
         /// After the daemon's end.
