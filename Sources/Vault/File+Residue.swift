@@ -72,6 +72,8 @@ extension File {
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
                 let shown = try backing { () throws(Errno) in try shownTime() }
+                // What reads is what it was, also if a full disk stops this.
+                defer { state.unsettled.modified = shown }
                 try cutResidue(key, scratch)
                 noteChange()
                 // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
@@ -80,7 +82,6 @@ extension File {
                     try prove(block, key, scratch)
                 }
                 state.isUnproven = false
-                // What reads is what it was.
                 state.unsettled.modified = shown
                 if state.unsettled.isJournaled { try journalHeader() }
             }

@@ -90,7 +90,11 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             _ = try currentKey()
             return state.isUnproven
         }
-        if isUnproven && !vault.isReadOnly { try prove() }
+        guard isUnproven && !vault.isReadOnly else { return }
+        do throws(VaultError) { try prove() } catch {
+            // Who reads can do without.
+            guard error.isFullDisk else { throw error }
+        }
     }
 
     /// Wipes the file key. Whoever is in the middle of a read or write finishes first.
@@ -121,7 +125,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// What stat(2) says. A length that the header does not have yet is written first: the next close need not move the
     /// time of change that somebody has seen.
     public func status() throws(VaultError) -> FileStatus {
-        if lock.withShared({ !state.unsettled.isJournaled }) { try persistLength() }
+        if lock.withShared({ !state.unsettled.isJournaled }) {
+            do throws(VaultError) { try persistLength() } catch { guard error.isFullDisk else { throw error } }
+        }
         return try status(of: .file(descriptor))
     }
 

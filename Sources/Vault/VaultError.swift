@@ -21,6 +21,9 @@ public enum VaultError: Error, Hashable, Sendable {
         }
     }
 
+    /// The store has no room.
+    var isFullDisk: Bool { self == .system(.ENOSPC) || self == .system(.EDQUOT) }
+
     init(_ error: CryptoError, damaged what: String) {
         switch error {
         case .notAuthentic: self = .damaged(what)

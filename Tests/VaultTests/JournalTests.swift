@@ -36,6 +36,40 @@ import Testing
         #expect(contents.dropFirst(176).allSatisfy { $0 == 0 || $0 == 2 })
     }
 
+    /// What a cut left unproven reads without a write: as on a full disk, where there is none.
+    @Test func aFileOpensAfterACutOnAFullDisk() throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 5000), at: 0)
+        try file.synchronize(dataOnly: true)
+        try file.write([UInt8](repeating: 2, count: 9000), at: 5000)
+        try file.persistLength()
+        let (vault, root) = try test.afterDeath()
+        let name = try vault.storedName("file", in: root).name
+        let backing = try test.store.open(name, in: test.store.root, OpenFlags.readWrite, mode: 0)
+        try unsafe test.store.write(
+            [UInt8](repeating: 0, count: 4128).span.bytes, to: backing,
+            at: Int64(BlockGeometry.backingOffset(ofBlock: 2)))
+
+        faults.fail([.write, .allocate], with: .ENOSPC, effect: .half, lasts: true)
+        let opened = try vault.openFile("file", in: root)
+        for _ in 0..<2 {
+            let modified = try opened.status().modified
+            try opened.loadKey()
+            let contents = try opened.contents(20_000)
+            #expect(Array(contents.prefix(5000)) == [UInt8](repeating: 1, count: 5000))
+            #expect(contents[8192..<12_288].allSatisfy { $0 == 0 })
+            #expect(try opened.status().modified == modified)
+            #expect(throws: VaultError.system(.ENOSPC)) { try opened.write([3], at: 9000) }
+        }
+        #expect(faults.injected > 0)
+        faults.clear()
+        try opened.loadKey()
+        try opened.write([3], at: 9000)
+        #expect(try opened.contents(2, at: 8999) == [0, 3])
+    }
+
     /// A damaged block is for those who read it: the file opens, beside what a cut left unproven, and is cut.
     @Test func aFileWithADamagedBlockOpensAfterACut() throws {
         let test = try TestVault()

@@ -44,7 +44,15 @@ extension OldJournal {
     func replay() throws(VaultError) {
         let entries = try entries()
         for entry in entries where entry.record.kind == .aside { try putBack(try payload(of: entry)) }
-        for effect in try effects(of: entries) { try apply(effect) }
+        var hasGivenBack = false
+        for effect in try effects(of: entries) {
+            do throws(VaultError) { try apply(effect) } catch {
+                guard error.isFullDisk, !hasGivenBack else { throw error }
+                try giveBackSpace(behind: entries)
+                hasGivenBack = true
+                try apply(effect)
+            }
+        }
     }
 
     /// What the records come to, with the files as they are on disk.

@@ -95,6 +95,28 @@ extension MountTests.PowerCuts {
             }
         }
 
+        /// A cut takes back what was removed just before, and with it the space that was used since.
+        @Test func aFullDiskDoesNotStopTheMount() throws {
+            let (vault, disk) = try Self.vault()
+            try withMount(vault) { mount in
+                try shell("head -c 1M /dev/zero > removed; echo 1 > kept; sync removed kept .", in: mount.path)
+            }
+            try run("sync", ["-f", disk.path]).succeeded()
+            let mount = try MountedVault(vault)
+            try shell("dd if=/dev/zero of=filling bs=1k 2> /dev/null || true; sync filling", in: disk.path)
+            // The second sync moves no metadata of the disk's.
+            try shell("echo 2 >> kept; sync -d kept; rm removed; seq 15000 >> kept; sync -d kept", in: mount.path)
+            try disk.cut(under: mount.daemon) {
+            } end: {
+                mount.kill()
+                mount.detach()
+            }
+            try withMount(vault) { mount in
+                try shell("(echo 1; echo 2; seq 15000) | cmp kept", in: mount.path)
+                try shell("rm removed; echo more >> kept; sync kept", in: mount.path)
+            }
+        }
+
         private static func vault() throws -> (Vault, LoopDisk) {
             let disk = try LoopDisk()
             let folder = try TemporaryFolder()

@@ -1,0 +1,31 @@
+import Format
+import Posix
+import Store
+
+extension OldJournal {
+    /// Gives the store back what the journal takes behind its last records. A cut takes back what was removed just before
+    /// it, whose space may have been written to since: on a full disk the files need what is not there. `ENOSPC` where the
+    /// store cannot do it.
+    func giveBackSpace(behind entries: [Entry]) throws(VaultError) {
+        try backing { () throws(Errno) in
+            do throws(Errno) {
+                for half in 0..<2 {
+                    let (start, end) = (Int64(head.offset(ofHalf: half)), Int64(head.offset(ofHalf: half + 1)))
+                    let used = entries.filter { (start..<end).contains($0.offset) }.map(\.end).max() ?? start
+                    guard used < end else { continue }
+                    try vault.store.allocate(
+                        file, mode: FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset: used, length: end - used)
+                }
+                // Blocks that are let go of are free once that is durable.
+                try vault.store.synchronize(file, dataOnly: false)
+            } catch {
+                throw error == .EOPNOTSUPP || error == .ENOSYS ? .ENOSPC : error
+            }
+        }
+    }
+}
+
+extension OldJournal.Entry {
+    /// Behind its MAC.
+    fileprivate var end: Int64 { offset + Int64(record.byteCount - JournalRecord.prefixByteCount) }
+}
