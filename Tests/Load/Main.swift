@@ -56,10 +56,16 @@ struct Load {
         number = Int(seed % 1_000_000) * 1000
         for folder in ["docs", "new"] { unsafe mkdir("\(path)/\(folder)", 0o755) }
         try synchronizeFolder("")
-        for index in 0..<3 {
-            files.append(Int32(try must(unsafe open("\(path)/data\(index)", O_RDWR | O_CREAT, 0o644))))
-        }
+        for index in 0..<3 { files.append(try openFile(index)) }
         try synchronizeFolder("")
+    }
+
+    /// The last one is written to synchronously.
+    private static let synchronous = 2
+
+    private func openFile(_ index: Int) throws(Refusal) -> Int32 {
+        let flags = O_RDWR | O_CREAT | (index == Self.synchronous ? O_DSYNC : 0)
+        return Int32(try must(unsafe open("\(path)/data\(index)", flags, 0o644)))
     }
 
     private func log(_ line: String, _ body: () throws(Refusal) -> Void) throws(Refusal) {
@@ -87,6 +93,7 @@ struct Load {
             try log("write \(index) \(offset) \(count) \(seed)") { () throws(Refusal) in
                 try mustBe(count, unsafe pwrite(file, bytes, count, offset))
             }
+            if index == Self.synchronous { try log("sync \(index)") {} }
         case 9..<14:
             let isDataOnly = Int.random(in: 0..<3, using: &random) == 0
             try log("sync \(index)") { () throws(Refusal) in try must(isDataOnly ? fdatasync(file) : fsync(file)) }
@@ -133,7 +140,7 @@ struct Load {
         case 20:
             try log("reopen \(index)") { () throws(Refusal) in
                 try must(close(file))
-                files[index] = Int32(try must(unsafe open("\(path)/data\(index)", O_RDWR)))
+                files[index] = try openFile(index)
             }
         default:
             let name = ProtectionClass.allCases.randomElement(using: &random)!.name
