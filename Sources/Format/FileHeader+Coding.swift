@@ -41,8 +41,8 @@ extension FileHeader {
 
         generation = bytes.integer(at: 64, as: UInt64.self)
         length = bytes.integer(at: 72, as: UInt64.self)
-        firstSparseBlock = bytes.integer(at: 80, as: UInt64.self)
-        provisionalLength = bytes.integer(at: 88, as: UInt64.self)
+        firstSparseBlock = bytes.integer(at: Self.firstSparseBlockOffset, as: UInt64.self)
+        provisionalLength = bytes.integer(at: Self.provisionalLengthOffset, as: UInt64.self)
         guard length <= provisionalLength, provisionalLength <= Self.largestLength else { throw .badField("length") }
 
         let placeCount = Int(bytes.integer(at: 59, as: UInt8.self))
@@ -79,8 +79,8 @@ extension FileHeader {
         bytes.store(UInt16(protection.wrap.count), at: 60)
         bytes.store(generation, at: 64)
         bytes.store(length, at: 72)
-        bytes.store(firstSparseBlock, at: 80)
-        bytes.store(provisionalLength, at: 88)
+        bytes.store(firstSparseBlock, at: Self.firstSparseBlockOffset)
+        bytes.store(provisionalLength, at: Self.provisionalLengthOffset)
         bytes.store(modified.nanoseconds, at: Self.nanosecondsOffset)
         bytes.store(UInt64(bitPattern: modified.seconds), at: Self.modifiedOffset)
         bytes.store(UInt64(bitPattern: stamp), at: Self.stampOffset)

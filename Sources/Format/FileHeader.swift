@@ -21,6 +21,8 @@ public struct FileHeader: Hashable, Sendable {
     static let placesOffset = 104
     static let modifiedOffset = 344
     static let stampOffset = 352
+    static let firstSparseBlockOffset = 80
+    static let provisionalLengthOffset = 88
     static let wrapOffset = 360
 
     public struct Flags: OptionSet, Hashable, Sendable {

@@ -12,23 +12,41 @@ struct FileRemains {
     let header: FileHeader?
     /// Nil if the file is too short.
     let raw: FileHeader.Remains?
-    /// Bytes of plaintext that the backing file can hold.
+    /// Bytes of plaintext that the backing file can hold; and without a hole at its end.
     let length: UInt64
+    private let dataLength: UInt64
+    private let isSparse: Bool
 
     init(of file: Descriptor, _ vault: Vault) throws(VaultError) {
         var bytes = [UInt8](repeating: 0, count: FileHeader.byteCount)
-        let size: Int64
+        let status: FileStatus
+        let dataEnd: Int64
         do {
-            size = try vault.store.status(of: file).size
+            status = try vault.store.status(of: file)
+            dataEnd = try Self.dataEnd(of: file, status.size, vault.store)
             var elements = bytes.mutableSpan
             var span = unsafe elements.mutableBytes
             let count = try vault.store.read(file, into: &span, at: 0)
             bytes.removeSubrange(count...)
         } catch { throw .system(error) }
         self.bytes = bytes
-        length = BlockGeometry.storedLength(forBackingSize: UInt64(size))
+        length = min(BlockGeometry.storedLength(forBackingSize: UInt64(status.size)), FileHeader.largestLength)
+        dataLength = min(BlockGeometry.storedLength(forBackingSize: UInt64(dataEnd)), length)
+        isSparse = status.blocks * 512 < status.size
         header = try? unsafe vault.header(from: bytes.span.bytes)
         raw = try? unsafe FileHeader.Remains(of: bytes.span.bytes)
+    }
+
+    /// Behind the last data of a file; its size where the store knows no holes.
+    private static func dataEnd(of file: Descriptor, _ size: Int64, _ store: any Store) throws(Errno) -> Int64 {
+        // There is data at or after `data`, and none from `end` on.
+        guard var data = try store.nextData(of: file, from: 0) else { return 0 }
+        var end = size
+        while end - data > 1 {
+            let middle = data + (end - data) / 2
+            if let next = try store.nextData(of: file, from: middle) { data = next } else { end = middle }
+        }
+        return end
     }
 
     /// Whether there is anything to keep.
@@ -40,8 +58,8 @@ struct FileRemains {
         return !ProtectionClass.allCases.allSatisfy(vault.canOpen)
     }
 
-    /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file's size tells
-    /// the length. Nil if there is none, or the key of its class is not at hand.
+    /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file tells the length.
+    /// Where that has holes, what is left of the old header says which of them were the file's own. Nil if there is none, or the key of its class is not at hand.
     func rebuilt(_ vault: Vault) -> FileHeader? {
         guard let raw else { return nil }
         for protectionClass in ProtectionClass.allCases {
@@ -53,8 +71,9 @@ struct FileRemains {
             var header = FileHeader(
                 volume: vault.volume, file: raw.file,
                 protection: FileProtection(protectionClass, isExplicit: true, wrap), place: .zero)
-            header.length = length
-            header.provisionalLength = length
+            header.length = isSparse ? max(dataLength, min(raw.length, length)) : length
+            header.provisionalLength = header.length
+            if isSparse { header.firstSparseBlock = raw.firstSparseBlock }
             return header
         }
         return nil

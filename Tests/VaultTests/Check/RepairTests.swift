@@ -227,6 +227,32 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.contents(of: "/lost+found/top.salvaged").prefix(8192) == CheckScene.first.prefix(8192))
     }
 
+    /// What a header is made anew for has the holes that it had, and is no longer than a file can be: somebody may have made
+    /// the backing file so.
+    @Test(arguments: [0, 7_000_000]) func theHeaderOfASparseFile(tebibytes: Int64) throws {
+        let scene = try CheckScene()
+        let sparse = try scene.make("sparse", CheckScene.second)
+        try sparse.truncate(to: 40 << 20)
+        try sparse.write(CheckScene.second, at: 30 << 20)
+        try sparse.synchronize(dataOnly: false)
+        let path = try scene.backing("/sparse")
+        try scene.test.vault.close()
+        let handle = try #require(FileHandle(forUpdatingAtPath: path))
+        try handle.seek(toOffset: 66)
+        try handle.write(contentsOf: [0xA5])
+        if tebibytes > 0, unsafe truncate(path, Int(tebibytes << 40)) != 0 {
+            // Few file systems have files so large.
+            #expect(errno == EFBIG)
+        }
+        try scene.repair()
+        #expect(try scene.found() == [])
+        let contents = try scene.contents(of: "/lost+found/sparse")
+        #expect(contents.count >= (30 << 20) + CheckScene.second.count && contents.count <= 40 << 20)
+        #expect(Array(contents.prefix(9000)) == CheckScene.second)
+        #expect(Array(contents[(30 << 20)...].prefix(9000)) == CheckScene.second)
+        #expect(contents[9000..<30 << 20].allSatisfy { $0 == 0 })
+    }
+
     /// Without the key of its class nobody can tell whether that of the file is whole: it stays until somebody can.
     @Test func aHeaderOfALockedClass() throws {
         let scene = try damaged(.header)
