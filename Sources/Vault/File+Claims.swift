@@ -27,7 +27,7 @@ extension File {
         state.header.leap()
         do throws(VaultError) {
             try placeStampedHeader()
-            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: false) }
+            try flush(dataOnly: false)
         } catch {
             state.header.generation = max(before, state.unsettled.placedGeneration)
             throw error
@@ -40,8 +40,17 @@ extension File {
     /// which no record fits.
     private func proveGeneration() throws(VaultError) {
         guard state.unsettled.isAssumedDurable else { return }
-        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        try flush(dataOnly: true)
         state.unsettled.noteDurable(state.unsettled.placedGeneration)
+    }
+
+    /// A cut must not bring back the last name of a file that is written to without one: it would show what was there
+    /// before. Needs `lock` exclusively.
+    func settleRemoval() throws(VaultError) {
+        guard !state.unsettled.isRemovalDurable else { return }
+        // The folder is not known any more.
+        try vault.flushAll()
+        state.unsettled.isRemovalDurable = true
     }
 
     private func claim() throws(Errno) -> Bool {

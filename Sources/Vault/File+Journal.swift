@@ -54,20 +54,8 @@ extension File {
     /// Needs `lock` exclusively, and room.
     func journal(_ stored: RawSpan, asBlock block: UInt64) throws(VaultError) {
         let file = try writable()
-        let isNamed = try beginRecords()
+        guard try beginRecords() else { return try putNameless(stored, as: block, in: file) }
         try backing { () throws(Errno) in
-            guard isNamed else {
-                // Without a name no cut leaves anything of it, once it is durable that the name is gone.
-                if !state.unsettled.isRemovalDurable {
-                    try vault.store.synchronizeAll()
-                    state.unsettled.isRemovalDurable = true
-                }
-                try vault.store.write(
-                    stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
-                // From when it had a name.
-                state.unsettled.slots[block] = nil
-                return
-            }
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
             let slot = try vault.openJournal().append(
                 JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
@@ -77,6 +65,20 @@ extension File {
             state.unsettled.modified = .now
             state.unsettled.isHeaderless = true
         }
+    }
+
+    /// Writes a stored block in place: without a name no cut leaves anything of the file, once it is durable that the name
+    /// is gone.
+    private func putNameless(_ stored: RawSpan, as block: UInt64, in file: Descriptor) throws(VaultError) {
+        try settleRemoval()
+        do {
+            try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
+            // What was there may be gone by half, and is not written in place of this.
+            state.unsettled.torn[block] = stored.array(0..<stored.byteCount)
+            state.unsettled.slots[block] = nil
+            try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+            state.unsettled.torn[block] = nil
+        } catch { throw .system(error) }
     }
 
     /// Stored blocks in a scratch, by number.

@@ -39,24 +39,23 @@ extension File {
     func cutBehind(isConfirmed: Bool) throws(VaultError) {
         let needed = Int64(neededBackingSize)
         let file = try writable()
-        try backing { () throws(Errno) in
-            guard try vault.store.status(of: descriptor).size > needed else { return }
+        let isCut = try backing { () throws(Errno) in
+            guard try vault.store.status(of: descriptor).size > needed else { return false }
             try keepingBackingTimes { () throws(Errno) in try vault.store.truncate(file, to: needed) }
-            guard isConfirmed else {
-                if state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
-                return
-            }
-            // At once: nobody knows of it any more when the file is next opened.
-            try vault.store.synchronize(file, dataOnly: true)
-            state.unsettled.cut = .durable
+            if !isConfirmed && state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
+            return isConfirmed
         }
+        guard isCut else { return }
+        // At once: nobody knows of it any more when the file is next opened.
+        try flush(dataOnly: true)
+        state.unsettled.cut = .durable
     }
 
     /// Before the file grows: what a sync has said is gone must not be found behind its new length by a cut, for it
     /// verifies. Needs `lock` exclusively.
     func settleCut() throws(VaultError) {
         guard state.unsettled.cut == .synced else { return }
-        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        try flush(dataOnly: true)
         state.unsettled.cut = .durable
     }
 

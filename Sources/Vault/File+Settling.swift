@@ -22,7 +22,7 @@ extension File {
         let shown = try backing { () throws(Errno) in try shownTime() }
         let hasData = confirming && (state.length != state.header.length || !state.unsettled.isDataSynced)
         if all || hasData || state.unsettled.isJournaled {
-            try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: !all) }
+            try flush(dataOnly: !all)
             confirm(state.length)
             state.unsettled.isDataSynced = true
         }
@@ -31,9 +31,7 @@ extension File {
         do throws(VaultError) {
             try placeSettledHeader(replacing: replaced)
             // A header that is durable before its stamp would look to a copy like the one before.
-            try backing { () throws(Errno) in
-                try vault.store.synchronize(descriptor, dataOnly: isMoving)
-            }
+            try flush(dataOnly: isMoving)
             state.unsettled.cut = .durable
         } catch {
             // What is on disk now nobody knows; what is there for the next reader is what it was.

@@ -12,7 +12,7 @@ extension File {
         guard dataOnly else {
             // The bulk of it without the lock, so that nobody waits for it.
             if lock.withShared({ freshBlocks.count }) > Self.mostMirrored {
-                try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+                try flush(dataOnly: true)
             }
             return try lock.withExclusive { () throws(VaultError) in
                 try settlePlaces()
@@ -63,6 +63,7 @@ extension File {
             // A header in the backing file may not be durable.
             let hasHeader = state.unsettled.isJournaled && state.unsettled.isHeaderCurrent
             guard try beginRecords() else {
+                try settleRemoval()
                 state.unsettled.isSynced = true
                 return true
             }
@@ -92,7 +93,7 @@ extension File {
                 length: state.length, state.unsettled.placedGeneration, state.unsettled.round, state.unsettled.changes
             )
         }
-        try backing { () throws(Errno) in try vault.store.synchronize(descriptor, dataOnly: true) }
+        try flush(dataOnly: true)
         var sequence: UInt64 = 0
         var isDone = true
         try withRoom(2 * Journal.roomForFile) { (_) throws(VaultError) in
@@ -106,6 +107,7 @@ extension File {
                 state.unsettled.isJournaled = false
             }
             try confirming(before.length) { () throws(VaultError) in try journalHeader() }
+            if state.unsettled.isRemoved { try settleRemoval() }
             state.unsettled.isSynced = state.unsettled.changes == before.3
             state.unsettled.isDataSynced = state.unsettled.isSynced
             if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }

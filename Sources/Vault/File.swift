@@ -10,7 +10,7 @@ import Synchronization
 /// At most one for each inode, shared by all who have the file open. Thread-safe: readers share `lock`, writers hold
 /// it alone.
 ///
-/// Lock order: the vault's `settling`, a `Directory`'s state, `lock`, `key`; the vault's `paths`, the file table, the
+/// Lock order: the vault's `settling`, a `Directory`'s state, `lock`, `key`, `flushing`; the vault's `paths`, the file table, the
 /// journal, its `modes` and the key ring's own lock come last. Room in the journal is made before `lock` is taken: whoever frees a
 /// half needs the locks of other files.
 @safe
@@ -25,6 +25,10 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     var state: State
     /// The file key, if it is in memory. Filled under the shared lock, emptied under the exclusive one.
     let key: Mutex<FileKey?>
+    /// Held during a flush of the backing file.
+    let flushing = RecursiveLock()
+    /// Why a flush has failed, if one has.
+    let flushFailure = Mutex<Errno?>(nil)
     /// The second in which an access was last noted, 0 if none was.
     let noted = Atomic<Int64>(0)
 

@@ -232,12 +232,10 @@ extension Vault {
     /// Makes the records of all directories durable that have just been made.
     func synchronizeFreshFolders() throws(VaultError) {
         let fresh = files.allFolders
-        try backing { () throws(Errno) in
-            if fresh.values.reduce(0, { $0 + $1.names.count }) > Self.mostFlushedAlone {
-                try store.synchronizeAll()
-            } else {
-                for fresh in fresh.values { try synchronize(fresh) }
-            }
+        if fresh.values.reduce(0, { $0 + $1.names.count }) > Self.mostFlushedAlone {
+            try flushAll()
+        } else {
+            try backing { () throws(Errno) in for fresh in fresh.values { try synchronize(fresh) } }
         }
         files.forget(fresh)
     }

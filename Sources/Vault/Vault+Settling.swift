@@ -50,11 +50,10 @@ extension Vault {
         guard !settlings.isEmpty else { return [] }
         var folders: [Descriptor] = []
         for folder in movedIn where !folders.contains(where: { $0 === folder }) { folders.append(folder) }
-        if settlings.count + folders.count > Self.mostFlushedAlone {
-            let isDone: Void? = trying { () throws(VaultError) in
-                try backing { () throws(Errno) in try store.synchronizeAll() }
-            }
-            return isDone == nil ? [] : settlings
+        let isMany = settlings.count + folders.count > Self.mostFlushedAlone
+        if isMany, hasFlushedAll.load(ordering: .relaxed), (try? flushAll()) != nil {
+            // It says nothing of a file of which it has been told before.
+            return settlings.filter { file($0).flushFailure.withLock { $0 } == nil }
         }
         for folder in folders {
             let isDone: Void? = trying { () throws(VaultError) in
@@ -65,9 +64,7 @@ extension Vault {
         return settlings.filter { settling in
             let file = file(settling)
             return trying { () throws(VaultError) in
-                try backing { () throws(Errno) in
-                    try store.synchronize(file.descriptor, dataOnly: true)
-                }
+                try file.flush(dataOnly: true)
             } != nil
         }
     }

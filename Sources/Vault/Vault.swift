@@ -28,6 +28,8 @@ public final class Vault: Sendable {
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
+    /// No flush of all files at once has failed yet.
+    let hasFlushedAll = Atomic(true)
     /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
     /// takes all of the stack.
     private struct SettledObserver: Sendable {
@@ -93,7 +95,7 @@ public final class Vault: Sendable {
         try settle()
         // Those that somebody has cut or written to meanwhile may have been left as they were.
         if !isReadOnly { for file in files.unsettled { try file.persistLength() } }
-        try backing { () throws(Errno) in try store.synchronizeAll() }
+        try flushAll()
     }
 
     /// The longest name of an entry, in bytes of plaintext.

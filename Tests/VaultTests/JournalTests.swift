@@ -162,6 +162,32 @@ import Testing
         #expect(try file.contents(300_000) == expected)
     }
 
+    /// A full disk stops a write to a file without a name: what was there is there, holes too, or what was to be there.
+    @Test func aFileWithoutANameOnAFullDisk() throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 20_000), at: 0)
+        try file.truncate(to: 1 << 20)
+        try file.synchronize(dataOnly: false)
+        try test.vault.settle()
+        try test.vault.unlink("file", in: test.root)
+        for nth in 1...4 {
+            for offset in [4000, 500_000] as [UInt64] {
+                faults.fail(.write, nth: nth, with: .ENOSPC, effect: .half, lasts: true)
+                for _ in 0..<4 { try? file.write([UInt8](repeating: 2, count: 9000), at: offset) }
+                faults.clear()
+                let contents = try file.contents(1 << 20)
+                #expect(contents.count == 1 << 20)
+                #expect(contents[..<4000].allSatisfy { $0 == 1 })
+                #expect(contents[4000..<13_000].allSatisfy { $0 == 1 || $0 == 2 })
+                #expect(contents[500_000..<509_000].allSatisfy { $0 == 0 || $0 == 2 })
+                #expect(contents[509_000...].allSatisfy { $0 == 0 })
+            }
+        }
+        #expect(faults.injected > 10)
+    }
+
     /// The journal's time runs ahead of the clock while it is flushed again and again; the next session goes on from there,
     /// or a copy made then and one made now would look the same.
     @Test func theNextSessionGivesTheJournalAnotherTime() throws {

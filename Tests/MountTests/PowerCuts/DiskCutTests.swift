@@ -95,6 +95,34 @@ extension MountTests.PowerCuts {
             }
         }
 
+        /// What is appended to a file that has just lost its last name, and synced, is there if a cut brings the name back.
+        @Test(arguments: ["rm a", "mv k a"], ["fsync", "fdatasync"])
+        func aFileWithoutANameHoldsWhatWasSynced(loss: String, sync: String) throws {
+            // A second sync has the journal know the file.
+            for syncs in ["sync a", "sync a; sync a"] {
+                let (vault, disk) = try Self.vault()
+                try withMount(vault) { mount in
+                    try shell("head -c 8k /dev/zero > a; echo k > k; sync a k", in: mount.path)
+                }
+                try run("sync", ["-f", disk.path]).succeeded()
+                let mount = try MountedVault(vault)
+                // Synced before a close does anything.
+                let append = "dd if=/dev/zero of=/dev/fd/3 bs=5000 count=1 status=none oflag=append conv=notrunc,"
+                try shell("exec 3<a; \(syncs); \(loss); \(append)\(sync)", in: mount.path)
+                try disk.cut(under: mount.daemon) {
+                } end: {
+                    mount.kill()
+                    mount.detach()
+                }
+                try withMount(vault) { mount in
+                    let sizes = try shell("wc -c * | grep -v total", in: mount.path).text.split(separator: "\n").map {
+                        $0.split(separator: " ").joined(separator: " ")
+                    }
+                    #expect([["2 k"], ["2 a"], ["13192 a", "2 k"]].contains(sizes), "\(syncs); \(loss); \(sync)")
+                }
+            }
+        }
+
         /// A cut takes back what was removed just before, and with it the space that was used since.
         @Test func aFullDiskDoesNotStopTheMount() throws {
             let (vault, disk) = try Self.vault()

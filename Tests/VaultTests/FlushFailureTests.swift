@@ -1,0 +1,58 @@
+import Posix
+import Store
+import Testing
+
+@testable import Vault
+
+/// The kernel tells once that it could not write something, and takes it for written then.
+@Suite struct FlushFailureTests {
+    private func scene() throws -> (test: TestVault, faults: FaultPlan) {
+        let test = try TestVault { FaultInjectingStore($0) }
+        return (test, try #require(test.store as? FaultInjectingStore).faults)
+    }
+
+    /// Whoever was told, the settling or a sync: no later sync of this file says that all is well, and others go on.
+    @Test(arguments: ["settling", "fdatasync", "fsync"]) func noLaterSyncSucceeds(first: String) throws {
+        let (test, faults) = try scene()
+        let (file, other) = (try test.create("file"), try test.create("other"))
+        try file.write([1], at: 0)
+        try file.synchronize(dataOnly: false)
+        try other.write([1], at: 0)
+        try file.write([UInt8](repeating: 2, count: 600_000), at: 4096)
+        faults.fail(.synchronize, with: .ENOSPC)
+        #expect(throws: VaultError.system(.ENOSPC)) {
+            switch first {
+            case "settling": try test.vault.settle([file])
+            case "fsync": try file.synchronize(dataOnly: false)
+            default: try file.synchronize(dataOnly: true)
+            }
+        }
+        for _ in 0..<2 {
+            for dataOnly in [true, false] {
+                #expect(throws: VaultError.system(.ENOSPC)) { try file.synchronize(dataOnly: dataOnly) }
+            }
+            #expect(throws: VaultError.system(.ENOSPC)) { try test.vault.settle([file]) }
+        }
+        #expect(faults.injected == 1)
+        try other.synchronize(dataOnly: false)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).header.length <= 4096)
+        #expect(try vault.openFile("other", in: root).contents(10) == [1])
+    }
+
+    /// A flush of all that failed says nothing of a single file: each is asked then, and from then on.
+    @Test func eachIsAskedAfterAFlushOfAllFailed() throws {
+        let (test, faults) = try scene()
+        let files = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
+        for file in files { try file.write([1], at: 0) }
+        faults.fail(.synchronizeAll, with: .EIO)
+        faults.fail(.synchronize, nth: 50, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
+        #expect(faults.injected == 2)
+        #expect(files.count { $0.header.length == 1 } == 99)
+        let bad = try #require(files.first { $0.header.length == 0 })
+        for file in files { try file.write([2], at: 0) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
+        #expect(throws: VaultError.system(.EIO)) { try bad.synchronize(dataOnly: false) }
+    }
+}
