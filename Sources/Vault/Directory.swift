@@ -14,6 +14,9 @@ public final class Directory: Sendable {
     struct State {
         var record: DirectoryRecord
         var place: Place
+        /// It has been renamed, and its record there is still the coming one: folders that must be durable before that can
+        /// change.
+        var movedIn: [Descriptor] = []
     }
 
     init(descriptor: Descriptor, record: DirectoryRecord, place: Place) {

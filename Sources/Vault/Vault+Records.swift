@@ -42,7 +42,11 @@ extension Vault {
                 return (Directory(descriptor: folder, record: record, place: place), true)
             }
         }
-        if isMoving && !isReadOnly { try finishMove(of: directory) }
+        if isMoving && !isReadOnly {
+            // It may be this session's own, which nobody has flushed yet.
+            try flushAll()
+            try finishMove(of: directory)
+        }
         try tidy(directory)
         return directory
     }
@@ -120,6 +124,7 @@ extension Vault {
     public func setDefaultClass(
         _ protectionClass: ProtectionClass, isExplicit: Bool, of directory: Directory
     ) throws(VaultError) {
+        try finishEarlierMove(of: directory)
         var (record, place) = directory.state.withLock { ($0.record, $0.place) }
         record.defaultClass = protectionClass
         record.isExplicit = isExplicit
@@ -129,13 +134,32 @@ extension Vault {
 
     /// Before a rename of `directory` to `place`: leaves a record there that will be the right one afterwards.
     func beginMove(of directory: Directory, to place: Place) throws(VaultError) {
+        try finishEarlierMove(of: directory)
         // The record of a rename before this one must be durable in its place before another takes its name.
         try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
         try writeRecord(directory.record, at: place, as: .newDirectoryRecord, in: directory.descriptor)
         try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
     }
 
-    /// After the rename: makes the coming record the record.
+    /// After the rename: makes the coming record the record, once the folders are durable. Until then both are good, each
+    /// at its place, and whoever comes next tries again.
+    func finishMove(of directory: Directory, in folders: [Descriptor]) {
+        directory.state.withLock { $0.movedIn = folders }
+        try? finishEarlierMove(of: directory)
+    }
+
+    /// Before a record is written: one that is still to come must not be lost.
+    private func finishEarlierMove(of directory: Directory) throws(VaultError) {
+        let folders = directory.state.withLock { $0.movedIn }
+        guard !folders.isEmpty else { return }
+        try backing { () throws(Errno) in
+            for folder in folders { try store.synchronize(folder, dataOnly: false) }
+        }
+        try finishMove(of: directory)
+        directory.state.withLock { $0.movedIn = [] }
+    }
+
+    /// Makes the coming record the record.
     func finishMove(of directory: Directory) throws(VaultError) {
         try changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in

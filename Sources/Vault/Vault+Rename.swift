@@ -64,8 +64,9 @@ extension Vault {
         try settle()
         let place = place(of: newName, in: newParent)
         try beginMove(of: directory, to: place)
+        var aside: Name?
         do throws(VaultError) {
-            let aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
+            aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
             do throws(VaultError) {
                 try keepingClaims(within: directory, at: new.name, in: newParent) { () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
@@ -74,18 +75,15 @@ extension Vault {
                 if let aside { try? renameFresh(aside, to: new.name, in: newParent) }
                 throw error
             }
-            try backing { () throws(Errno) in
-                try store.synchronize(newParent.descriptor, dataOnly: false)
-                try store.synchronize(parent.descriptor, dataOnly: false)
-            }
-            if let aside { removeAside(aside, in: newParent) }
         } catch {
             cancelMove(of: directory)
             throw error
         }
-        // It has happened and is good at the new place: what fails here is done by whoever opens it next.
-        try? finishMove(of: directory)
+        // It has happened, and is good at the new place as at the old one.
         directory.state.withLock { $0.place = place }
+        finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
+        // Not before its absence is durable: a cut that takes the rename back must find it.
+        if let aside, directory.state.withLock({ $0.movedIn.isEmpty }) { removeAside(aside, in: newParent) }
     }
 
     /// Runs `body`, which gives a folder another name, once the journal knows under what paths its files are found then.

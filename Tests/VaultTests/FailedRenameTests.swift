@@ -46,4 +46,48 @@ import Testing
         #expect(try file.contents(3) == [4, 5, 6])
         #expect(!file.header.flags.contains(.moving))
     }
+
+    /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the next
+    /// rename, and for the next daemon.
+    @Test(arguments: [false, true]) func aDirectoryIsNeverLost(replaces: Bool) throws {
+        for kind in [Operation.Kind.synchronize, .rename, .makeSymbolicLink, .unlink] {
+            for nth in 1...6 {
+                let (test, faults) = try scene()
+                let other = try test.makeDirectory("other")
+                if replaces { _ = try test.makeDirectory("second", in: other) }
+                let directory = try test.makeDirectory("first")
+                try test.create("file", in: directory).write([1, 2, 3], at: 0)
+                try test.vault.settle()
+                func rename(_ name: Name, in parent: Directory, to newName: Name, in newParent: Directory) throws {
+                    try test.vault.rename(
+                        name, in: parent, .directory(directory), to: newName, in: newParent, replaced: nil,
+                        replacesDirectory: replaces && newName == "second", noReplace: false)
+                }
+                func expectReadable(_ vault: Vault, _ root: Directory, _ step: String) throws {
+                    let other = try vault.openDirectory("other", in: root)
+                    var found: [[UInt8]] = []
+                    for (name, parent) in [("first", root), ("second", other), ("third", root)] as [(Name, Directory)] {
+                        guard let directory = try? vault.openDirectory(name, in: parent),
+                            let file = try? vault.openFile("file", in: directory)
+                        else { continue }
+                        found.append(try file.contents(10))
+                    }
+                    #expect(found == [[1, 2, 3]], "\(kind) \(nth), \(step)")
+                }
+                faults.faults.fail(kind, nth: nth, with: .EIO)
+                _ = try? rename("first", in: test.root, to: "second", in: other)
+                faults.faults.clear()
+                let isMoved = try test.names(in: other) == ["second"] && !(try test.names().contains("first"))
+                // Now and again nobody looks in between.
+                if nth % 2 == 0 { try expectReadable(test.vault, test.root, "at once") }
+                faults.faults.fail(.synchronize, nth: nth, with: .EIO)
+                let (name, parent): (Name, Directory) = isMoved ? ("second", other) : ("first", test.root)
+                _ = try? rename(name, in: parent, to: "third", in: test.root)
+                faults.faults.clear()
+                try expectReadable(test.vault, test.root, "after another")
+                let (vault, root) = try test.afterDeath()
+                try expectReadable(vault, root, "after death")
+            }
+        }
+    }
 }
