@@ -36,6 +36,29 @@ import Testing
         #expect(contents.dropFirst(176).allSatisfy { $0 == 0 || $0 == 2 })
     }
 
+    /// A flush that fails in the middle of a replay: nobody knows what is on disk, and the next mount does it again.
+    @Test func aReplayThatFailsIsDoneAgain() throws {
+        for nth in 1...2 {
+            let test = try TestVault { FaultInjectingStore($0) }
+            let faults = try #require(test.store as? FaultInjectingStore).faults
+            let file = try test.create("file")
+            try file.write([UInt8](repeating: 1, count: 10_000), at: 0)
+            try test.vault.settle()
+            try file.write([UInt8](repeating: 2, count: 5000), at: 3000)
+            try file.synchronize(dataOnly: true)
+            let name = try test.vault.storedName("file", in: test.root).name
+            let path = test.path + "/" + name.description
+            let before = try #require(FileManager.default.contents(atPath: path)).prefix(512)
+            faults.fail(.synchronize, nth: nth, with: .EIO)
+            #expect(throws: VaultError.system(.EIO)) { _ = try test.afterDeath() }
+            #expect(try #require(FileManager.default.contents(atPath: path)).prefix(512) == before)
+            let (vault, root) = try test.afterDeath()
+            let contents = try vault.openFile("file", in: root).contents(20_000)
+            #expect(contents[3000..<8000].allSatisfy { $0 == 2 } && contents.count == 10_000)
+            #expect(try #require(FileManager.default.contents(atPath: path)).prefix(512) != before)
+        }
+    }
+
     /// What a cut left unproven reads without a write: as on a full disk, where there is none.
     @Test func aFileOpensAfterACutOnAFullDisk() throws {
         let test = try TestVault { FaultInjectingStore($0) }

@@ -159,6 +159,7 @@ extension OldJournal {
                     stored.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
             }
         }
+        let old = try Self.read(FileHeader.byteCount, at: 0, of: file, vault)
         try backing { () throws(Errno) in
             try vault.store.synchronize(file, dataOnly: true)
             // Stamped only now: the journal cannot know what a copy has seen here since.
@@ -166,11 +167,18 @@ extension OldJournal {
             var header = effect.header
             header.stamp = FileHeader.stamp(
                 after: [before.modified.seconds, copied.modified.seconds, header.stamp], now: Timespec.now.seconds)
-            try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
-            try vault.store.setTimes(
-                accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
-            // The journal begins anew after this. The time too: a header without its stamp looks like the one before.
-            try vault.store.synchronize(file, dataOnly: false)
+            do throws(Errno) {
+                try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
+                try vault.store.setTimes(
+                    accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
+                // The journal begins anew after this. The time too: a header without its stamp looks like the one before.
+                try vault.store.synchronize(file, dataOnly: false)
+            } catch {
+                // What the disk has nobody knows. Whoever mounts it next must not find here that all is done.
+                try? unsafe vault.store.write(old.span.bytes, to: file, at: 0)
+                if old.isEmpty { try? vault.store.truncate(file, to: 0) }
+                throw error
+            }
         }
     }
 

@@ -102,7 +102,7 @@ struct OldJournal {
         return bytes
     }
 
-    private static func read(
+    static func read(
         _ count: Int, at offset: Int64, of file: Descriptor, _ vault: Vault
     ) throws(VaultError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
