@@ -30,6 +30,7 @@ is_installed() {
         libssl-dev) pkg-config --atleast-version=3.0 libcrypto ;;
         libargon2-dev) pkg-config --exists libargon2 ;;
         attr) command -v setfattr ;;
+        e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
         python3-venv) python3 -c 'import venv, ensurepip' ;;
         binutils) command -v strip ;;
         *) command -v "$1" ;;
@@ -81,7 +82,7 @@ need_to_build() {
 
 need_to_test() {
     need_to_build
-    need_packages attr sqlite3 rsync tar
+    need_packages attr e2fsprogs sqlite3 rsync tar
     need_python cryptography argon2=argon2-cffi varlink
     need_fuse
 }

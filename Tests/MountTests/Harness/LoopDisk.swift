@@ -7,7 +7,7 @@ import Glibc
 final class LoopDisk {
     /// Where its file system is mounted.
     let path: String
-    private let folder = try! TemporaryFolder()
+    private let folder: TemporaryFolder
     private var image: String { folder.path("image") }
 
     /// Root's, and only where the kernel has loop devices.
@@ -17,6 +17,7 @@ final class LoopDisk {
     }()
 
     init() throws {
+        folder = try TemporaryFolder()
         path = try folder.makeFolder("disk")
         // No more room than the load needs: it is copied at each cut.
         try run("truncate", ["-s", "128M", folder.path("image")]).succeeded()
