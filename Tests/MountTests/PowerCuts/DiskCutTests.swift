@@ -34,6 +34,8 @@ extension MountTests.PowerCuts {
                     try mount.unmount()
                     break
                 }
+                // What was found need not have been synced: from now on it is, as the load takes it to be.
+                try run("find", [mount.path, "-type", "f", "-exec", "sync", "{}", "+"]).succeeded()
                 let running = try load.start(in: mount, seed: Int(seed) * 1000 + turn)
                 // Some go on until the vault settles by the clock.
                 usleep(UInt32.random(in: turn % 4 == 3 ? 4_000_000...8_000_000 : 50_000...1_500_000, using: &random))
