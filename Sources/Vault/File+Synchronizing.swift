@@ -9,6 +9,8 @@ extension File {
     /// names that it has got or lost.
     public func synchronize(dataOnly: Bool) throws(VaultError) {
         guard !vault.isReadOnly else { return }
+        // A full disk has kept it so: nothing would confirm what is there.
+        if lock.withShared({ state.isUnproven }) { try prove() }
         guard dataOnly else {
             // The bulk of it without the lock, so that nobody waits for it.
             if lock.withShared({ freshBlocks.count }) > Self.mostMirrored {

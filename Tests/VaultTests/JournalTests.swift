@@ -88,6 +88,9 @@ import Testing
         }
         #expect(faults.injected > 0)
         faults.clear()
+        // What nothing confirms is not called durable.
+        try opened.synchronize(dataOnly: true)
+        #expect(opened.header.length == 14_000)
         try opened.loadKey()
         try opened.write([3], at: 9000)
         #expect(try opened.contents(2, at: 8999) == [0, 3])
