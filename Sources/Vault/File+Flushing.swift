@@ -9,22 +9,34 @@ extension File {
     /// may be taken again by what an observer of the store does meanwhile.
     func flush(dataOnly: Bool) throws(VaultError) {
         try flushing.withLock { () throws(VaultError) in
-            if let failure = flushFailure.withLock({ $0 }) { throw .system(failure) }
+            try refuseAfterFailure()
             do throws(Errno) { try vault.store.synchronize(descriptor, dataOnly: dataOnly) } catch {
                 flushFailure.withLock { $0 = error }
                 throw .system(error)
             }
         }
     }
+
+    /// Throws what a flush has failed with, if one has.
+    func refuseAfterFailure() throws(VaultError) {
+        if let failure = flushFailure.withLock({ $0 }) { throw .system(failure) }
+    }
 }
 
 extension Vault {
-    /// Flushes all that the backing store's file system has. Once that has failed it says nothing of any file any more:
-    /// each is to be asked by itself.
+    /// Flushes all that the backing store's file system has.
     func flushAll() throws(VaultError) {
-        do { try store.synchronizeAll() } catch {
-            hasFlushedAll.store(false, ordering: .relaxed)
-            throw .system(error)
+        try flushingAll.withLock { () throws(VaultError) in
+            do throws(Errno) { try store.synchronizeAll() } catch {
+                hasFlushedAll.store(false, ordering: .relaxed)
+                throw .system(error)
+            }
         }
+    }
+
+    /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed it says
+    /// nothing of any file any more: each is to be asked.
+    func haveFlushedAll() -> Bool {
+        flushingAll.withLock { hasFlushedAll.load(ordering: .relaxed) && (try? flushAll()) != nil }
     }
 }

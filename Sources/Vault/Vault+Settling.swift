@@ -51,9 +51,11 @@ extension Vault {
         var folders: [Descriptor] = []
         for folder in movedIn where !folders.contains(where: { $0 === folder }) { folders.append(folder) }
         let isMany = settlings.count + folders.count > Self.mostFlushedAlone
-        if isMany, hasFlushedAll.load(ordering: .relaxed), (try? flushAll()) != nil {
-            // It says nothing of a file of which it has been told before.
-            return settlings.filter { file($0).flushFailure.withLock { $0 } == nil }
+        if isMany, haveFlushedAll() {
+            return settlings.filter { settling in
+                let file = file(settling)
+                return trying { () throws(VaultError) in try file.refuseAfterFailure() } != nil
+            }
         }
         for folder in folders {
             let isDone: Void? = trying { () throws(VaultError) in

@@ -28,7 +28,9 @@ public final class Vault: Sendable {
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
-    /// No flush of all files at once has failed yet.
+    /// Held during a flush of all files at once.
+    let flushingAll = RecursiveLock()
+    /// None of those has failed yet.
     let hasFlushedAll = Atomic(true)
     /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
     /// takes all of the stack.

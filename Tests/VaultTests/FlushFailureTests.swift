@@ -40,6 +40,18 @@ import Testing
         #expect(try vault.openFile("other", in: root).contents(10) == [1])
     }
 
+    /// A flush of all succeeds, but not for a file whose own has failed: it is not settled, and whoever settles is told.
+    @Test func aFlushOfAllDoesNotHideIt() throws {
+        let (test, faults) = try scene()
+        let files = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
+        for file in files { try file.write([1], at: 0) }
+        faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle([files[7]]) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
+        #expect(files.count { $0.header.length == 1 } == 99)
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.close() }
+    }
+
     /// A flush of all that failed says nothing of a single file: each is asked then, and from then on.
     @Test func eachIsAskedAfterAFlushOfAllFailed() throws {
         let (test, faults) = try scene()
