@@ -155,7 +155,10 @@ extension Vault {
         try backing { () throws(Errno) in
             for folder in folders { try store.synchronize(folder, dataOnly: false) }
         }
-        try finishMove(of: directory)
+        do throws(VaultError) { try finishMove(of: directory) } catch {
+            // It is the record already.
+            guard error == .system(.ENOENT) else { throw error }
+        }
         directory.state.withLock { $0.movedIn = [] }
     }
 

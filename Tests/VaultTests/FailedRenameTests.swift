@@ -47,6 +47,24 @@ import Testing
         #expect(!file.header.flags.contains(.moving))
     }
 
+    /// The coming record has become the record, and what comes after that fails: the next rename does not look for it.
+    @Test func aRecordThatHasComeIsNotMissed() throws {
+        let (test, faults) = try scene()
+        let directory = try test.makeDirectory("first")
+        try test.vault.settle()
+        func rename(_ name: Name, to newName: Name) throws {
+            try test.vault.rename(
+                name, in: test.root, .directory(directory), to: newName, in: test.root, replaced: nil,
+                replacesDirectory: false, noReplace: false)
+        }
+        // The first time is that of the record which is written before the rename.
+        faults.faults.fail(.setTimes, nth: 2, with: .EIO)
+        try rename("first", to: "second")
+        #expect(faults.faults.injected == 1)
+        try rename("second", to: "third")
+        #expect(try test.names().contains("third"))
+    }
+
     /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the next
     /// rename, and for the next daemon.
     @Test(arguments: [false, true]) func aDirectoryIsNeverLost(replaces: Bool) throws {

@@ -59,7 +59,8 @@ struct FileRemains {
     }
 
     /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file tells the length.
-    /// Where that has holes, what is left of the old header says which of them were the file's own. Nil if there is none, or the key of its class is not at hand.
+    /// Where that has holes, what is left of the old header says which of them were the file's own. Nil if there is none, or
+    /// the key of its class is not at hand.
     func rebuilt(_ vault: Vault) -> FileHeader? {
         guard let raw else { return nil }
         for protectionClass in ProtectionClass.allCases {
