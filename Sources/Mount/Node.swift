@@ -10,6 +10,9 @@ final class Node: Sendable {
     let backing: BackingInode
     let identity: Identity
     let state: Mutex<State>
+    /// Somebody uses its file. For the table, which must not wait for a node's state: under that files are settled, and the
+    /// table is asked.
+    let isOpen = Atomic(false)
 
     /// What an inode is for good; a backing inode number that comes back as something else is another node.
     enum Identity: Hashable, Sendable {
@@ -21,7 +24,7 @@ final class Node: Sendable {
     struct State {
         /// The names under which it was found, the latest first. Empty for the root and for what was unlinked.
         var names: [Location] = []
-        /// The file while somebody uses it.
+        /// The file while somebody uses it; set by `setFile`.
         var file: OpenFile?
         /// Opened when it is needed, let go when there are too many.
         var directory: Directory?
@@ -51,6 +54,12 @@ final class Node: Sendable {
         self.backing = backing
         self.identity = identity
         state = Mutex(State())
+    }
+
+    /// Needs the state's lock.
+    func setFile(_ file: OpenFile?, in state: inout State) {
+        state.file = file
+        isOpen.store(file != nil, ordering: .sequentiallyConsistent)
     }
 
     var isDirectory: Bool { if case .directory = identity { true } else { false } }

@@ -65,7 +65,7 @@ final class NodeTable: Sendable {
                 return
             }
             // The kernel's release of a file and its forget of the inode may overtake each other here.
-            if known.node.state.withLock({ $0.file != nil }) {
+            if known.node.isOpen.load(ordering: .sequentiallyConsistent) {
                 state.nodes[id] = known
                 return
             }
@@ -77,7 +77,7 @@ final class NodeTable: Sendable {
     func closed(_ node: Node) {
         state.withLock { state in
             guard let known = state.nodes[node.id], known.lookups == 0 else { return }
-            guard node.state.withLock({ $0.file == nil }) else { return }
+            guard !node.isOpen.load(ordering: .sequentiallyConsistent) else { return }
             state.remove(node)
         }
     }

@@ -74,7 +74,7 @@ extension VaultFileSystem {
         node.add(location)
         node.state.withLock { state in
             state.protectionClass = protectionClass
-            state.file = Node.OpenFile(file: file, users: 1, handles: 0)
+            node.setFile(Node.OpenFile(file: file, users: 1, handles: 0), in: &state)
         }
         let entry = Fuse.Entry(
             node: node.id, status: status, attributeTimeout: timeout(for: protectionClass),

@@ -43,7 +43,7 @@ extension VaultFileSystem {
         return try node.state.withLock { state throws(VaultError) in
             if state.file == nil {
                 let file = try open(state.names, identifier)
-                state.file = Node.OpenFile(file: file, users: 0, handles: 0)
+                node.setFile(Node.OpenFile(file: file, users: 0, handles: 0), in: &state)
             }
             state.file!.users += 1
             return state.file!.file
@@ -78,7 +78,7 @@ extension VaultFileSystem {
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.header = file.header
             file.close()
-            state.file = nil
+            node.setFile(nil, in: &state)
             return true
         }
         if isClosed { nodes.closed(node) }

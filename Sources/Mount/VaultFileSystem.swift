@@ -8,7 +8,7 @@ import Vault
 /// to contents passes the gate of its class.
 ///
 /// Lock order: `tree`, a class's gate, a node's state (a child's before its parent's), a `File`'s lock. The table's
-/// lock comes after all of them but before a node's state in the table's own methods, which hold no other.
+/// lock comes last.
 final class VaultFileSystem: Sendable {
     let vault: Vault
     let nodes: NodeTable
