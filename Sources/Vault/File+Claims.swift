@@ -48,9 +48,17 @@ extension File {
     /// before. Needs `lock` exclusively.
     func settleRemoval() throws(VaultError) {
         guard !state.unsettled.isRemovalDurable else { return }
-        // The folder is not known any more.
-        try vault.flushAll()
+        if let folder = state.unsettled.removedFrom {
+            try vault.flush(folder: folder)
+        } else {
+            try vault.flushAll()
+        }
         state.unsettled.isRemovalDurable = true
+    }
+
+    /// Its last name has gone from a folder.
+    func noteRemoval(from folder: Descriptor) {
+        lock.withExclusive { state.unsettled.removedFrom = folder }
     }
 
     private func claim() throws(Errno) -> Bool {

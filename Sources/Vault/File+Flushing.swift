@@ -24,11 +24,30 @@ extension File {
 }
 
 extension Vault {
-    /// Flushes all that the backing store's file system has.
+    /// Makes the names in a folder of the backing store durable. A failure is final, as of a file: until the next mount no
+    /// flush of this folder says again that all is well.
+    func flush(folder: Descriptor) throws(VaultError) {
+        try backing { () throws(Errno) in
+            // Asked for only where one has failed.
+            func inode() throws(Errno) -> UInt64 { try store.status(of: folder).inode }
+            if folderFailures.withLock({ !$0.isEmpty }) {
+                let inode = try inode()
+                if let failure = folderFailures.withLock({ $0[inode] }) { throw failure }
+            }
+            do throws(Errno) { try store.synchronize(folder, dataOnly: false) } catch {
+                let inode = try inode()
+                folderFailures.withLock { $0[inode] = error }
+                throw error
+            }
+        }
+    }
+
+    /// Flushes all that the backing store's file system has. A failure is final here too.
     func flushAll() throws(VaultError) {
         try flushingAll.withLock { () throws(VaultError) in
+            if let failure = flushAllFailure.withLock({ $0 }) { throw .system(failure) }
             do throws(Errno) { try store.synchronizeAll() } catch {
-                hasFlushedAll.store(false, ordering: .relaxed)
+                flushAllFailure.withLock { $0 = error }
                 throw .system(error)
             }
         }
@@ -36,7 +55,5 @@ extension Vault {
 
     /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed it says
     /// nothing of any file any more: each is to be asked.
-    func haveFlushedAll() -> Bool {
-        flushingAll.withLock { hasFlushedAll.load(ordering: .relaxed) && (try? flushAll()) != nil }
-    }
+    func haveFlushedAll() -> Bool { (try? flushAll()) != nil }
 }

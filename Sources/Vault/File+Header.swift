@@ -45,6 +45,7 @@ extension File {
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
+        vault.placements.add(1, ordering: .releasing)
         state.unsettled.placedLength = state.header.length
         state.unsettled.placedGeneration = state.header.generation
         state.unsettled.isHeaderCurrent = true

@@ -85,15 +85,14 @@ extension File {
         }
     }
 
-    /// After a rename to another place, or an unlink: `place` is left, once the folders are durable.
-    func finishMove(from place: Place, to newPlace: Place? = nil, _ folders: [Descriptor]) {
-        lock.withExclusive {
-            guard place != newPlace else { return }
-            state.unsettled.movedIn += folders
-            list()
-            let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }
-            if !left.isEmpty { state.unsettled.finalPlaces = left }
-        }
+    /// After a rename to another place, or an unlink: `place` is left, once the folders are durable. Needs `lock`
+    /// exclusively.
+    func leave(_ place: Place, for newPlace: Place? = nil, _ folders: [Descriptor]) {
+        guard place != newPlace else { return }
+        state.unsettled.movedIn += folders
+        list()
+        let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }
+        if !left.isEmpty { state.unsettled.finalPlaces = left }
     }
 
     /// After a link: the name is there for good once its folder is durable.
@@ -116,7 +115,7 @@ extension File {
     func settlePlaces() throws(VaultError) {
         guard !state.unsettled.movedIn.isEmpty else { return }
         for folder in state.unsettled.movedIn {
-            try backing { () throws(Errno) in try vault.store.synchronize(folder, dataOnly: false) }
+            try vault.flush(folder: folder)
         }
         leavePlaces()
         // Whoever flushes these folders at the moment has not flushed those that come to be left next.
@@ -148,6 +147,7 @@ extension File {
     func confirmBirth() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             guard state.unsettled.durableGeneration == 0, !state.unsettled.isJournaled else { return true }
+            try refuseAfterFailure()
             try journalHeader()
             return true
         }

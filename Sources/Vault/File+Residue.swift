@@ -76,15 +76,27 @@ extension File {
                 try cutResidue(key, scratch)
                 noteChange()
                 // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
-                let confirmed = BlockGeometry.block(at: state.header.length)
-                for block in confirmed..<max(confirmed, BlockGeometry.blockCount(forLength: state.length)) {
+                var block = BlockGeometry.block(at: state.header.length)
+                let end = BlockGeometry.blockCount(forLength: state.length)
+                while block < end {
                     try prove(block, key, scratch)
+                    block = min(end, try skipHole(at: block + 1))
                 }
                 state.isUnproven = false
                 state.unsettled.modified = shown
                 if state.unsettled.isJournaled { try journalHeader() }
             }
             return true
+        }
+    }
+
+    /// The next block at or after `block` that is not part of a hole: there may be very many of those.
+    private func skipHole(at block: UInt64) throws(VaultError) -> UInt64 {
+        guard block >= state.header.firstSparseBlock else { return block }
+        let offset = BlockGeometry.backingOffset(ofBlock: block)
+        return try backing { () throws(Errno) in
+            guard let data = try vault.store.nextData(of: descriptor, from: Int64(offset)) else { return .max }
+            return block + (UInt64(data) - offset) / BlockGeometry.storedBlockSize
         }
     }
 

@@ -39,7 +39,7 @@ extension File {
             state.header = before
             state.header.generation = generation
             state.unsettled.modified = shown
-            try? placeStampedHeader()
+            try? placeSettledHeader()
             throw error
         }
         state.unsettled.isSynced = state.length == state.header.length && state.unsettled.isDataSynced
@@ -77,11 +77,17 @@ extension File {
     /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
     func placeSettledHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         state.unsettled.guardedSince = state.header.length
+        let generation = state.unsettled.placedGeneration
+        // Also when its time could not be set: no record so far fits the header that is there.
+        defer {
+            if state.unsettled.placedGeneration != generation {
+                state.unsettled.isJournaled = false
+                state.unsettled.placedSequence = state.unsettled.sequence
+                state.unsettled.slots = [:]
+                state.unsettled.round += 1
+            }
+        }
         try placeStampedHeader(replacing: replaced)
-        state.unsettled.isJournaled = false
-        state.unsettled.placedSequence = state.unsettled.sequence
-        state.unsettled.slots = [:]
-        state.unsettled.round += 1
     }
 
     /// After the header of a generation was flushed: its file needs neither journal nor what it has left behind. Needs
@@ -104,7 +110,7 @@ extension File {
     /// Needs `lock` exclusively.
     func unlistIfSettled() {
         guard state.unsettled.isListed, !state.unsettled.isJournaled, state.unsettled.movedIn.isEmpty,
-            state.header.length == state.length, state.unsettled.isHeaderCurrent,
+            state.header.length == state.length || state.isUnproven, state.unsettled.isHeaderCurrent,
             state.unsettled.guarded <= state.length
         else { return }
         state.unsettled.isListed = false
@@ -121,7 +127,10 @@ extension File {
         let generation: UInt64
         let round: UInt64
         let sequence: UInt64
+        /// Whose names must be durable.
         let folders: [Descriptor]
+        /// It has lost its last name, and the journal what was synced before.
+        var isRemoval = false
         /// The new header must be durable before the file is done.
         let needsSecondFlush: Bool
     }
@@ -133,10 +142,14 @@ extension File {
             // Nothing is written to it here: a cut may take its removal back, and must find it unharmed.
             if status.linkCount == 0 && state.unsettled.slots.isEmpty {
                 state.unsettled.isRemoved = true
-                state.unsettled.isJournaled = false
-                state.unsettled.isListed = false
-                try backing { () throws(Errno) in try vault.openJournal().release(identity, upTo: .max) }
-                vault.files.unlist(self)
+                // Then it must find the records too, which may have more than the backing file.
+                if state.unsettled.isJournaled && !state.unsettled.isRemovalDurable {
+                    return Settling(
+                        file: self, status: status, length: 0, generation: 0, round: 0, sequence: 0,
+                        folders: state.unsettled.removedFrom.map { [$0] } ?? [], isRemoval: true,
+                        needsSecondFlush: false)
+                }
+                try forgetRemoved()
                 return nil
             }
             try copyIntoPlace()
@@ -147,6 +160,22 @@ extension File {
                 needsSecondFlush: state.unsettled.isJournaled
                     || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length))
         }
+    }
+
+    /// It is durable that the file has lost its last name.
+    func finishRemoval() throws(VaultError) {
+        try lock.withExclusive { () throws(VaultError) in
+            state.unsettled.isRemovalDurable = true
+            try forgetRemoved()
+        }
+    }
+
+    /// Nothing is to be settled of a file that is gone for good. Needs `lock` exclusively.
+    private func forgetRemoved() throws(VaultError) {
+        state.unsettled.isJournaled = false
+        state.unsettled.isListed = false
+        try backing { () throws(Errno) in try vault.openJournal().release(identity, upTo: .max) }
+        vault.files.unlist(self)
     }
 
     /// A header that says so, and is to be flushed.

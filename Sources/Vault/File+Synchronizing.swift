@@ -9,6 +9,8 @@ extension File {
     /// names that it has got or lost.
     public func synchronize(dataOnly: Bool) throws(VaultError) {
         guard !vault.isReadOnly else { return }
+        // What the journal would copy may not be there any more.
+        try refuseAfterFailure()
         // A full disk has kept it so: nothing would confirm what is there.
         if lock.withShared({ state.isUnproven }) { try prove() }
         guard dataOnly else {
@@ -103,12 +105,22 @@ extension File {
                 isDone = false
                 return true
             }
-            if state.unsettled.durableGeneration == 0 {
+            let (durable, isJournaled) = (state.unsettled.durableGeneration, state.unsettled.isJournaled)
+            if durable == 0 {
                 state.unsettled.durableGeneration = before.1
                 // The journal must not say any more that it has all of the file.
                 state.unsettled.isJournaled = false
             }
-            try confirming(before.length) { () throws(VaultError) in try journalHeader() }
+            do throws(VaultError) {
+                try confirming(before.length) { () throws(VaultError) in try journalHeader() }
+            } catch {
+                // What was confirmed before lies in the journal still.
+                if isJournaled {
+                    state.unsettled.durableGeneration = durable
+                    state.unsettled.isJournaled = true
+                }
+                throw error
+            }
             if state.unsettled.isRemoved { try settleRemoval() }
             state.unsettled.isSynced = state.unsettled.changes == before.3
             state.unsettled.isDataSynced = state.unsettled.isSynced

@@ -45,6 +45,23 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         var unsettled = Unsettled()
         /// The descriptor that is written to, if there is one already.
         var writable: Descriptor?
+
+        /// - Parameter status: of the backing file that has the header.
+        init(_ header: FileHeader, isNew: Bool, _ status: FileStatus, writable: Descriptor?) {
+            self.header = header
+            self.writable = writable
+            length = header.provisionalLength
+            hasResidue = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
+            isUnproven = header.length < length
+            unsettled.placedLength = header.length
+            unsettled.placedGeneration = header.generation
+            unsettled.placedStamp = header.stamp
+            unsettled.durableGeneration = isNew ? 0 : header.generation
+            unsettled.isAssumedDurable = !isNew
+            unsettled.mayHaveTwins = header.places.isEmpty || header.places.count > status.linkCount
+            unsettled.guarded = header.length
+            unsettled.guardedSince = header.length
+        }
     }
 
     /// - Parameter status: of the backing file.
@@ -54,19 +71,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         self.vault = vault
         self.descriptor = descriptor
         identity = FileIdentity(identifier: header.file, inode: status.inode)
-        let length = header.provisionalLength
-        state = State(
-            header: header, length: length,
-            hasResidue: UInt64(status.size) > BlockGeometry.backingSize(forLength: length),
-            isUnproven: header.length < length, writable: isWritable ? descriptor : nil)
-        state.unsettled.placedLength = header.length
-        state.unsettled.placedGeneration = header.generation
-        state.unsettled.placedStamp = header.stamp
-        state.unsettled.durableGeneration = isNew ? 0 : header.generation
-        state.unsettled.isAssumedDurable = !isNew
-        state.unsettled.mayHaveTwins = header.places.isEmpty || header.places.count > status.linkCount
-        state.unsettled.guarded = header.length
-        state.unsettled.guardedSince = header.length
+        state = State(header, isNew: isNew, status, writable: isWritable ? descriptor : nil)
         key = Mutex(nil)
     }
 

@@ -6,11 +6,12 @@ import Synchronization
 ///
 /// There is at most one `File` for a file: two would write its header in each other's way.
 final class FileTable: Sendable {
-    private struct State {
+    fileprivate struct State {
         var files: [FileIdentity: WeakFile] = [:]
         var unsettled: [FileIdentity: File] = [:]
         /// Directories that were made and need not be on disk yet, by the folder that they were made in.
         var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
+        var freshFolderCount = 0
         /// Tells one directory from a later one of the same name.
         var madeFolders: UInt64 = 0
         var sweepAt = 1024
@@ -22,11 +23,11 @@ final class FileTable: Sendable {
         var names: [Name: UInt64] = [:]
     }
 
-    private struct WeakFile {
+    fileprivate struct WeakFile {
         weak var file: File?
     }
 
-    private let state = Mutex(State())
+    fileprivate let state = Mutex(State())
 
     subscript(identity: FileIdentity) -> File? {
         state.withLock { $0.files[identity]?.file }
@@ -77,9 +78,15 @@ final class FileTable: Sendable {
     func noteFolder(_ name: Name, in parent: Directory) {
         state.withLock { state in
             state.madeFolders += 1
-            state.freshFolders[parent.identifier, default: FreshFolders(parent: parent.descriptor)].names[name] =
-                state.madeFolders
+            let known = state.freshFolders[parent.identifier, default: FreshFolders(parent: parent.descriptor)].names
+                .updateValue(state.madeFolders, forKey: name)
+            if known == nil { state.freshFolderCount += 1 }
         }
+    }
+
+    /// It is gone, or has another name and was flushed before.
+    func forgetFolder(_ name: Name, in parent: Directory) {
+        state.withLock { $0.forgetFolder(name, in: parent.identifier) }
     }
 
     func folders(in parent: DirectoryIdentifier) -> [DirectoryIdentifier: FreshFolders] {
@@ -92,13 +99,23 @@ final class FileTable: Sendable {
     func forget(_ folders: [DirectoryIdentifier: FreshFolders]) {
         state.withLock { state in
             for (parent, flushed) in folders {
-                guard var left = state.freshFolders[parent] else { continue }
-                left.names = left.names.filter { flushed.names[$0.key] != $0.value }
-                state.freshFolders[parent] = left.names.isEmpty ? nil : left
+                for (name, number) in flushed.names where state.freshFolders[parent]?.names[name] == number {
+                    state.forgetFolder(name, in: parent)
+                }
             }
         }
     }
 
-    /// Each folder in which some were made is kept open.
-    var freshFolderCount: Int { state.withLock { $0.freshFolders.count } }
+    /// How many there are, and in how many folders, each of which is kept open.
+    var freshFolderCounts: (folders: Int, parents: Int) {
+        state.withLock { ($0.freshFolderCount, $0.freshFolders.count) }
+    }
+}
+
+extension FileTable.State {
+    fileprivate mutating func forgetFolder(_ name: Name, in parent: DirectoryIdentifier) {
+        guard freshFolders[parent]?.names.removeValue(forKey: name) != nil else { return }
+        freshFolderCount -= 1
+        if freshFolders[parent]!.names.isEmpty { freshFolders[parent] = nil }
+    }
 }

@@ -70,8 +70,9 @@ struct Unsettled {
     var birthplace: DirectoryIdentifier?
     /// It has no name any more.
     var isRemoved = false
-
-    /// And no cut gives it back.
+    /// The folder that its last name was in, if that is known.
+    var removedFrom: Descriptor?
+    /// No cut gives that name back.
     var isRemovalDurable = false
 
     /// Among the files that the vault will settle.

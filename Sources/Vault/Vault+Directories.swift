@@ -61,6 +61,7 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let aside = try setAside(stored, in: parent)
         removeAside(aside, in: parent)
+        files.forgetFolder(stored.name, in: parent)
         dropSidecar(of: stored, in: parent)
     }
 
@@ -134,16 +135,18 @@ extension Vault {
 
     /// Renames something new into place, where nothing stands yet.
     func renameFresh(_ temporary: Name, to name: Name, in directory: Directory) throws(VaultError) {
+        try renameFresh(temporary, to: name, in: directory.descriptor)
+    }
+
+    func renameFresh(_ temporary: Name, to name: Name, in folder: Descriptor) throws(VaultError) {
         try backing { () throws(Errno) in
             do throws(Errno) {
-                try store.rename(
-                    temporary, in: directory.descriptor, to: name, in: directory.descriptor,
-                    flags: RenameFlags.noReplace)
+                try store.rename(temporary, in: folder, to: name, in: folder, flags: RenameFlags.noReplace)
             } catch {
                 guard error == .EINVAL || error == .ENOSYS || error == .EOPNOTSUPP else { throw error }
                 // A store that cannot promise it (NFS): nobody else makes names here, so a look is as good.
-                if (try? store.status(of: name, in: directory.descriptor)) != nil { throw .EEXIST }
-                try store.rename(temporary, in: directory.descriptor, to: name, in: directory.descriptor, flags: 0)
+                if (try? store.status(of: name, in: folder)) != nil { throw .EEXIST }
+                try store.rename(temporary, in: folder, to: name, in: folder, flags: 0)
             }
         }
     }

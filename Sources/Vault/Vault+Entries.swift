@@ -130,15 +130,16 @@ extension Vault {
     /// Removes a name that is no directory's.
     public func unlink(_ name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        try replacing(stored, name, in: parent) { () throws(VaultError) in
+        try replacing(stored, name, in: parent, isReplaced: false) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
         }
         dropSidecar(of: stored, in: parent)
     }
 
-    /// Runs `body`, which takes the name away from whatever file has it, if any has, and gives it to `moved`.
+    /// Runs `body`, which takes the name away from whatever file has it, if any has, and gives it to something else if
+    /// `isReplaced`: to `moved` if that is a file, whose lock is held then.
     func replacing(
-        _ stored: StoredName, _ name: Name, in parent: Directory, by moved: File? = nil,
+        _ stored: StoredName, _ name: Name, in parent: Directory, isReplaced: Bool, by moved: File? = nil,
         _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let moved = moved.map { [$0] } ?? []
@@ -151,14 +152,27 @@ extension Vault {
             return try File.withoutClaims(on: moved, body)
         }
         guard status.linkCount > 1 else {
-            try File.withoutClaims(on: moved, body)
-            return noteRemoval(of: status)
+            // One that lies in the journal alone: that must not forget it before the name is durably another's.
+            let young = isReplaced ? youngFile(inode: status.inode).map { [$0] } ?? [] : []
+            try File.withoutClaims(on: moved + young, body)
+            return noteRemoval(of: status, in: parent)
         }
         // One of several names: the file goes on without it. A damaged one need not.
         let file = try? openFile(name, in: parent)
         try file?.settleBeforeUnlink()
-        try File.withoutClaims(on: moved + (file.map { [$0] } ?? []), body)
-        file?.finishMove(from: place(of: name, in: parent), [parent.descriptor])
+        let place = place(of: name, in: parent)
+        try File.withoutClaims(on: moved + (file.map { [$0] } ?? [])) { () throws(VaultError) in
+            try body()
+            file?.leave(place, [parent.descriptor])
+        }
+    }
+
+    /// The file of a backing inode, if a cut could find nothing of it but in the journal.
+    private func youngFile(inode: UInt64) -> File? {
+        guard let identity = journal.withLock({ $0 })?.born(inode: inode), let file = files[identity] else {
+            return nil
+        }
+        return file.lock.withShared { file.state.unsettled.durableGeneration == 0 } ? file : nil
     }
 
     /// Gives what is at `name` a second name. A regular file goes with its open `file`: from now on its header has both
@@ -218,39 +232,5 @@ extension Vault {
         try backing { () throws(Errno) in
             try store.setTimes(accessed: accessed, modified: modified, of: directory.descriptor)
         }
-    }
-
-    /// Makes the records of directories durable that have just been made.
-    private func synchronize(_ fresh: FileTable.FreshFolders) throws(Errno) {
-        for name in fresh.names.keys {
-            // It may have been removed or renamed since.
-            guard let folder = try? store.open(name, in: fresh.parent, OpenFlags.directory, mode: 0) else { continue }
-            try store.synchronize(folder, dataOnly: false)
-        }
-    }
-
-    /// Makes the records of all directories durable that have just been made.
-    func synchronizeFreshFolders() throws(VaultError) {
-        let fresh = files.allFolders
-        if fresh.values.reduce(0, { $0 + $1.names.count }) > Self.mostFlushedAlone {
-            try flushAll()
-        } else {
-            try backing { () throws(Errno) in for fresh in fresh.values { try synchronize(fresh) } }
-        }
-        files.forget(fresh)
-    }
-
-    /// Makes the names in a directory durable, and that there is something behind each.
-    public func synchronize(_ directory: Directory) throws(VaultError) {
-        if !isReadOnly {
-            for file in files.unsettled where file.birthplace == directory.identifier { try file.confirmBirth() }
-            try backing { () throws(Errno) in
-                try openJournal().flush()
-                let fresh = files.folders(in: directory.identifier)
-                for fresh in fresh.values { try synchronize(fresh) }
-                files.forget(fresh)
-            }
-        }
-        try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
     }
 }

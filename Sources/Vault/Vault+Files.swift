@@ -14,6 +14,7 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: FileIdentifier? = nil
     ) throws(VaultError) -> File {
+        let placements = self.placements.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
         let writable = try openWritableBacking(stored.name, in: parent)
         let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
@@ -26,15 +27,34 @@ extension Vault {
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
-        let file = files.enter(
+        let file = try enter(
             File(
                 vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.settled(at: place),
-                isNew: false, status: status))
+                isNew: false, status: status), at: place, since: placements)
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: place) }
         // A cut in the middle of a rename: this is where it has come to stand.
         let isBetween = header.coming != nil || (status.linkCount == 1 && header.places.count > 1)
         if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? place : nil) }
         return file
+    }
+
+    /// Enters a file that was opened; the one that counts. Who had it open when its header was read need not have it any
+    /// more, but may have written it since: then it is read again.
+    ///
+    /// - Parameter placements: how many headers had been written before it was read.
+    private func enter(_ file: File, at place: Place, since placements: UInt64) throws(VaultError) -> File {
+        // Whoever else finds it in the table waits until it is right.
+        try file.lock.withExclusive { () throws(VaultError) in
+            let known = files.enter(file)
+            guard known === file, self.placements.load(ordering: .acquiring) != placements else { return known }
+            let header = try readHeader(of: file.descriptor)
+            guard header.generation != file.state.header.generation else { return file }
+            guard header.belongs(at: place) else { throw .system(.ESTALE) }
+            let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
+            file.state = File.State(
+                header.settled(at: place), isNew: false, status, writable: file.state.writable)
+            return file
+        }
     }
 
     /// Makes an empty file, open and with its key in memory, whole or not at all.

@@ -136,9 +136,9 @@ extension Vault {
     func beginMove(of directory: Directory, to place: Place) throws(VaultError) {
         try finishEarlierMove(of: directory)
         // The record of a rename before this one must be durable in its place before another takes its name.
-        try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
+        try flush(folder: directory.descriptor)
         try writeRecord(directory.record, at: place, as: .newDirectoryRecord, in: directory.descriptor)
-        try backing { () throws(Errno) in try store.synchronize(directory.descriptor, dataOnly: false) }
+        try flush(folder: directory.descriptor)
     }
 
     /// After the rename: makes the coming record the record, once the folders are durable. Until then both are good, each
@@ -152,9 +152,7 @@ extension Vault {
     private func finishEarlierMove(of directory: Directory) throws(VaultError) {
         let folders = directory.state.withLock { $0.movedIn }
         guard !folders.isEmpty else { return }
-        try backing { () throws(Errno) in
-            for folder in folders { try store.synchronize(folder, dataOnly: false) }
-        }
+        for folder in folders { try flush(folder: folder) }
         do throws(VaultError) { try finishMove(of: directory) } catch {
             // It is the record already.
             guard error == .system(.ENOENT) else { throw error }

@@ -34,21 +34,22 @@ extension Vault {
                     for: file, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier),
                 replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
             do throws(VaultError) {
-                try replacing(new, newName, in: newParent, by: file) { () throws(VaultError) in
+                let oldPlace = self.place(of: name, in: parent)
+                try replacing(new, newName, in: newParent, isReplaced: true, by: file) { () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
+                    // Before anybody writes to it: the journal may know it by the new name once the folders are durable.
+                    file.leave(oldPlace, for: place, [parent.descriptor, newParent.descriptor])
                 }
             } catch {
                 try? file.cancelMove(move)
                 throw error
             }
-            file.finishMove(
-                from: self.place(of: name, in: parent), to: place, [parent.descriptor, newParent.descriptor])
         case .directory(let directory):
             try renameDirectory(
                 directory, old, in: parent, to: new, newName, in: newParent, replacesDirectory: replacesDirectory,
                 noReplace: noReplace)
         case .other:
-            try replacing(new, newName, in: newParent) { () throws(VaultError) in
+            try replacing(new, newName, in: newParent, isReplaced: true) { () throws(VaultError) in
                 try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
             }
         }
@@ -79,6 +80,7 @@ extension Vault {
             cancelMove(of: directory)
             throw error
         }
+        files.forgetFolder(old.name, in: parent)
         // It has happened, and is good at the new place as at the old one.
         directory.state.withLock { $0.place = place }
         finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])

@@ -29,7 +29,12 @@ extension Vault {
                 }
             }
             var begun = files.compactMap { file in trying { () throws(VaultError) in try file.beginSettling() } }
-            begun = flush(begun, \.file, folders: begun.flatMap(\.folders), trying)
+            let removed = begun.filter(\.isRemoval)
+            begun.removeAll(where: \.isRemoval)
+            for removal in flushRemovals(removed, trying) {
+                trying { () throws(VaultError) in try removal.file.finishRemoval() }
+            }
+            begun = flush(begun, \.file, folders: \.folders, trying)
             let placed = begun.compactMap { settling in
                 let placement = trying { () throws(VaultError) in try settling.file.continueSettling(settling) }
                 noteSettled(settling.status, settling.file.header)
@@ -42,33 +47,46 @@ extension Vault {
         }
     }
 
-    /// Makes what lies in the backing files durable; those for which that succeeded.
+    /// Makes what lies in the backing files durable, and the names in their folders; those for which that succeeded.
     private func flush<Settling>(
-        _ settlings: [Settling], _ file: (Settling) -> File, folders movedIn: [Descriptor] = [],
+        _ settlings: [Settling], _ file: (Settling) -> File, folders: (Settling) -> [Descriptor] = { _ in [] },
         _ trying: (() throws(VaultError) -> Void?) -> Void?
     ) -> [Settling] {
         guard !settlings.isEmpty else { return [] }
-        var folders: [Descriptor] = []
-        for folder in movedIn where !folders.contains(where: { $0 === folder }) { folders.append(folder) }
-        let isMany = settlings.count + folders.count > Self.mostFlushedAlone
-        if isMany, haveFlushedAll() {
-            return settlings.filter { settling in
-                let file = file(settling)
-                return trying { () throws(VaultError) in try file.refuseAfterFailure() } != nil
-            }
-        }
-        for folder in folders {
-            let isDone: Void? = trying { () throws(VaultError) in
-                try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
-            }
-            if isDone == nil { return [] }
-        }
-        return settlings.filter { settling in
+        let distinct = Set(settlings.flatMap(folders).map(ObjectIdentifier.init))
+        let isFlushed = settlings.count + distinct.count > Self.mostFlushedAlone && haveFlushedAll()
+        let inTheirFolders = isFlushed ? settlings : flushFolders(of: settlings, folders, trying)
+        return inTheirFolders.filter { settling in
             let file = file(settling)
             return trying { () throws(VaultError) in
-                try file.flush(dataOnly: true)
+                if isFlushed { try file.refuseAfterFailure() } else { try file.flush(dataOnly: true) }
             } != nil
         }
+    }
+
+    /// Makes the names in folders durable; those for whose folders that succeeded.
+    private func flushFolders<Settling>(
+        of settlings: [Settling], _ folders: (Settling) -> [Descriptor],
+        _ trying: (() throws(VaultError) -> Void?) -> Void?
+    ) -> [Settling] {
+        var isDone: [ObjectIdentifier: Bool] = [:]
+        return settlings.filter { settling in
+            folders(settling).allSatisfy { folder in
+                if let isDone = isDone[ObjectIdentifier(folder)] { return isDone }
+                let isFlushed = trying { () throws(VaultError) in try flush(folder: folder) } != nil
+                isDone[ObjectIdentifier(folder)] = isFlushed
+                return isFlushed
+            }
+        }
+    }
+
+    /// Makes it durable that files have lost their last names; those for which that succeeded. One whose folder is not
+    /// known takes a flush of all.
+    private func flushRemovals(
+        _ removals: [File.Settling], _ trying: (() throws(VaultError) -> Void?) -> Void?
+    ) -> [File.Settling] {
+        guard removals.contains(where: \.folders.isEmpty) else { return flushFolders(of: removals, \.folders, trying) }
+        return trying { () throws(VaultError) in try flushAll() } == nil ? [] : removals
     }
 
     // MARK: Room in the journal
@@ -94,18 +112,20 @@ extension Vault {
     /// Settles when too many files wait for it.
     func boundUnsettled() throws(VaultError) {
         if files.unsettledCount > mostUnsettled { try settle() }
-        if files.freshFolderCount > mostUnsettled { try synchronizeFreshFolders() }
+        let fresh = files.freshFolderCounts
+        if fresh.parents > mostUnsettled || fresh.folders > Self.mostFreshFolders { try synchronizeFreshFolders() }
     }
 
     func giveBackRoom(_ count: UInt64) {
         journal.withLock { $0 }?.unreserve(count)
     }
 
-    /// A file that the journal could make again was removed.
-    func noteRemoval(of status: FileStatus) {
+    /// A file that the journal could make again was removed from a directory.
+    func noteRemoval(of status: FileStatus, in parent: Directory) {
         guard status.kind == .regular, status.linkCount <= 1, let journal = journal.withLock({ $0 }),
             let file = journal.takeBorn(inode: status.inode)
         else { return }
+        files[file]?.noteRemoval(from: parent.descriptor)
         // Without it, a later file that a cut leaves empty under the same name would become this one: only then, and as
         // if it had never been removed.
         do throws(VaultError) {

@@ -11,8 +11,8 @@ extension Vault {
         sidecars.keep(sidecar.name)
         try backing { () throws(Errno) in
             try writeWholeFile(sidecar.ciphertext, at: sidecar.name, in: directory.descriptor)
-            try store.synchronize(directory.descriptor, dataOnly: false)
         }
+        try flush(folder: directory.descriptor)
     }
 
     /// Has the sidecar of a long name removed once it is durable that the entry is gone. A leftover is harmless.
@@ -36,7 +36,7 @@ extension Vault {
             folders.append(sidecar.directory)
         }
         for folder in folders {
-            try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
+            try flush(folder: folder)
         }
         for sidecar in stale { sidecars.remove(sidecar, in: self) }
     }

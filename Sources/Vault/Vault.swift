@@ -28,10 +28,14 @@ public final class Vault: Sendable {
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
+    /// Grows with each header that is written to a backing file.
+    let placements = Atomic<UInt64>(0)
     /// Held during a flush of all files at once.
     let flushingAll = RecursiveLock()
-    /// None of those has failed yet.
-    let hasFlushedAll = Atomic(true)
+    /// Why one of those has failed, if one has.
+    let flushAllFailure = Mutex<Errno?>(nil)
+    /// Why flushes of single folders have failed, by their inodes.
+    let folderFailures = Mutex<[UInt64: Errno]>([:])
     /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
     /// takes all of the stack.
     private struct SettledObserver: Sendable {

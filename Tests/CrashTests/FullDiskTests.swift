@@ -2,6 +2,7 @@ import CrashSimulator
 import Posix
 import Store
 import Testing
+import Vault
 
 extension CrashTests {
     /// The backing store is full for a while, in the middle of whatever is going on, and then the power goes.
@@ -51,6 +52,32 @@ extension CrashTests {
             }
             #expect(faults.faults.injected > 40)
             try expectPromiseHolds("a full disk in the middle", vault)
+        }
+
+        /// A sync of much more finds no room to confirm it: what was synced before lies in the journal still.
+        @Test func aConfirmationThatFails() throws {
+            var faults: FaultInjectingStore!
+            let vault = try RecordedVault { recording in
+                faults = FaultInjectingStore(recording)
+                return faults
+            }
+            var random = SeededRandom(10)
+            let other = try vault.makeFile("other")
+            try vault.write(random.bytes(200_000), to: other, at: 0)
+            try vault.synchronizeAll()
+            let file = try vault.makeFile("file")
+            try vault.write(random.bytes(4096), to: file, at: 0)
+            try vault.synchronize(file, dataOnly: true)
+            try vault.synchronize()
+            try vault.append(random.bytes(300_000), to: file)
+            faults.faults.fail(.write, with: .ENOSPC)
+            #expect(throws: VaultError.system(.ENOSPC)) { try vault.synchronize(file, dataOnly: true) }
+            // The journal is used anew.
+            for _ in 0..<16 {
+                try vault.write(random.bytes(200_000), to: other, at: 0)
+                try vault.synchronize(other, dataOnly: true)
+            }
+            try expectPromiseHolds("a confirmation that a full disk stops", vault, states: 150)
         }
     }
 }

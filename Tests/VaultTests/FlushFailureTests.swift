@@ -67,4 +67,59 @@ import Testing
         #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
         #expect(throws: VaultError.system(.EIO)) { try bad.synchronize(dataOnly: false) }
     }
+
+    /// What the backing file may not have any more is not copied into the journal either.
+    @Test(arguments: [true, false]) func whatTheSettlingCouldNotFlushIsNotConfirmed(isNew: Bool) throws {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        if !isNew {
+            try file.write([1], at: 0)
+            try file.synchronize(dataOnly: false)
+        }
+        try file.write([UInt8](repeating: 2, count: 5000), at: 4096)
+        faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle([file]) }
+        for dataOnly in [true, false] {
+            #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: dataOnly) }
+        }
+        if isNew { #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(test.root) } }
+        #expect(faults.injected == 1)
+    }
+
+    /// A folder's too: what its names hold on to stays, and the files of other folders are settled.
+    @Test func aFolderIsNotTakenForFlushed() throws {
+        let (test, faults) = try scene()
+        let folder = try test.makeDirectory("folder")
+        let (file, other) = (try test.create("file", in: folder), try test.create("other"))
+        try test.vault.synchronize()
+        try test.rename("file", to: "renamed", in: folder)
+        try other.write([1], at: 0)
+        faults.fail(.synchronize, with: .EIO)
+        for _ in 0..<2 {
+            #expect(throws: VaultError.system(.EIO)) { try test.vault.settle([file, other]) }
+            #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
+        }
+        #expect(faults.injected == 1)
+        #expect(file.lock.withShared { file.state.header.places.count } == 2)
+        #expect(other.header.length == 1)
+        try test.vault.synchronize(test.makeDirectory("another"))
+    }
+
+    /// A header that was written at the second attempt only: what the journal gets from then on is for that one.
+    @Test func aHeaderThatWasWrittenInTheEnd() throws {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        try file.write([1, 1], at: 0)
+        try file.synchronize(dataOnly: false)
+        try file.write([2], at: 0)
+        try file.synchronize(dataOnly: true)
+        // After the block.
+        faults.fail(.write, nth: 2, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: false) }
+        #expect(faults.injected == 1)
+        try file.write([3], at: 1)
+        try file.synchronize(dataOnly: true)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(10) == [2, 3])
+    }
 }

@@ -58,6 +58,49 @@ import Testing
         }
     }
 
+    /// A directory that stepped aside for another one is looked for in any folder, whether it is to be put back or not.
+    @Test(arguments: [0o000, 0o100, 0o300, 0o500, 0o600] as [UInt32], [false, true])
+    func whatSteppedAsideIsPutBackInAnyFolder(mode: UInt32, isCut: Bool) throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            let (outer, folder) = (try test.makeDirectory("outer"), try test.makeDirectory("folder"))
+            let inner = try test.makeDirectory("inner", in: outer)
+            _ = try test.makeDirectory("replaced", in: inner)
+            if isCut {
+                let stored = try test.vault.storedName("replaced", in: inner)
+                _ = try test.vault.setAside(stored, in: inner, noting: true)
+            } else {
+                try test.vault.rename(
+                    "folder", in: test.root, .directory(folder), to: "replaced", in: inner, replaced: nil,
+                    replacesDirectory: true, noReplace: false)
+            }
+            try test.vault.setMode(mode, of: inner)
+            try test.vault.setMode(mode, of: outer)
+            let (vault, root) = try test.afterDeath()
+            let found = try vault.openDirectory("outer", in: root)
+            #expect(try vault.status(of: found).permissions == mode)
+            try vault.setMode(0o700, of: found)
+            let within = try vault.openDirectory("inner", in: found)
+            try vault.setMode(0o700, of: within)
+            _ = try vault.openDirectory("replaced", in: within)
+        }
+    }
+
+    /// A sync of the folder flushes a directory that was made in it, whatever its mode is.
+    @Test func aFolderWithoutPermissionsIsFlushedWithItsParent() throws {
+        try asOrdinaryUser {
+            let flushed = FlushedInodes()
+            let test = try TestVault(isPrivileged: false) { InterceptingStore($0, hook: flushed) }
+            let folder = try test.makeDirectory("folder")
+            let inode = try test.vault.status(of: folder).inode
+            try test.vault.setMode(0o000, of: folder)
+            flushed.beforeTheNext {}
+            try test.vault.synchronize(test.root)
+            #expect(flushed.inodes.contains(inode))
+            #expect(try test.vault.status(of: folder).permissions == 0)
+        }
+    }
+
     @Test func aFileThatMayOnlyBeReadIsNotTouchedByReading() throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)

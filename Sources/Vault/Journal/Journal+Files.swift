@@ -60,6 +60,16 @@ extension Journal {
         state.withLock { $0.halves[$0.active].born[file.inode] = file }
     }
 
+    /// The file of an inode, if the journal could make it again.
+    func born(inode: UInt64) -> FileIdentity? {
+        state.withLock { state in
+            for half in [state.active, 1 - state.active] {
+                if let file = state.halves[half].born[inode] { return file }
+            }
+            return nil
+        }
+    }
+
     /// The file of an inode that was removed, if the journal could make it again.
     func takeBorn(inode: UInt64) -> FileIdentity? {
         state.withLock { state in

@@ -187,15 +187,15 @@ extension OldJournal {
         guard let note = try? AsideNote(decoding: payload), let aside = Name(bytes: note.aside),
             let name = Name(bytes: note.name), let folder = try vault.openFolderForReplay(note.path)
         else { return }
-        try backing { () throws(Errno) in
-            do throws(Errno) {
-                try vault.store.rename(aside, in: folder, to: name, in: folder, flags: RenameFlags.noReplace)
-            } catch {
-                guard error == .ENOENT || error == .EEXIST || error == .ENOTEMPTY else { throw error }
-                return
+        do throws(VaultError) {
+            try vault.withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in
+                try vault.renameFresh(aside, to: name, in: folder)
             }
-            try vault.store.synchronize(folder, dataOnly: false)
+        } catch {
+            guard error.isAbsence || error == .system(.EEXIST) || error == .system(.ENOTEMPTY) else { throw error }
+            return
         }
+        try backing { () throws(Errno) in try vault.store.synchronize(folder, dataOnly: false) }
     }
 }
 

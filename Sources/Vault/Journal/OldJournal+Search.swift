@@ -6,19 +6,20 @@ import Store
 // Finding what the records of a journal are about.
 
 extension Vault {
-    /// The folder at a backing path, nil if there is none any more.
+    /// The folder at a backing path, nil if there is none any more. An ordinary user's folders may forbid it that user.
     func openFolderForReplay(_ path: [UInt8]) throws(VaultError) -> Descriptor? {
-        var folder = store.root
-        for component in path.split(separator: UInt8(ascii: "/")) {
-            guard let name = Name(bytes: Array(component)) else { return nil }
-            do throws(Errno) {
-                folder = try store.open(name, in: folder, OpenFlags.directory, mode: 0)
-            } catch {
-                guard error == .ENOENT || error == .ENOTDIR || error == .ELOOP else { throw .system(error) }
-                return nil
+        let names = path.split(separator: UInt8(ascii: "/")).compactMap { Name(bytes: Array($0)) }
+        do throws(VaultError) {
+            var folder = store.root
+            for name in names { folder = try pin(name, in: folder, O_DIRECTORY) }
+            guard !names.isEmpty else { return folder }
+            return try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
+                try backing { () throws(Errno) in try store.reopen(folder, OpenFlags.directory) }
             }
+        } catch {
+            guard error.isAbsence else { throw error }
+            return nil
         }
-        return folder
     }
 
     /// The file at a backing path, nil if there is none any more. An ordinary user's folders and files may forbid it that
@@ -31,9 +32,7 @@ extension Vault {
             for name in names.dropLast() { folder = try pin(name, in: folder, O_DIRECTORY) }
             return try openForReplay(last, in: folder)
         } catch {
-            guard error == .system(.ENOENT) || error == .system(.ENOTDIR) || error == .system(.ELOOP) else {
-                throw error
-            }
+            guard error.isAbsence else { throw error }
             return nil
         }
     }

@@ -26,6 +26,9 @@ extension Vault {
             head.nextLap = old.head.nextLap
             head.windows = old.head.windows
             if old.head.opened != 0 {
+                // A daemon that was killed has left in the page cache what no disk has, names among it: what is found must
+                // be what is there. Of a failure those have been told who waited.
+                try? store.synchronizeAll()
                 try old.replay()
                 // The clocks of file systems are coarse.
                 head.windows.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: now + 2))
@@ -75,6 +78,8 @@ extension Vault {
         try settle()
         // What is made under a clean end is there: nothing that is empty is taken for the rest of a cut.
         try synchronizeFreshFolders()
+        // Nor what was removed, and of which the disk may still have the name.
+        try flushAll()
         try backing { () throws(Errno) in
             try journal.changeHead { $0.opened = 0 }
             try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))

@@ -32,13 +32,17 @@ extension RecordedVault {
         }
     }
 
-    public func makeSymbolicLink(to target: String, _ name: Name, in parent: Folder? = nil) throws {
+    @discardableResult
+    public func makeSymbolicLink(
+        to target: String, _ name: Name, in parent: Folder? = nil
+    ) throws -> RecordedInode {
         let parent = parent ?? root
-        try log {
+        return try log {
             let target = Array(target.utf8)
             try vault.makeSymbolicLink(
                 to: target, name, in: parent.directory, user: getuid(), group: getgid())
-            return (.makeSymbolicLink(Slot(name, in: parent.inode), ledger.number(), target: target), ())
+            let made = ledger.number()
+            return (.makeSymbolicLink(Slot(name, in: parent.inode), made, target: target), made)
         }
     }
 
@@ -78,6 +82,10 @@ extension RecordedVault {
     ) throws {
         try rename(
             name, .directory(folder.directory), folder.inode, parent ?? root, newName, newParent ?? parent ?? root)
+    }
+
+    public func rename(_ name: Name, ofLink inode: RecordedInode, to newName: Name) throws {
+        try rename(name, .other, inode, root, newName, root)
     }
 
     private func rename(

@@ -1,0 +1,47 @@
+import Format
+import Posix
+import Store
+
+// Directories that were just made: mkdir(2) flushes nothing, so a sync of the folder that has their names must see to their
+// records.
+
+extension Vault {
+    /// So many may wait; each takes memory.
+    static let mostFreshFolders = 65_536
+
+    /// Makes the names in a directory durable, and that there is something behind each.
+    public func synchronize(_ directory: Directory) throws(VaultError) {
+        if !isReadOnly {
+            for file in files.unsettled where file.birthplace == directory.identifier { try file.confirmBirth() }
+            try backing { () throws(Errno) in try openJournal().flush() }
+            try synchronize(files.folders(in: directory.identifier))
+        }
+        try flush(folder: directory.descriptor)
+    }
+
+    /// Makes the records of all directories durable that have just been made.
+    func synchronizeFreshFolders() throws(VaultError) { try synchronize(files.allFolders) }
+
+    private func synchronize(_ fresh: [DirectoryIdentifier: FileTable.FreshFolders]) throws(VaultError) {
+        if fresh.values.reduce(0, { $0 + $1.names.count }) <= Self.mostFlushedAlone || !haveFlushedAll() {
+            for fresh in fresh.values { try synchronize(fresh) }
+        }
+        files.forget(fresh)
+    }
+
+    private func synchronize(_ fresh: FileTable.FreshFolders) throws(VaultError) {
+        for name in fresh.names.keys {
+            let folder: Descriptor
+            do throws(VaultError) {
+                folder = try withOwnerPermissions(0o500, of: .entry(name, in: fresh.parent)) { () throws(VaultError) in
+                    try openFolder(name, in: fresh.parent)
+                }
+            } catch {
+                // It may have been removed or renamed since.
+                guard error.isAbsence else { throw error }
+                continue
+            }
+            try flush(folder: folder)
+        }
+    }
+}

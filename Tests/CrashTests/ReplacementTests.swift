@@ -1,0 +1,108 @@
+import CrashSimulator
+import Posix
+import Testing
+
+@testable import Vault
+
+extension CrashTests {
+    /// Files that are put in the place of others, while other files are synced: a flush of the journal says nothing of the
+    /// folders.
+    @Suite struct Replacements {
+        private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
+
+        /// The replaced file lies in the journal and nowhere else.
+        @Test(arguments: [true, false]) func youngFiles(byFiles: Bool) throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(31)
+            let other = try vault.makeFile("other")
+            try vault.synchronizeAll()
+            for turn in 0..<12 {
+                let old = try vault.makeFile(name("f\(turn)"))
+                if turn % 4 != 3 {
+                    try vault.write(random.bytes(2000), to: old, at: 0)
+                    try vault.synchronize(old, dataOnly: true)
+                }
+                try vault.synchronize()
+                if byFiles {
+                    let new = try vault.makeFile(name("n\(turn)"))
+                    try vault.write(random.bytes(1500), to: new, at: 0)
+                    if turn % 2 == 0 { try vault.synchronize(new, dataOnly: turn % 4 == 0) }
+                    try vault.rename(name("n\(turn)"), of: new, to: name("f\(turn)"))
+                } else {
+                    let link = try vault.makeSymbolicLink(to: "target", name("n\(turn)"))
+                    try vault.rename(name("n\(turn)"), ofLink: link, to: name("f\(turn)"))
+                }
+                try vault.write(random.bytes(100), to: other, at: 0)
+                try vault.synchronize(other, dataOnly: true)
+                if turn % 3 == 0 { try vault.vault.settle() }
+            }
+            try expectPromiseHolds("young files replaced by \(byFiles ? "files" : "links")", vault, states: 300)
+        }
+
+        /// The replaced file has grown in the journal alone, which is used anew before anybody flushes the folder.
+        @Test func grownFiles() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(32)
+            let other = try vault.makeFile("other")
+            try vault.write(random.bytes(200_000), to: other, at: 0)
+            let old = try vault.makeFile("old")
+            try vault.write(random.bytes(4096), to: old, at: 0)
+            let new = try vault.makeFile("new")
+            try vault.write(random.bytes(1500), to: new, at: 0)
+            try vault.synchronizeAll()
+            try vault.append(random.bytes(7000), to: old)
+            try vault.synchronize(old, dataOnly: true)
+            try vault.rename("new", of: new, to: "old")
+            // More than two halves.
+            for _ in 0..<16 {
+                try vault.write(random.bytes(200_000), to: other, at: 0)
+                try vault.synchronize(other, dataOnly: true)
+            }
+            try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 150)
+        }
+    }
+
+    /// Sessions whose daemon is killed, and a cut in the next one: what the page cache had is there, and on no disk.
+    @Suite struct KilledSessions {
+        @Test func namesOfTheOneBefore() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(34)
+            for turn in 0..<6 {
+                let names = ["a", "b", "c"].map { Name(bytes: "\($0)\(turn)".utf8)! }
+                do {
+                    let moved = try vault.makeFile(names[0])
+                    try vault.write(random.bytes(3000), to: moved, at: 0)
+                    let linked = try vault.makeFile(names[1])
+                    try vault.write(random.bytes(3000), to: linked, at: 0)
+                    try vault.synchronizeAll()
+                    try vault.rename(names[0], of: moved, to: Name(bytes: "moved\(turn)".utf8)!)
+                    try vault.link(names[1], of: linked, in: vault.root, to: names[2], in: vault.root)
+                }
+                vault.vault.abandon()
+                try vault.reopen()
+                let moved = try vault.openFile(Name(bytes: "moved\(turn)".utf8)!)
+                try vault.write(random.bytes(500), to: moved, at: 100)
+                try vault.synchronize(moved, dataOnly: turn % 2 == 0)
+                let linked = try vault.openFile(names[2])
+                try vault.write(random.bytes(500), to: linked, at: 100)
+                try vault.synchronize(linked, dataOnly: turn % 2 == 0)
+            }
+            try expectPromiseHolds("names of a killed session", vault, states: 300)
+        }
+
+        /// A removed file's name and nothing else of it may be on the disk.
+        @Test func removedBeforeACleanEnd() throws {
+            let vault = try RecordedVault()
+            for turn in 0..<6 {
+                let name = Name(bytes: "f\(turn)".utf8)!
+                let file = try vault.makeFile(name)
+                if turn % 2 == 0 { try vault.write([1, 2, 3], to: file, at: 0) }
+                if turn % 3 == 0 { try vault.synchronize(file, dataOnly: true) }
+                try vault.unlink(name, of: file.inode)
+                try vault.close()
+                try vault.reopen()
+            }
+            try expectPromiseHolds("files removed before a clean end", vault, states: 200)
+        }
+    }
+}
