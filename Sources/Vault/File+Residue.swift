@@ -76,6 +76,7 @@ extension File {
                 try cutResidue(key, scratch)
                 noteChange()
                 // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
+                try extendBehindHole()
                 var block = BlockGeometry.block(at: state.header.length)
                 let end = BlockGeometry.blockCount(forLength: state.length)
                 while block < end {
@@ -87,6 +88,17 @@ extension File {
                 if state.unsettled.isJournaled { try journalHeader() }
             }
             return true
+        }
+    }
+
+    /// A cut may have left the backing file shorter than a hole at its end makes it.
+    private func extendBehindHole() throws(VaultError) {
+        let needed = Int64(BlockGeometry.backingSize(forLength: state.length))
+        guard BlockGeometry.blockCount(forLength: state.length) > state.header.firstSparseBlock else { return }
+        let file = try writable()
+        try backing { () throws(Errno) in
+            guard try vault.store.status(of: descriptor).size < needed else { return }
+            try vault.store.truncate(file, to: needed)
         }
     }
 

@@ -96,6 +96,38 @@ import Testing
         #expect(try opened.contents(2, at: 8999) == [0, 3])
     }
 
+    /// A hole that nobody has synced may not have made the backing file longer; and there is no look at each of its blocks.
+    @Test(arguments: [0, 1], [10 << 20, 1 << 43]) func aHoleThatACutHasLeftUnproven(blocks: Int, length: UInt64) throws
+    {
+        let test = try TestVault()
+        let name: Name
+        do {
+            let file = try test.create("file")
+            name = try test.vault.storedName("file", in: test.root).name
+            try file.write([UInt8](repeating: 1, count: 4096 * blocks), at: 0)
+            try file.synchronize(dataOnly: false)
+            try file.truncate(to: length)
+            try file.write([2], at: length / 2)
+            try file.persistLength()
+            let backing = try test.store.open(name, in: test.root.descriptor, O_RDWR)
+            try test.store.truncate(backing, to: Int64(BlockGeometry.backingSize(forLength: UInt64(4096 * blocks))))
+        }
+        let (vault, root) = try test.afterDeath()
+        let file = try vault.openFile("file", in: root)
+        try file.loadKey()
+        #expect(file.length == length)
+        #expect(
+            try file.contents(5000) == [UInt8](repeating: 1, count: 4096 * blocks)
+                + [UInt8](repeating: 0, count: 5000 - 4096 * blocks))
+        for offset in [length / 2, length - 10] {
+            #expect(try file.contents(10, at: offset) == [UInt8](repeating: 0, count: 10))
+        }
+        try file.synchronize(dataOnly: false)
+        let (next, nextRoot) = try test.afterDeath()
+        #expect(
+            try next.openFile("file", in: nextRoot).contents(10, at: length / 2) == [UInt8](repeating: 0, count: 10))
+    }
+
     /// A damaged block is for those who read it: the file opens, beside what a cut left unproven, and is cut.
     @Test func aFileWithADamagedBlockOpensAfterACut() throws {
         let test = try TestVault()
