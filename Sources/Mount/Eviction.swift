@@ -87,16 +87,17 @@ struct Eviction {
         return count
     }
 
-    /// Wipes the file keys, with what was accepted written into the headers.
+    /// Wipes the file keys, and then writes into the headers what was accepted: that may have to wait for the disk, and
+    /// takes no key.
     private func wipeFileKeys() {
-        for node in strictNodes() {
-            guard let file = node.state.withLock({ $0.file?.file }) else { continue }
+        let files = strictNodes().compactMap { node in node.state.withLock { $0.file?.file }.map { (node, $0) } }
+        for (_, file) in files { file.dropKey() }
+        for (node, file) in files {
             do {
                 try file.persistLength()
             } catch {
                 fileSystem.log(.lost(path: fileSystem.path(of: node), reason: "\(error)"))
             }
-            file.dropKey()
         }
     }
 

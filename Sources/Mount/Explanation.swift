@@ -45,8 +45,12 @@ extension VaultFileSystem {
 
     /// Needs `tree` shared.
     private func backingPath(of node: Node) throws(VaultError) -> String {
-        guard let location = node.names.first else { return "" }
-        return try vault.backingPath(
-            of: location.name, in: try directory(of: location.parent), at: try backingPath(of: location.parent))
+        var locations: [Location] = []
+        while let location = (locations.last?.parent ?? node).names.first { locations.append(location) }
+        var path = ""
+        for location in locations.reversed() {
+            path = try vault.backingPath(of: location.name, in: try directory(of: location.parent), at: path)
+        }
+        return path
     }
 }

@@ -35,6 +35,8 @@ final class Node: Sendable {
         /// The header when the file was last closed: another generation on disk means that somebody else wrote the
         /// backing file.
         var header: FileHeader?
+        /// What stat(2) says of something that is neither file nor directory and has no name any more.
+        var last: FileStatus?
         /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that the
         /// kernel has just come to know, nobody knows.
         var hasFreshMetadata = true
@@ -62,6 +64,19 @@ final class Node: Sendable {
         isOpen.store(file != nil, ordering: .sequentiallyConsistent)
     }
 
+    /// Lets go of the nodes above one after another: of a deep tree there may be more than the stack has room for.
+    deinit {
+        var above = state.withLock { $0.names.map(\.parent) }
+        state.withLock { $0.names = [] }
+        while var node = above.popLast() {
+            guard isKnownUniquelyReferenced(&node) else { continue }
+            node.state.withLock { state in
+                above += state.names.map(\.parent)
+                state.names = []
+            }
+        }
+    }
+
     var isDirectory: Bool { if case .directory = identity { true } else { false } }
     var isFile: Bool { if case .file = identity { true } else { false } }
 
@@ -75,6 +90,15 @@ final class Node: Sendable {
 
     func remove(_ location: Location) {
         state.withLock { $0.names.removeAll { $0 == location } }
+    }
+
+    /// `status` is what stat(2) says afterwards.
+    func remove(_ location: Location, leaving status: FileStatus) {
+        state.withLock { state in
+            state.names.removeAll { $0 == location }
+            // Files are asked themselves.
+            if case .other = identity, state.names.isEmpty { state.last = status }
+        }
     }
 
     var names: [Location] { state.withLock { $0.names } }

@@ -40,6 +40,7 @@ extension VaultFileSystem {
                     (try file.status(), file.protectionClass)
                 }
             case .other:
+                if let last = node.state.withLock({ $0.last }) { return (last, nil) }
                 let (name, directory) = try location(of: node)
                 return (try vault.status(of: name, in: directory), nil)
             }
@@ -56,7 +57,7 @@ extension VaultFileSystem {
             if node.isFile {
                 try tree.withShared { () throws(VaultError) in
                     try withFile(of: node) { (file) throws(VaultError) in
-                        try change(file, changes, hasHandle: handle != nil)
+                        try change(file, node, changes, hasHandle: handle != nil)
                     }
                 }
             } else {
@@ -70,10 +71,12 @@ extension VaultFileSystem {
         }
     }
 
-    private func change(_ file: File, _ changes: AttributeChanges, hasHandle: Bool) throws(VaultError) {
+    private func change(
+        _ file: File, _ node: Node, _ changes: AttributeChanges, hasHandle: Bool
+    ) throws(VaultError) {
         if let size = changes.size {
             try withGate(of: file, for: hasHandle ? .use : .open) { (_) throws(VaultError) in
-                if changes.dropsPrivileges { try dropPrivileges(of: file) }
+                if changes.dropsPrivileges { try dropPrivileges(of: file, node) }
                 try file.truncate(to: UInt64(size))
             }
         }
@@ -99,6 +102,11 @@ extension VaultFileSystem {
             }
             return
         }
+        let isGone = node.state.withLock { state in
+            state.last?.apply(changes)
+            return state.last != nil
+        }
+        if isGone { return }
         let (name, directory) = try location(of: node)
         if changes.owner != nil || changes.group != nil {
             try vault.setOwner(user: changes.owner, group: changes.group, of: name, in: directory)
@@ -111,11 +119,13 @@ extension VaultFileSystem {
 
     /// Removes the set-user-ID bit, and the set-group-ID bit where the group may execute: what the kernel asks for at
     /// a write by somebody without CAP_FSETID.
-    func dropPrivileges(of file: File) throws(VaultError) {
-        let mode = try file.status().permissions
+    func dropPrivileges(of file: File, _ node: Node) throws(VaultError) {
+        let mode = try file.permissions()
         var kept = mode & ~0o4000
         if mode & 0o010 != 0 { kept &= ~0o2000 }
-        if kept != mode { try file.setMode(kept) }
+        guard kept != mode else { return }
+        node.state.withLock { $0.hasFreshMetadata = true }
+        try file.setMode(kept)
     }
 
     func statfs(_ request: Request, _ id: NodeID, reply: consuming Reply<FileSystemStatistics>) {
@@ -124,5 +134,24 @@ extension VaultFileSystem {
             statistics.maximumNameLength = UInt64(Vault.nameMax)
             reply.succeed(statistics)
         } catch { reply.fail(error.errno) }
+    }
+}
+
+extension FileStatus {
+    /// As the changes make it, of something that nobody can find any more.
+    fileprivate mutating func apply(_ changes: AttributeChanges) {
+        func time(_ change: TimeChange, _ before: Timespec) -> Timespec {
+            switch change {
+            case .keep: before
+            case .now: .now
+            case .at(let time): time
+            }
+        }
+        owner = changes.owner ?? owner
+        group = changes.group ?? group
+        if let mode = changes.mode { self.mode = self.mode & ~0o7777 | mode & 0o7777 }
+        accessed = time(changes.accessed, accessed)
+        modified = time(changes.modified, modified)
+        changed = .now
     }
 }

@@ -21,7 +21,7 @@ extension VaultFileSystem {
                 try file.loadKey()
                 if flags & O_ACCMODE != O_RDONLY { try file.prepareToWrite() }
                 if flags & O_TRUNC != 0 {
-                    if dropsPrivileges { try dropPrivileges(of: file) }
+                    if dropsPrivileges { try dropPrivileges(of: file, node) }
                     try file.truncate(to: 0)
                 }
                 let opened = addHandle(to: node, file)
@@ -84,8 +84,9 @@ extension VaultFileSystem {
 
     /// A user of the file becomes a handle.
     private func addHandle(to node: Node, _ file: File) -> Opened {
-        let generation = file.header.generation
+        let (generation, protectionClass) = (file.header.generation, file.protectionClass)
         let keepCache = node.state.withLock { state in
+            state.protectionClass = protectionClass
             let isKnown = state.file!.handles > 0 || state.header == nil || state.header?.generation == generation
             state.file!.handles += 1
             state.mayHavePages = true
@@ -158,13 +159,16 @@ extension VaultFileSystem {
     ) {
         let isPage = flags.contains(.page)
         do throws(VaultError) {
-            let file = try openFile(of: try node(id))
+            let node = try node(id)
+            let file = try openFile(of: node)
             guard offset >= 0 else { throw .system(.EINVAL) }
+            // Also while locked: what refuses it reckons with where it ends.
+            guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
             if file.protectionClass.isStrict { request.markSecret() }
             let protectionClass = try enterGate(of: file, for: isPage ? .page : .use)
             defer { gates.leave(protectionClass) }
             if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
-            if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file) }
+            if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node) }
             try file.write(bytes, at: UInt64(offset))
             reply.succeed(bytes.byteCount)
         } catch {

@@ -106,27 +106,41 @@ extension VaultFileSystem {
         answer(reply, parent, name) { (parent) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
-                let status = try vault.status(of: name, in: directory)
+                let gone = Gone(try vault.status(of: name, in: directory), nodes)
                 try vault.unlink(name, in: directory)
-                nameIsGone(Location(parent: parent, name: name), of: status)
+                nameIsGone(Location(parent: parent, name: name), of: gone)
             }
         }
     }
 
+    /// What is about to lose a name. Its node is looked up before: the inode's number is free afterwards, and another file
+    /// may have it at once.
+    struct Gone {
+        let status: FileStatus
+        let node: Node?
+
+        init(_ status: FileStatus, _ nodes: NodeTable) {
+            self.status = status
+            node = nodes[BackingInode(status)]
+        }
+    }
+
     /// A name was removed, or given to something else.
-    func nameIsGone(_ location: Location, of status: FileStatus) {
-        guard let node = nodes[BackingInode(status)] else { return }
-        node.remove(location)
-        if node.isDirectory || status.linkCount <= 1 { nodes.unlinked(node) }
+    func nameIsGone(_ location: Location, of gone: Gone) {
+        guard let node = gone.node else { return }
+        var status = gone.status
+        status.linkCount -= min(1, status.linkCount)
+        node.remove(location, leaving: status)
+        if node.isDirectory || status.linkCount == 0 { nodes.unlinked(node) }
     }
 
     func rmdir(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
         answer(reply, parent, name) { (parent) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
-                let status = try vault.status(of: name, in: directory)
+                let gone = Gone(try vault.status(of: name, in: directory), nodes)
                 try vault.removeDirectory(name, in: directory)
-                nameIsGone(Location(parent: parent, name: name), of: status)
+                nameIsGone(Location(parent: parent, name: name), of: gone)
             }
         }
     }
@@ -137,13 +151,15 @@ extension VaultFileSystem {
         answerEntry(reply, in: newParent, newName) { (newParent) throws(VaultError) in
             let node = try node(id)
             let newDirectory = try directory(of: newParent)
-            let (name, directory) = try location(of: node)
-            if node.isFile {
-                try withFile(of: node) { (file) throws(VaultError) in
+            func link(_ file: File?) throws(VaultError) {
+                try withLocation(of: node) { (name, directory) throws(VaultError) in
                     try vault.link(name, in: directory, file: file, to: newName, in: newDirectory)
                 }
+            }
+            if node.isFile {
+                try withFile(of: node) { (file) throws(VaultError) in try link(file) }
             } else {
-                try vault.link(name, in: directory, file: nil, to: newName, in: newDirectory)
+                try link(nil)
             }
             let location = Location(parent: newParent, name: newName)
             return enter(try vault.lookup(newName, in: newDirectory), at: location).0

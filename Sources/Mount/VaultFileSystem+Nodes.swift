@@ -7,14 +7,31 @@ import Vault
 
 extension VaultFileSystem {
     /// The directory of a node, opened if it is not. Needs `tree` shared.
+    ///
+    /// From the nearest one above that is open, down to this one: a tree may be deeper than the stack is.
     func directory(of node: Node) throws(VaultError) -> Directory {
-        guard case .directory(let identifier) = node.identity else { throw .system(.ENOTDIR) }
+        var closed: [Node] = []
+        var current = node
+        while true {
+            guard current.isDirectory else { throw .system(.ENOTDIR) }
+            let (known, location) = current.state.withLock { ($0.directory, $0.names.first) }
+            if var directory = known {
+                for node in closed.reversed() { directory = try open(node, in: directory) }
+                return directory
+            }
+            guard let location else { throw .system(.ESTALE) }
+            closed.append(current)
+            current = location.parent
+        }
+    }
+
+    /// Opens the directory of a node in its parent's, unless somebody has done so meanwhile.
+    private func open(_ node: Node, in parent: Directory) throws(VaultError) -> Directory {
         let (directory, wasOpened) = try node.state.withLock { state throws(VaultError) -> (Directory, Bool) in
             if let directory = state.directory { return (directory, false) }
             guard let location = state.names.first else { throw .system(.ESTALE) }
-            let parent = try self.directory(of: location.parent)
             let directory = try vault.openDirectory(location.name, in: parent)
-            guard directory.identifier == identifier else { throw .system(.ESTALE) }
+            guard case .directory(directory.identifier) = node.identity else { throw .system(.ESTALE) }
             state.directory = directory
             return (directory, true)
         }
@@ -26,6 +43,22 @@ extension VaultFileSystem {
     func location(of node: Node) throws(VaultError) -> (name: Name, directory: Directory) {
         guard let location = node.names.first else { throw .system(.ESTALE) }
         return (location.name, try directory(of: location.parent))
+    }
+
+    /// Runs `body` with where a node lies; with its next name if there is nothing under that one. Needs `tree` shared.
+    func withLocation<Result>(
+        of node: Node, _ body: (Name, Directory) throws(VaultError) -> Result
+    ) throws(VaultError) -> Result {
+        var failure = VaultError.system(.ESTALE)
+        for location in node.names {
+            do throws(VaultError) {
+                return try body(location.name, try directory(of: location.parent))
+            } catch {
+                guard error == .system(.ENOENT) else { throw error }
+                failure = error
+            }
+        }
+        throw failure
     }
 
     /// Lends the file of a node, opened for this time if it is not open. Needs `tree` shared, unless a handle is open.
@@ -42,7 +75,7 @@ extension VaultFileSystem {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
         return try node.state.withLock { state throws(VaultError) in
             if state.file == nil {
-                let file = try open(state.names, identifier)
+                let file = try open(state.names, (identifier, node.backing.inode))
                 node.setFile(Node.OpenFile(file: file, users: 0, handles: 0), in: &state)
             }
             state.file!.users += 1
@@ -53,13 +86,13 @@ extension VaultFileSystem {
     /// Opens a file under one of its names: another may have been removed or given to something else in the vault
     /// itself.
     private func open(
-        _ names: [Location], _ identifier: FileIdentifier
+        _ names: [Location], _ expected: (file: FileIdentifier, inode: UInt64)
     ) throws(VaultError) -> File {
         var failure = VaultError.system(.ESTALE)
         for location in names {
             do throws(VaultError) {
                 let directory = try directory(of: location.parent)
-                return try vault.openFile(location.name, in: directory, expecting: identifier)
+                return try vault.openFile(location.name, in: directory, expecting: expected)
             } catch {
                 // A name that is gone, replaced by an atomic save perhaps: at ESTALE the kernel looks it up again.
                 failure = error == .system(.ENOENT) ? .system(.ESTALE) : error

@@ -32,6 +32,7 @@ extension VaultFileSystem {
         let newDirectory = try self.directory(of: new.parent)
         let status = try vault.status(of: old.name, in: directory)
         let target = try target(at: new, in: newDirectory)
+        let gone = target.map { Gone($0.status, nodes) }
         if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
         if noReplace && target != nil { throw .system(.EEXIST) }
 
@@ -65,7 +66,7 @@ extension VaultFileSystem {
             node.remove(old)
             node.add(new)
         }
-        if let target { nameIsGone(new, of: target.status) }
+        if let gone { nameIsGone(new, of: gone) }
     }
 
     private struct Target {

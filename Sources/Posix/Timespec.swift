@@ -37,3 +37,12 @@ public enum TimeChange: Hashable, Sendable {
         }
     }
 }
+
+extension Timespec {
+    /// Source: clock_gettime(2), CLOCK_REALTIME.
+    public static var now: Timespec {
+        var time = Glibc.timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Timespec(time)
+    }
+}

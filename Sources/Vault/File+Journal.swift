@@ -193,12 +193,3 @@ extension File {
         }
     }
 }
-
-extension Timespec {
-    /// Source: clock_gettime(2), CLOCK_REALTIME.
-    static var now: Timespec {
-        var time = Glibc.timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Timespec(time)
-    }
-}

@@ -30,6 +30,9 @@ extension File {
             let places = Self.adding(place, to: state.header.places)
             var taken = state.header.protection
             if let protection {
+                // As for a change of class: whoever has the file open may hold its key, and that alone does not do.
+                let old = state.header.protectionClass
+                guard protection.class == old || vault.ring.has(old) else { throw .locked }
                 let wrap = try rewrapped(for: protection.class)
                 taken = FileProtection(
                     protectionClass: protection.class, isExplicit: protection.isExplicit,
@@ -67,7 +70,7 @@ extension File {
     private func forget() throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
-            guard journal.takeBorn(inode: identity.inode) != nil else { return }
+            guard journal.takeBorn(identity) else { return }
             try journal.flush(upTo: journal.forget(identity))
         }
     }

@@ -140,6 +140,11 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         return try status(of: .file(descriptor))
     }
 
+    /// The mode without the type. Writes nothing, unlike `status`.
+    public func permissions() throws(VaultError) -> UInt32 {
+        try vault.backingStatus(of: .file(descriptor)).permissions
+    }
+
     /// What stat(2) says of a name of the file, also if the next close moves the time of change.
     func status(of subject: Vault.Subject) throws(VaultError) -> FileStatus {
         // With the lock: the time and the header that tells what it means belong together.

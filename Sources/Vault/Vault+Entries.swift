@@ -152,10 +152,13 @@ extension Vault {
             return try File.withoutClaims(on: moved, body)
         }
         guard status.linkCount > 1 else {
+            // Asked for before: afterwards the inode's number may be another file's.
+            let born = journal.withLock { $0 }?.born(inode: status.inode)
             // One that lies in the journal alone: that must not forget it before the name is durably another's.
-            let young = isReplaced ? youngFile(inode: status.inode).map { [$0] } ?? [] : []
+            let young = isReplaced ? born.flatMap(youngFile).map { [$0] } ?? [] : []
             try File.withoutClaims(on: moved + young, body)
-            return noteRemoval(of: status, in: parent)
+            if let born { noteRemoval(of: born, in: parent) }
+            return
         }
         // One of several names: the file goes on without it. A damaged one need not.
         let file = try? openFile(name, in: parent)
@@ -167,11 +170,9 @@ extension Vault {
         }
     }
 
-    /// The file of a backing inode, if a cut could find nothing of it but in the journal.
-    private func youngFile(inode: UInt64) -> File? {
-        guard let identity = journal.withLock({ $0 })?.born(inode: inode), let file = files[identity] else {
-            return nil
-        }
+    /// The file, if a cut could find nothing of it but in the journal.
+    private func youngFile(_ identity: FileIdentity) -> File? {
+        guard let file = files[identity] else { return nil }
         return file.lock.withShared { file.state.unsettled.durableGeneration == 0 } ? file : nil
     }
 

@@ -9,23 +9,25 @@ extension Vault {
     /// Opens the file `name`: the one that is in memory already, if there is one. Its key is not loaded: metadata can be
     /// changed without one.
     ///
-    /// - Parameter expected: the file that is looked for; `ESTALE`, and nothing is touched, when another stands there by
-    ///   now.
+    /// - Parameter expected: the file that is looked for, and the inode of its backing file; `ESTALE`, and nothing is
+    ///   touched, when another stands there by now.
     public func openFile(
-        _ name: Name, in parent: Directory, expecting expected: FileIdentifier? = nil
+        _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
         let placements = self.placements.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
         let writable = try openWritableBacking(stored.name, in: parent)
         let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
         let header = try readHeader(of: descriptor)
-        guard expected == nil || header.file == expected else { throw .system(.ESTALE) }
+        guard expected == nil || header.file == expected?.file else { throw .system(.ESTALE) }
         let place = place(of: name, in: parent)
         guard header.belongs(at: place) else {
             throw .damaged("a file that belongs to another name stands here")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
+        // A sync program replaces a file by one of the same ID.
+        guard expected == nil || status.inode == expected?.inode else { throw .system(.ESTALE) }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
         let file = try enter(
             File(

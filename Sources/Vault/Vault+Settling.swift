@@ -121,10 +121,8 @@ extension Vault {
     }
 
     /// A file that the journal could make again was removed from a directory.
-    func noteRemoval(of status: FileStatus, in parent: Directory) {
-        guard status.kind == .regular, status.linkCount <= 1, let journal = journal.withLock({ $0 }),
-            let file = journal.takeBorn(inode: status.inode)
-        else { return }
+    func noteRemoval(of file: FileIdentity, in parent: Directory) {
+        guard let journal = journal.withLock({ $0 }), journal.takeBorn(file) else { return }
         files[file]?.noteRemoval(from: parent.descriptor)
         // Without it, a later file that a cut leaves empty under the same name would become this one: only then, and as
         // if it had never been removed.

@@ -198,7 +198,7 @@ extension File {
             to: test.vault.place(of: "c", in: test.root), taking: nil, replacing: nil, isRename: true)
         let before = other.header
         #expect(throws: VaultError.system(.ESTALE)) {
-            try test.vault.openFile("b", in: test.root, expecting: file.identifier)
+            try test.vault.openFile("b", in: test.root, expecting: (file.identifier, file.identity.inode))
         }
         let opened = try test.vault.lookup("b", in: test.root)
         guard case .file(let after) = opened.details else { throw VaultError.system(.EIO) }

@@ -70,14 +70,15 @@ extension Journal {
         }
     }
 
-    /// The file of an inode that was removed, if the journal could make it again.
-    func takeBorn(inode: UInt64) -> FileIdentity? {
+    /// Whether the journal could make a file again; not after this.
+    func takeBorn(_ file: FileIdentity) -> Bool {
         state.withLock { state in
-            var file: FileIdentity?
-            for half in state.halves.indices {
-                if let born = state.halves[half].born.removeValue(forKey: inode) { file = born }
+            var isBorn = false
+            for half in state.halves.indices where state.halves[half].born[file.inode] == file {
+                state.halves[half].born[file.inode] = nil
+                isBorn = true
             }
-            return file
+            return isBorn
         }
     }
 }

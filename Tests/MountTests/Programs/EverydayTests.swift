@@ -21,6 +21,33 @@ extension MountTests {
             }
         }
 
+        /// A FIFO that is still open has metadata, also when its name has gone.
+        @Test func anUnlinkedFIFOGoesOn() throws {
+            try withScene { scene in
+                try shell(
+                    """
+                    mkfifo -m 644 fifo; exec 3<>fifo; rm fifo
+                    chmod 600 /proc/self/fd/3; touch -d @1000000000 /proc/self/fd/3
+                    test "$(stat -L -c '%a %h %Y %F' /proc/self/fd/3)" = '600 0 1000000000 fifo'
+                    echo line >&3; read line <&3; test "$line" = line
+                    """, in: scene.mount.path
+                ).succeeded()
+            }
+        }
+
+        /// One of two names is removed behind the mount's back, as a sync program does.
+        @Test func aFileIsLinkedByTheNameThatItHas() throws {
+            try withScene { scene in
+                try scene.makeFile("one", [1, 2, 3])
+                try scene.probe.open(0, scene.path("one"), "rw").required()
+                try scene.probe.ask("link", scene.path("one"), scene.path("two")).required()
+                #expect(try scene.contents("two") == [1, 2, 3])
+                try shell("rm -- '\(try scene.mount.backingPath("two"))'").succeeded()
+                try scene.probe.ask("link", scene.path("one"), scene.path("three")).required()
+                #expect(try scene.contents("three") == [1, 2, 3])
+            }
+        }
+
         @Test func appendsDoNotOverwriteEachOther() throws {
             try withScene { scene in
                 try scene.probe.open(0, scene.path("file"), "w,creat,append").required()

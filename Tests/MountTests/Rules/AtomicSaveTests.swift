@@ -52,6 +52,26 @@ extension MountTests {
             }
         }
 
+        /// Who has a file of class B open may use it while that is locked, and nobody else: not by way of a weaker class either,
+        /// which it would take from a file that it replaces.
+        @Test(arguments: [ProtectionClass.completeUntilFirstUserAuthentication, .none])
+        func anOpenFileOfClassBTakesNoWeakerOneWhileLocked(_ weaker: ProtectionClass) throws {
+            try withScene { scene in
+                try scene.makeFile("mail", class: .completeUnlessOpen, [1, 2, 3])
+                try scene.probe.open(0, scene.path("mail"), "rw").required()
+                try scene.mount.lockNow()
+                try scene.makeFile("bait", class: weaker, [])
+                #expect(try scene.rename("mail", "bait") == .noKey)
+                #expect(try scene.classOf("mail") == .completeUnlessOpen)
+                #expect(try scene.classOf("bait") == weaker)
+                #expect(try Probe().open(0, scene.path("mail"), "r") == .noKey)
+                #expect(try scene.probe.pread(0, 0, 3).bytes() == [1, 2, 3])
+                try scene.mount.unlock()
+                try scene.rename("mail", "bait").required()
+                #expect(try scene.classOf("bait") == weaker)
+            }
+        }
+
         /// The one exception to "rename always works".
         @Test func withoutTheKeysItIsRefusedAndBothFilesStay() throws {
             try withScene { scene in

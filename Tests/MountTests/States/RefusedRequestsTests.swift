@@ -23,6 +23,27 @@ extension MountTests {
             }
         }
 
+        /// Offsets at the end of all that there are: no file is so long, locked or not.
+        @Test(arguments: [ProtectionClass.complete, .none]) func aWriteBehindEverything(_ protection: ProtectionClass)
+            throws
+        {
+            try withScene(["--default-class", protection.rawValue]) { scene in
+                try scene.makeFile("file", [1, 2, 3])
+                try scene.probe.open(0, scene.path("file"), "rw").required()
+                for isLocked in [false, true] {
+                    if isLocked { try scene.mount.lockNow() }
+                    for offset in [Int.max - 4096, Int.max - 4095, Int.max - 1, Int.max / 2 + 1] {
+                        let answer = try scene.probe.pwrite(0, offset, [1])
+                        #expect(answer == .refused("EFBIG"), "\(offset)")
+                    }
+                    #expect(!(try scene.probe.ask("fallocate", "0", "0", "\(Int.max - 5)", "5").succeeded))
+                    #expect(!(try scene.probe.ask("ftruncate", "0", "\(Int.max)").succeeded))
+                }
+                try scene.mount.unlock()
+                #expect(try scene.contents("file") == [1, 2, 3])
+            }
+        }
+
         /// A mapping that is populated or mlocked while locked makes the kernel ask again and again: neither the daemon
         /// nor anybody else may suffer.
         @Test(arguments: ["populate", "mlock"])
