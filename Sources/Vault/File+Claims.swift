@@ -14,8 +14,19 @@ extension File {
         try settlePlaces()
         try tellFromTwins()
         try proveGeneration()
-        // Until the record is there no folder gets another name.
-        return try backing { () throws(Errno) in try vault.paths.withShared { () throws(Errno) in try claim() } }
+        while true {
+            // Until the record is there no folder gets another name.
+            let claim = try backing { () throws(Errno) in
+                try vault.paths.withShared { () throws(Errno) in try self.claim() }
+            }
+            switch claim {
+            case .made: return true
+            case .removed: return false
+            case .needsHeader:
+                try flush(dataOnly: false)
+                state.unsettled.noteDurable(state.unsettled.placedGeneration)
+            }
+        }
     }
 
     /// A copier that does not know of hard links makes several files of one, with one ID: a cut must not give one what the
@@ -61,15 +72,24 @@ extension File {
         lock.withExclusive { state.unsettled.removedFrom = folder }
     }
 
-    private func claim() throws(Errno) -> Bool {
+    private enum ClaimResult {
+        case made
+        /// The file has no name.
+        case removed
+        /// Nobody can tell its path: a replay that looks for it everywhere knows it by its header alone.
+        case needsHeader
+    }
+
+    private func claim() throws(Errno) -> ClaimResult {
         var path: [UInt8] = []
         do throws(Errno) {
             path = try vault.store.path(of: descriptor)
         } catch {
             guard error != .ENOENT else {
                 state.unsettled.isRemoved = true
-                return false
+                return .removed
             }
+            if state.unsettled.durableGeneration == 0 { return .needsHeader }
         }
         let journal = try vault.openJournal()
         // Listed before it has records: whoever frees a half takes a file that is not listed for settled.
@@ -83,6 +103,6 @@ extension File {
         }
         state.unsettled.isJournaled = true
         state.unsettled.sequence = slot.sequence
-        return true
+        return .made
     }
 }

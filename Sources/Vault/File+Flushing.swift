@@ -53,7 +53,15 @@ extension Vault {
         }
     }
 
-    /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed it says
-    /// nothing of any file any more: each is to be asked.
-    func haveFlushedAll() -> Bool { (try? flushAll()) != nil }
+    /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed, or one
+    /// of a folder, it says nothing any more: each is to be asked.
+    func haveFlushedAll() -> Bool { folderFailures.withLock { $0.isEmpty } && (try? flushAll()) != nil }
+
+    /// A folder is gone, and its inode's number may come back.
+    func forgetFailure(ofFolder name: Name, in parent: Descriptor) {
+        guard folderFailures.withLock({ !$0.isEmpty }), let inode = try? store.status(of: name, in: parent).inode else {
+            return
+        }
+        folderFailures.withLock { $0[inode] = nil }
+    }
 }

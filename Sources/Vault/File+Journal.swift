@@ -21,7 +21,12 @@ extension File {
         _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
     ) throws(VaultError) {
         while true {
+            // What guards more than a half has room for is a cut that could not be settled.
+            if count() > vault.halfSize {
+                try lock.withExclusive { () throws(VaultError) in try settleAlone() }
+            }
             let reserved = count()
+            guard reserved <= vault.halfSize else { throw .system(.ENOSPC) }
             try vault.makeRoom(reserved)
             defer { vault.giveBackRoom(reserved) }
             let isDone = try lock.withExclusive { () throws(VaultError) in try body(reserved) }

@@ -38,7 +38,11 @@ extension File {
                     protectionClass: protection.class, isExplicit: protection.isExplicit,
                     wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
             }
-            if taken != move.protection, !places.isEmpty,
+            // Of several links another one may be opened first after a cut, and nobody can tell then whether this one was
+            // renamed: a stricter class comes before the name, so that it is never lost.
+            let isStricter = taken.protectionClass.isStricter(than: move.protection.protectionClass)
+            let comesFirst = isStricter ? try vault.backingStatus(of: .file(descriptor)).linkCount > 1 : false
+            if taken != move.protection, !places.isEmpty, !comesFirst,
                 taken.wrap.count + move.protection.wrap.count <= FileHeader.largestWrap
             {
                 state.unsettled.leaving = move.protection
@@ -50,7 +54,14 @@ extension File {
                 }
                 try forget()
             } catch {
+                // What is on disk may say more; what is written next says that nothing has changed.
                 state.unsettled.leaving = nil
+                if state.header.places != move.places || state.header.protection != move.protection {
+                    state.header.places = move.places
+                    state.header.protection = move.protection
+                    state.unsettled.isHeaderCurrent = false
+                    list()
+                }
                 throw error
             }
             made = move

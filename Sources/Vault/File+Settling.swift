@@ -96,7 +96,9 @@ extension File {
         state.unsettled.noteDurable(generation)
         state.unsettled.birthplace = nil
         try backing { () throws(Errno) in
-            try vault.openJournal().release(identity, upTo: state.unsettled.placedSequence)
+            // A rename of a folder above may have told another path, of which the file does not know.
+            try vault.openJournal().release(
+                identity, upTo: state.unsettled.isJournaled ? state.unsettled.placedSequence : .max)
         }
         // While that was flushed, blocks that were guarded still have gone into the journal: they stay guarded, for what
         // the journal has of them would come over what were written in place now. The next settling ends it.

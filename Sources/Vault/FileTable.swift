@@ -9,6 +9,7 @@ final class FileTable: Sendable {
     fileprivate struct State {
         var files: [FileIdentity: WeakFile] = [:]
         var unsettled: [FileIdentity: File] = [:]
+        var unsettledByInode: [UInt64: FileIdentity] = [:]
         /// Directories that were made and need not be on disk yet, by the folder that they were made in.
         var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
         var freshFolderCount = 0
@@ -48,18 +49,33 @@ final class FileTable: Sendable {
 
     // MARK: To be settled
 
-    func list(_ file: File) { state.withLock { $0.unsettled[file.identity] = file } }
+    func list(_ file: File) {
+        state.withLock { state in
+            state.unsettled[file.identity] = file
+            state.unsettledByInode[file.identity.inode] = file.identity
+        }
+    }
+
+    /// The file of a backing inode, if it is listed.
+    func unsettled(inode: UInt64) -> File? {
+        state.withLock { state in state.unsettledByInode[inode].flatMap { state.unsettled[$0] } }
+    }
 
     func unlist(_ file: File) {
         // Let go of outside the lock: it may be the last reference.
-        let gone = state.withLock { $0.unsettled.removeValue(forKey: file.identity) }
+        let gone = state.withLock { state in
+            if state.unsettledByInode[file.identity.inode] == file.identity {
+                state.unsettledByInode[file.identity.inode] = nil
+            }
+            return state.unsettled.removeValue(forKey: file.identity)
+        }
         withExtendedLifetime(gone) {}
     }
 
     /// Lets go of the files that wait to be settled, which keep the vault in memory.
     func forgetUnsettled() {
         let gone = state.withLock { state in
-            defer { state.unsettled = [:] }
+            defer { (state.unsettled, state.unsettledByInode) = ([:], [:]) }
             return state.unsettled
         }
         withExtendedLifetime(gone) {}

@@ -109,6 +109,7 @@ extension Vault {
     /// Removes what was set aside. It is rubbish already, so a failure is not told.
     func removeAside(_ aside: Name, in parent: Directory) {
         if !isPrivileged { try? store.setMode(0o700, of: aside, in: parent.descriptor) }
+        forgetFailure(ofFolder: aside, in: parent.descriptor)
         try? store.unlinkTree(aside, in: parent.descriptor)
     }
 

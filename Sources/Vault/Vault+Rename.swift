@@ -110,9 +110,14 @@ extension Vault {
                     let journal = try openJournal()
                     let claims = journal.claims(within: old)
                     guard claims.count <= most else { return false }
+                    let paths = claims.mapValues { claim in
+                        let path = new.map { $0 + claim.path.dropFirst(old.count) } ?? []
+                        return path.count >= Int(PATH_MAX) ? [] : path
+                    }
+                    // Without a path a file is found by its header.
+                    guard claims.allSatisfy({ $0.value.low > 0 || !paths[$0.key]!.isEmpty }) else { return false }
                     for (file, claim) in claims {
-                        var path = new.map { $0 + claim.path.dropFirst(old.count) } ?? []
-                        if path.count >= Int(PATH_MAX) { path = [] }
+                        let path = paths[file]!
                         _ = try journal.append(Journal.Claim(path: path, low: claim.low, high: claim.high), of: file)
                     }
                     if !claims.isEmpty { try journal.flush() }
@@ -121,7 +126,10 @@ extension Vault {
                 if isNoted { try body() }
                 return isNoted
             }
-            if !isDone { try settle() }
+            if !isDone {
+                try settle()
+                try releaseSettled()
+            }
         }
     }
 

@@ -102,10 +102,21 @@ extension Vault {
             if hasRoom { return }
             let listed = files.unsettled(users.map(\.key))
             try settle(listed)
-            // What is not listed has been settled; its last records only say that it is gone.
-            for user in users where !listed.contains(where: { $0.identity == user.key }) {
-                try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
-            }
+            try release(users, but: listed)
+        }
+    }
+
+    /// Lets go of the records of all files that are settled.
+    func releaseSettled() throws(VaultError) {
+        let users = try backing { () throws(Errno) in try openJournal().users }
+        try release(users, but: files.unsettled(users.map(\.key)))
+    }
+
+    /// What is not listed has been settled; its last records only say that it is gone, or where it is.
+    private func release(_ users: [FileIdentity: UInt64], but listed: [File]) throws(VaultError) {
+        let listed = Set(listed.map(\.identity))
+        for user in users where !listed.contains(user.key) {
+            try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
         }
     }
 
@@ -120,10 +131,9 @@ extension Vault {
         journal.withLock { $0 }?.unreserve(count)
     }
 
-    /// A file that the journal could make again was removed from a directory.
-    func noteRemoval(of file: FileIdentity, in parent: Directory) {
+    /// A file that the journal could make again was removed.
+    func noteRemoval(of file: FileIdentity) {
         guard let journal = journal.withLock({ $0 }), journal.takeBorn(file) else { return }
-        files[file]?.noteRemoval(from: parent.descriptor)
         // Without it, a later file that a cut leaves empty under the same name would become this one: only then, and as
         // if it had never been removed.
         do throws(VaultError) {

@@ -104,17 +104,21 @@ extension Vault {
     /// Puts a target where it is durable before its link appears.
     private func placeLongTarget(_ sealed: [UInt8]) throws(VaultError) -> Name {
         let name = Name.longTarget()
-        try backing { () throws(Errno) in
+        let folder = try backing { () throws(Errno) in
             do throws(Errno) {
                 try store.makeDirectory(.targets, in: store.root, mode: 0o700)
-                try store.synchronize(store.root, dataOnly: false)
             } catch {
                 guard error == .EEXIST else { throw error }
             }
-            let folder = try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0)
-            try writeWholeFile(sealed, at: name, in: folder)
-            try store.synchronize(folder, dataOnly: false)
+            return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0)
         }
+        // Once in each session: whoever made the folder need not have got so far.
+        if !hasFlushedTargets.load(ordering: .acquiring) {
+            try flush(folder: store.root)
+            hasFlushedTargets.store(true, ordering: .releasing)
+        }
+        try backing { () throws(Errno) in try writeWholeFile(sealed, at: name, in: folder) }
+        try flush(folder: folder)
         return name
     }
 

@@ -32,7 +32,9 @@ public final class Vault: Sendable {
     let placements = Atomic<UInt64>(0)
     /// Held during a flush of all files at once.
     let flushingAll = RecursiveLock()
-    /// Why one of those has failed, if one has.
+    /// The name of the folder of long targets is durable.
+    let hasFlushedTargets = Atomic(false)
+    /// Why a flush of all has failed, if one has.
     let flushAllFailure = Mutex<Errno?>(nil)
     /// Why flushes of single folders have failed, by their inodes.
     let folderFailures = Mutex<[UInt64: Errno]>([:])

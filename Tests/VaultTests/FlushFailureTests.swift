@@ -1,3 +1,4 @@
+import Format
 import Posix
 import Store
 import Testing
@@ -122,4 +123,81 @@ import Testing
         let (vault, root) = try test.afterDeath()
         #expect(try vault.openFile("file", in: root).contents(10) == [2, 3])
     }
+
+    /// A large file that was cut, and for which nothing can be settled any more, guards more than the journal has room for.
+    @Test func aCutThatCannotBeSettled() throws {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 20 << 20), at: 0)
+        try file.synchronize(dataOnly: false)
+        faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: false) }
+        #expect(throws: VaultError.system(.EIO)) { try file.truncate(to: 0) }
+        #expect(throws: VaultError.system(.EIO)) { try file.write([2], at: 19 << 20) }
+        let other = try test.create("other")
+        try other.write([3], at: 0)
+        try other.synchronize(dataOnly: false)
+    }
+
+    /// A flush of all says nothing of a folder whose own has failed.
+    @Test func aFlushOfAllDoesNotHideAFolder() throws {
+        let (test, faults) = try scene()
+        let folder = try test.makeDirectory("folder")
+        let file = try test.create("file", in: folder)
+        try test.vault.synchronize()
+        try test.rename("file", to: "renamed", in: folder)
+        faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
+        let others = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
+        for other in others { try other.write([1], at: 0) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(others + [file]) }
+        #expect(file.lock.withShared { file.state.header.places.count } == 2)
+        #expect(others.allSatisfy { $0.header.length == 1 })
+    }
+
+    /// That a file has lost its last name is proved by its folder, not by all that the disk has.
+    @Test func aRemovalTakesOneFolder() throws {
+        let (test, faults) = try scene()
+        let made = try test.create("file", in: test.makeDirectory("folder"))
+        try made.write([UInt8](repeating: 1, count: 4096), at: 0)
+        try test.vault.synchronize()
+        let (vault, root) = try test.afterDeath()
+        let folder = try vault.openDirectory("folder", in: root)
+        do {
+            let file = try vault.openFile("file", in: folder)
+            try file.write([UInt8](repeating: 2, count: 4096), at: 4096)
+            try file.synchronize(dataOnly: true)
+        }
+        try vault.unlink("file", in: folder)
+        faults.fail(.synchronizeAll, with: .EIO, lasts: true)
+        try vault.settle()
+        #expect(vault.isSettled)
+        #expect(faults.injected == 0)
+    }
+
+    /// Whatever fails in a rename that would have given another class: the file has the one that it had.
+    @Test(arguments: [FaultKind.flush, .write], 1...8) func aRenameThatFailedChangesNoClass(kind: FaultKind, nth: Int)
+        throws
+    {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.synchronize(dataOnly: true)
+        let target = try test.create("target", ProtectionClass.none)
+        try target.setClass(.none)
+        try test.vault.synchronize(test.root)
+        try file.write([2], at: 0)
+        faults.fail(kind == .flush ? .synchronize : .write, nth: nth, with: .EIO)
+        let isRenamed = (try? test.rename("file", to: "target")) != nil
+        faults.clear()
+        try? test.vault.settle()
+        let expected: ProtectionClass = isRenamed ? .none : .completeUntilFirstUserAuthentication
+        #expect(file.protectionClass == expected)
+        let (vault, root) = try test.afterDeath()
+        let found = try vault.openFile(isRenamed ? "target" : "file", in: root)
+        #expect(found.protectionClass == expected)
+        #expect(found.lock.withShared { found.state.header.places.count } == 1)
+    }
+
+    enum FaultKind { case flush, write }
 }

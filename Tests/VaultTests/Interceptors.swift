@@ -88,27 +88,30 @@ final class FlushedInodes: Interceptor {
     private struct State {
         var inodes: [UInt64] = []
         var act: (@Sendable () throws -> Void)?
+        /// Whose flush it waits for, if not for any.
+        var awaited: UInt64?
     }
 
     private let state = Mutex(State())
 
     var inodes: [UInt64] { state.withLock { $0.inodes } }
 
-    func beforeTheNext(_ act: @escaping @Sendable () throws -> Void) {
-        state.withLock { ($0.inodes, $0.act) = ([], act) }
+    func beforeTheNext(of inode: UInt64? = nil, _ act: @escaping @Sendable () throws -> Void) {
+        state.withLock { ($0.inodes, $0.act, $0.awaited) = ([], act, inode) }
     }
 
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
     ) throws(Errno) -> Result {
         guard case .change(.synchronize(let file, _)) = operation else { return try proceed() }
-        let act = state.withLock { state in
+        let inode = try store.status(of: file).inode
+        let act = state.withLock { state -> (@Sendable () throws -> Void)? in
+            guard state.awaited == nil || state.awaited == inode else { return nil }
             defer { state.act = nil }
             return state.act
         }
         do { try act?() } catch { Issue.record(error) }
         let result = try proceed()
-        let inode = try store.status(of: file).inode
         state.withLock { $0.inodes.append(inode) }
         return result
     }

@@ -96,6 +96,61 @@ import Testing
         #expect(try opened.contents(2, at: 8999) == [0, 3])
     }
 
+    /// Where the backing path is too long to be told, a file is found by its header alone: that must be on the disk.
+    @Test func aNewFileWithoutAPathHasItsHeaderOnTheDisk() throws {
+        let flushed = FlushedInodes()
+        let test = try TestVault { InterceptingStore($0, hook: flushed) }
+        var folder = test.root
+        for _ in 0..<18 {
+            folder = try test.makeDirectory(Name(bytes: [UInt8](repeating: 97, count: 170))!, in: folder)
+        }
+        let file = try test.create("file", in: folder)
+        try file.write([1, 2, 3], at: 0)
+        flushed.beforeTheNext {}
+        try file.synchronize(dataOnly: true)
+        #expect(flushed.inodes.contains(file.identity.inode))
+    }
+
+    /// Files that were written to while the folders right above them were renamed, and that are settled when one above those
+    /// is.
+    @Test func aFolderIsRenamedOverManyRenamedFolders() throws {
+        let flushed = FlushedInodes()
+        let test = try TestVault { InterceptingStore($0, hook: flushed) }
+        let top = try test.makeDirectory("top")
+        for number in 0..<3 {
+            let folder = try test.makeDirectory(Name(bytes: "\(number)".utf8)!, in: top)
+            let files = try (0..<10).map { try test.create(Name(bytes: "f\($0)".utf8)!, in: folder) }
+            for file in files { try file.write([1], at: 0) }
+            try test.vault.synchronize()
+            // Behind the settling of all, with which a rename begins.
+            flushed.beforeTheNext(of: try test.vault.status(of: folder).inode) {
+                for file in files {
+                    try file.write([2], at: 0)
+                    try file.synchronize(dataOnly: true)
+                }
+            }
+            try test.rename(Name(bytes: "\(number)".utf8)!, to: Name(bytes: "r\(number)".utf8)!, in: top)
+        }
+        try test.rename("top", to: "renamed")
+        let (vault, root) = try test.afterDeath()
+        let found = try vault.openDirectory("renamed", in: root)
+        for number in 0..<3 {
+            let folder = try vault.openDirectory(Name(bytes: "r\(number)".utf8)!, in: found)
+            for index in 0..<10 {
+                #expect(try vault.openFile(Name(bytes: "f\(index)".utf8)!, in: folder).contents(2) == [2])
+            }
+        }
+    }
+
+    /// The clock may be behind when the next session begins.
+    @Test func theWindowOfASessionHasAnEnd() {
+        var head = JournalHead(volume: VolumeIdentifier([UInt8](1...16)), halfSize: 4096)
+        head.opened = 1000
+        #expect(head.window(until: 2000, lastWritten: 1500) == JournalHead.Window(from: 998, to: 2002))
+        #expect(head.window(until: 900, lastWritten: 1500) == JournalHead.Window(from: 998, to: 87_900))
+        #expect(head.window(until: 5, lastWritten: -1) == JournalHead.Window(from: 998, to: 87_400))
+    }
+
     /// A hole that nobody has synced may not have made the backing file longer; and there is no look at each of its blocks.
     @Test(arguments: [0, 1], [10 << 20, 1 << 43]) func aHoleThatACutHasLeftUnproven(blocks: Int, length: UInt64) throws
     {

@@ -188,6 +188,25 @@ extension File {
     }
 }
 
+@Suite struct LinkedTakeoverTests {
+    /// One of two links is renamed over a class, and the other one is the first that is opened after a cut.
+    @Test(arguments: [ProtectionClass.complete, .none]) func neverEndsInAWeakerClass(taken: ProtectionClass) throws {
+        let test = try TestVault()
+        let file = try test.create("one")
+        try file.write([1], at: 0)
+        try test.vault.link("one", in: test.root, file: file, to: "two", in: test.root)
+        try test.create("target").setClass(taken)
+        try test.vault.synchronize()
+        try test.rename("one", to: "target")
+        #expect(file.protectionClass == taken)
+        let (vault, root) = try test.afterDeath()
+        let stricter = min(taken, .completeUntilFirstUserAuthentication)
+        for name in ["two", "target"] as [Name] {
+            #expect(try vault.openFile(name, in: root).protectionClass == stricter)
+        }
+    }
+}
+
 @Suite struct StaleNameTests {
     /// Whoever opens a file under a name that something else has taken must not write that file's header.
     @Test func anotherFileUnderTheNameIsStaleAndUntouched() throws {

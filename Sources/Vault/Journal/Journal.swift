@@ -114,6 +114,11 @@ final class Journal: Sendable {
         state.withLock { $0.halves[1 - $0.active].users }
     }
 
+    /// The files that have records which may count.
+    var users: [FileIdentity: UInt64] {
+        state.withLock { $0.halves[1 - $0.active].users.merging($0.halves[$0.active].users) { max($0, $1) } }
+    }
+
     /// More than half of the active half is full and the other is in use: time to settle.
     var isPressed: Bool {
         state.withLock { state in

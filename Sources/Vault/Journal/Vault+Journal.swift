@@ -29,9 +29,9 @@ extension Vault {
                 // A daemon that was killed has left in the page cache what no disk has, names among it: what is found must
                 // be what is there. Of a failure those have been told who waited.
                 try? store.synchronizeAll()
+                let lastWritten = try backing { () throws(Errno) in try store.status(of: old.file).changed.seconds }
                 try old.replay()
-                // The clocks of file systems are coarse.
-                head.windows.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: now + 2))
+                head.windows.append(old.head.window(until: now, lastWritten: lastWritten))
                 head.windows = head.windows.suffix(JournalHead.mostWindows)
                 // Above all numbers that the last session can have used: what is left of it is never taken for new.
                 head.nextLap += 1 << 32
@@ -86,6 +86,17 @@ extension Vault {
             journal.state.withLock { try? journal.stampAnew(&$0) }
         }
         self.journal.withLock { $0 = nil }
+    }
+}
+
+extension JournalHead {
+    /// The session that did not end, and ends now. The clocks of file systems are coarse; and that of a machine without a
+    /// battery may be behind, so that nobody knows when this one ended: a day after its last flush is late enough.
+    ///
+    /// - Parameter lastWritten: when that was, in seconds since 1970.
+    func window(until now: UInt64, lastWritten: Int64) -> Window {
+        let last = max(opened, UInt64(max(0, lastWritten)))
+        return Window(from: opened - min(opened, 2), to: now >= last ? now + 2 : last + 86_400)
     }
 }
 
