@@ -21,7 +21,7 @@ import stat
 import struct
 import sys
 from dataclasses import dataclass, field
-from typing import Iterator, NoReturn, Optional
+from typing import Iterator, NoReturn, Optional, Sequence
 
 try:
     from cryptography.exceptions import InvalidTag
@@ -361,11 +361,13 @@ def block_offset(index: int) -> int:
 class BackingFile:
     """A backing file as it is once the journal's writes to it have been made. They are kept by where they begin."""
 
-    def __init__(self, path: bytes, writes: dict[int, bytes]) -> None:
+    def __init__(self, path: bytes, writes: dict[int, bytes], holes: Sequence[range] = ()) -> None:
         self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         self.writes = writes
+        self.holes = holes
         status = os.fstat(self.descriptor)
-        self.size = max([status.st_size] + [offset + len(raw) for offset, raw in writes.items()])
+        self.size = max([status.st_size] + [offset + len(raw) for offset, raw in writes.items()]
+                        + [block_offset(hole.stop) for hole in holes])
         if not stat.S_ISREG(status.st_mode):
             self.close()
             refuse("not a regular file")
@@ -383,6 +385,8 @@ class BackingFile:
         """As many of `count` bytes as there are. `offset` is that of the header or of a block, as in the journal."""
         there = max(0, min(count, self.size - offset))
         written = self.writes.get(offset, b"")[:there]
+        if any((offset - HEADER_SIZE) // (BLOCK + OVERHEAD) in hole for hole in self.holes):
+            return written.ljust(there, b"\0")
         return written + os.pread(self.descriptor, there, offset)[len(written):].ljust(there - len(written), b"\0")
 
     def header(self) -> bytes:
@@ -477,7 +481,7 @@ def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: b
 JOURNAL_AREA, LARGEST_HALF = 4096, 1 << 30
 HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQB7s")
 RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")
-FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD, ASIDE_RECORD, TWIN_RECORD = 1, 2, 3, 4, 5, 6
+FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD, ASIDE_RECORD, TWIN_RECORD, HOLE_RECORD = 1, 2, 3, 4, 5, 6, 7
 LARGEST_PAYLOAD = 8192
 
 
@@ -563,7 +567,7 @@ def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int)
     if own_position != position or lap not in (None, own_lap):
         refuse("record: of another place or lap")
     payload = signed[RECORD_FIELDS.size:][:length]
-    if any(zero1) or zero2 or not FILE_RECORD <= kind <= TWIN_RECORD:
+    if any(zero1) or zero2 or not FILE_RECORD <= kind <= HOLE_RECORD:
         refuse(f"record: type {kind}, or a zero byte that is otherwise")
     return JournalRecord(kind, own_lap, position, file, generation, number, payload)
 
@@ -588,6 +592,9 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
             refuse("record: no header")
         if open_header(keys, record.payload).file != file:
             refuse("record: the header of another file")
+    elif record.kind == HOLE_RECORD:
+        if record.payload or not 0 < record.generation <= (1 << 50) - record.number:
+            refuse("record: a hole that can be none")
     elif record.kind == FORGET_RECORD and record.payload:
         refuse("record: a payload where there is none")
     elif record.kind == ASIDE_RECORD:
@@ -618,6 +625,7 @@ class Replay:
     head: Optional[JournalHead] = None
     records: list[JournalRecord] = field(default_factory=list)
     writes: dict[bytes, dict[int, bytes]] = field(default_factory=dict)
+    holes: dict[bytes, list[range]] = field(default_factory=dict)
     headers: set[bytes] = field(default_factory=set)
     renamed: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
 
@@ -698,7 +706,7 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         if found is not None:
             path, base = found
             counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])
-            replay_file(replay, path, counting)
+            replay_file(replay, keys, path, counting)
 
 
 def put_back(replay: Replay, vault: bytes, folder: bytes, aside: bytes, name: bytes) -> None:
@@ -734,7 +742,7 @@ def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path:
     return None
 
 
-def replay_file(replay: Replay, path: bytes, records: list[JournalRecord]) -> None:
+def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[JournalRecord]) -> None:
     """The writes that bring one file up to date."""
     # Blocks behind the last header are of a write that nobody waited for; that header may not fit them.
     while records and records[-1].kind != HEADER_RECORD:
@@ -742,8 +750,16 @@ def replay_file(replay: Replay, path: bytes, records: list[JournalRecord]) -> No
     if not records:
         return
     writes = replay.writes.setdefault(path, {})
+    header = open_header(keys, records[-1].payload)
+    end = (header.provisional_length + BLOCK - 1) // BLOCK
     for record in records:
-        if record.kind == BLOCK_RECORD:
+        if record.kind == HOLE_RECORD:
+            hole = range(max(record.number, header.first_sparse_block), min(end, record.number + record.generation))
+            for offset in [offset for offset in writes if (offset - HEADER_SIZE) // (BLOCK + OVERHEAD) in hole]:
+                del writes[offset]
+            if hole:
+                replay.holes.setdefault(path, []).append(hole)
+        elif record.kind == BLOCK_RECORD:
             offset = block_offset(record.number)
             writes[offset] = record.payload + writes.get(offset, b"")[len(record.payload):]
     writes[0] = records[-1].payload
@@ -1122,7 +1138,8 @@ class Vault:
         return entry
 
     def backing_file(self, entry: Entry) -> BackingFile:
-        return BackingFile(entry.backing, self.replay.writes.get(entry.backing, {}))
+        return BackingFile(entry.backing, self.replay.writes.get(entry.backing, {}),
+                           self.replay.holes.get(entry.backing, []))
 
     def header(self, entry: Entry) -> tuple[FileHeader, FileProtection]:
         """The header, and what of it holds where the file was found."""

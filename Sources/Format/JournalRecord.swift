@@ -16,6 +16,8 @@ public struct JournalRecord: Hashable, Sendable {
         /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here on,
         /// and its payload a `TwinNote`.
         case twin = 6
+        /// Stored blocks become zeros: as many as `generation` says, the first of them `number`.
+        case hole = 7
     }
 
     public static let prefixByteCount = 64
@@ -32,7 +34,7 @@ public struct JournalRecord: Hashable, Sendable {
     public var position: UInt64
     public var file: FileIdentifier
     public var generation: UInt64
-    /// Of a block, its number; of a file, the lowest generation that its header on disk can have.
+    /// Of a block, its number; of a hole, that of its first block; of a file, the lowest generation that its header on disk can have.
     public var number: UInt64
     public var payloadCount: Int
 

@@ -211,10 +211,20 @@ extension VaultFileSystem {
         answer(reply, id) { (node) throws(VaultError) in
             let file = try openFile(of: node)
             try withGate(of: file, for: .use) { (_) throws(VaultError) in
-                guard mode == 0 else { throw .system(.EOPNOTSUPP) }
+                guard offset >= 0, length > 0 else { throw .system(.EINVAL) }
                 let (end, isTooFar) = offset.addingReportingOverflow(length)
                 guard !isTooFar else { throw .system(.EFBIG) }
-                try file.allocate(upTo: UInt64(end))
+                let range = UInt64(offset)..<UInt64(end)
+                let keepsLength = mode & FALLOC_FL_KEEP_SIZE != 0
+                switch mode & ~FALLOC_FL_KEEP_SIZE {
+                case 0: try file.allocate(range, keepingLength: keepsLength)
+                case FALLOC_FL_PUNCH_HOLE where keepsLength: try file.punch(range)
+                case FALLOC_FL_ZERO_RANGE:
+                    try file.punch(range)
+                    try file.allocate(range, keepingLength: keepsLength)
+                // A block's number is in its tag: blocks cannot be moved.
+                default: throw .system(.EOPNOTSUPP)
+                }
             }
         }
     }
@@ -227,10 +237,10 @@ extension VaultFileSystem {
             let file = try openFile(of: try node(id))
             let protectionClass = try enterGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
-            // Holes are not told apart: all of a file is data, and the one hole is behind its end, as lseek(2) allows.
-            let length = Int64(file.length)
-            guard offset >= 0, offset < length else { throw .system(.ENXIO) }
-            reply.succeed(whence == SEEK_HOLE ? length : offset)
+            guard offset >= 0, let found = try file.next(hole: whence == SEEK_HOLE, from: UInt64(offset)) else {
+                throw .system(.ENXIO)
+            }
+            reply.succeed(Int64(found))
         } catch { reply.fail(error.errno) }
     }
 }

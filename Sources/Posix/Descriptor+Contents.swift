@@ -46,6 +46,19 @@ extension Descriptor {
         }
     }
 
+    /// The first offset at or after `offset` at which the file has a hole, at its end at the latest; nil behind that.
+    ///
+    /// Moves the open file's own offset. A file system that knows no holes has one at the end.
+    ///
+    /// Source: lseek(2), SEEK_HOLE.
+    public func nextHole(from offset: Int64) throws(Errno) -> Int64? {
+        do throws(Errno) {
+            return Int64(try call { lseek(number, Int(offset), SEEK_HOLE) })
+        } catch .ENXIO {
+            return nil
+        }
+    }
+
     /// Reads once, from a pipe, a socket or the file's own offset: what there is, at most the buffer's size. 0 is the end.
     ///
     /// Source: read(2).

@@ -58,6 +58,10 @@ public final class DirectoryStore: Store {
         try file.nextData(from: offset)
     }
 
+    public func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
+        try file.nextHole(from: offset)
+    }
+
     public func noteAccess(to file: Descriptor) throws(Errno) { try file.noteAccess() }
 
     public func truncate(_ file: Descriptor, to size: Int64) throws(Errno) {

@@ -66,6 +66,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try inspect(.nextData) { () throws(Errno) in try base.nextData(of: file, from: offset) }
     }
 
+    public func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
+        try inspect(.nextHole) { () throws(Errno) in try base.nextHole(of: file, from: offset) }
+    }
+
     public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
         try change(.write(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, to: file, at: offset))
     }

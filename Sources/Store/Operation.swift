@@ -11,7 +11,7 @@ public enum Operation: Sendable {
 
     /// Which method of `Store` it is; those of one name are one kind.
     public enum Kind: Hashable, Sendable, CaseIterable {
-        case open, status, read, noteAccess, nextData, write, truncate, allocate, synchronize, synchronizeAll
+        case open, status, read, noteAccess, nextData, nextHole, write, truncate, allocate, synchronize, synchronizeAll
         case rename, link, unlink, removeDirectory, makeDirectory, makeNode, makeSymbolicLink, readSymbolicLink
         case entries, setMode, setOwner, setTimes
         case attribute, setAttribute, removeAttribute, attributeNames, statistics, lockExclusively

@@ -31,6 +31,8 @@ public protocol Store: AnyObject, Sendable {
     func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno)
     /// The first offset from `offset` on at which there is data rather than a hole; nil when there is none.
     func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64?
+    /// The first offset from `offset` on at which there is a hole, or the end; nil when it is behind that.
+    func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64?
     /// Moves the time of access of an open file as a read moves it: `read` leaves none.
     func noteAccess(to file: Descriptor) throws(Errno)
     func truncate(_ file: Descriptor, to size: Int64) throws(Errno)

@@ -70,6 +70,7 @@ extension File {
             unsafe explicit_bzero(buffer.baseAddress! + count, end - count)
             count = end
         }
+        unsafe coverHoles(buffer, fromBlock: block)
         let size = Int(BlockGeometry.storedBlockSize)
         for (number, bytes) in state.unsettled.torn where number >= block {
             guard let index = Int(exactly: number - block), index < buffer.count / size else { continue }

@@ -81,6 +81,7 @@ extension File {
             // What was there may be gone by half, and is not written in place of this.
             state.unsettled.torn[block] = stored.array(0..<stored.byteCount)
             state.unsettled.slots[block] = nil
+            state.unsettled.holes.remove(contentsOf: block..<block + 1)
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
             state.unsettled.torn[block] = nil
         } catch { throw .system(error) }

@@ -10,7 +10,7 @@ extension File {
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
     /// A cut of more than this is settled at once: then the new blocks need not go through the journal.
-    private static let largestGuardedCut: UInt64 = 256 << 10
+    static let largestGuardedCut: UInt64 = 256 << 10
 
     /// Sets the length: ftruncate(2).
     public func truncate(to length: UInt64) throws(VaultError) {
@@ -27,24 +27,8 @@ extension File {
         }
     }
 
-    /// Makes sure that the file is at least `length` bytes long: fallocate(2) with mode 0, whose space is then
-    /// reserved.
-    public func allocate(upTo length: UInt64) throws(VaultError) {
-        guard length <= FileHeader.largestLength else { throw .system(.EFBIG) }
-        try changingLength { (key, scratch) throws(VaultError) in
-            guard length > state.length else { return }
-            // Space first: the zeros that follow cannot then fail for want of it.
-            let size = BlockGeometry.backingSize(forLength: length)
-            let file = try writable()
-            try backing { () throws(Errno) in
-                try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: 0, length: Int64(size))
-            }
-            try cutResidue(key, scratch)
-            try extend(to: length, key, scratch)
-        }
-    }
-
-    private func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
+    /// Runs `body`, which changes the length or makes holes, with the lock held, a key, and room in the journal.
+    func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
         if lock.withShared({ state.isUnproven }) { try prove() }
         // The last block, and those that a cut left guarded behind the new end.
         let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedCut)) + 4
@@ -89,12 +73,19 @@ extension File {
     }
 
     private func fill(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        while state.length < length {
-            let count = Int(min(length - state.length, UInt64(Self.zeros.count)))
-            let zeros = Self.zeros
+        if state.length < length { try putZeros(state.length..<length, key, scratch) }
+    }
+
+    /// Writes encrypted zeros. Needs `lock` exclusively.
+    func putZeros(_ range: Range<UInt64>, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        let zeros = Self.zeros
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let count = Int(min(range.upperBound - offset, UInt64(zeros.count)))
             try unsafe zeros.span.bytes.withUnsafeBytes { (zeros) throws(VaultError) in
-                try unsafe put(UnsafeRawBufferPointer(rebasing: zeros[..<count]), at: state.length, key, scratch)
+                try unsafe put(UnsafeRawBufferPointer(rebasing: zeros[..<count]), at: offset, key, scratch)
             }
+            offset += UInt64(count)
         }
     }
 
@@ -117,6 +108,7 @@ extension File {
         let blocks = BlockGeometry.blockCount(forLength: length)
         for block in state.unsettled.slots.keys where block >= blocks { state.unsettled.slots[block] = nil }
         for block in state.unsettled.torn.keys where block >= blocks { state.unsettled.torn[block] = nil }
+        state.unsettled.holes.remove(contentsOf: blocks..<UInt64.max)
         try writeHeader()
         try cutBehind(isConfirmed: false)
         if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {

@@ -50,7 +50,7 @@ extension File {
     /// exclusively.
     func copyIntoPlace() throws(VaultError) {
         try placeTorn()
-        guard !state.unsettled.slots.isEmpty else { return }
+        guard !state.unsettled.slots.isEmpty || !state.unsettled.holes.isEmpty else { return }
         if state.unsettled.isHeaderless { try journalMissingHeader() }
         let file = try writable()
         try backing { () throws(Errno) in
@@ -58,6 +58,7 @@ extension File {
             // Before: a cut in the middle of the copying needs them.
             try journal.flush(upTo: state.unsettled.sequence)
             let modified = try shownTime()
+            try placeHoles(in: file)
             for (number, slot) in state.unsettled.slots.sorted(by: { $0.key < $1.key }) {
                 var block = [UInt8](repeating: 0, count: slot.count)
                 do {
@@ -84,6 +85,7 @@ extension File {
                 state.unsettled.isJournaled = false
                 state.unsettled.placedSequence = state.unsettled.sequence
                 state.unsettled.slots = [:]
+                state.unsettled.holes = RangeSet()
                 state.unsettled.round += 1
             }
         }
@@ -142,7 +144,7 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             // Nothing is written to it here: a cut may take its removal back, and must find it unharmed.
-            if status.linkCount == 0 && state.unsettled.slots.isEmpty {
+            if status.linkCount == 0 && state.unsettled.slots.isEmpty && state.unsettled.holes.isEmpty {
                 state.unsettled.isRemoved = true
                 // Then it must find the records too, which may have more than the backing file.
                 if state.unsettled.isJournaled && !state.unsettled.isRemovalDurable {

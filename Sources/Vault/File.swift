@@ -164,8 +164,10 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
                 state.isUnproven = header.length < state.length
             }
             state.unsettled.slots = overlay.slots
-            state.unsettled.comingSize =
-                overlay.slots.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }.max() ?? 0
+            state.unsettled.holes = overlay.holes
+            state.unsettled.comingSize = max(
+                overlay.slots.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }.max() ?? 0,
+                overlay.holes.ranges.last.map { BlockGeometry.backingOffset(ofBlock: $0.upperBound) } ?? 0)
             state.unsettled.modified = overlay.modified
         }
     }

@@ -40,6 +40,9 @@ struct Unsettled {
     var mayHaveTwins = false
     /// Blocks that lie in the journal and not in the backing file.
     var slots: [UInt64: Journal.Slot] = [:]
+    /// Blocks that are holes according to the journal, where the backing file still has what was there, unless they have
+    /// been written since.
+    var holes = RangeSet<UInt64>()
     /// How long those make the backing file of a vault that is only read, with a hole before them perhaps.
     var comingSize: UInt64 = 0
     /// Blocks that lie nowhere as a whole: a full disk has stopped their writing in the middle.

@@ -83,5 +83,46 @@ extension CrashTests {
             }
             try expectPromiseHolds("writes, truncates, classes and syncs of six files", vault)
         }
+
+        /// Holes in what is durable and in what is not, written over, cut off and synced.
+        @Test(arguments: [6, 7]) func holes(seed: UInt64) throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(seed)
+            let file = try vault.makeFile("file")
+            try vault.write(random.bytes(60_000), to: file, at: 0)
+            if seed == 6 { try vault.synchronizeAll() }
+            for _ in 0..<120 {
+                let length = Int(file.file.length)
+                let offset = Int.random(in: 0...max(length, 1), using: &random)
+                switch Int.random(in: 0..<14, using: &random) {
+                case 0..<5: try vault.punch(offset..<offset + Int.random(in: 1...25_000, using: &random), in: file)
+                case 5: try vault.punch(offset / 4096 * 4096..<max(length, offset) + 4096, in: file)
+                case 6..<9:
+                    try vault.write(
+                        random.bytes([10, 4096, 9000].randomElement(using: &random)!), to: file, at: offset)
+                case 9: try vault.truncate(file, to: Int.random(in: 0...80_000, using: &random))
+                case 10: try vault.vault.settle()
+                case 11: try vault.synchronize()
+                default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
+                }
+            }
+            try expectPromiseHolds("holes, seed \(seed)", vault)
+        }
+
+        /// Larger than is left to the journal alone.
+        @Test func aLargeHole() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(8)
+            let file = try vault.makeFile("file")
+            try vault.write(random.bytes(600_000), to: file, at: 0)
+            try vault.synchronize(file)
+            try vault.punch(5000..<500_000, in: file)
+            try vault.write(random.bytes(9000), to: file, at: 100_000)
+            try vault.synchronize(file, dataOnly: true)
+            try vault.punch(90_000..<600_000, in: file)
+            try vault.append(random.bytes(100), to: file)
+            try vault.synchronize(file)
+            try expectPromiseHolds("a large hole", vault, states: 200)
+        }
     }
 }

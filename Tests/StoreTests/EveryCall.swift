@@ -62,6 +62,8 @@ func makeEveryCall(to store: any Store) throws {
     #expect(try store.nextEntries(of: listing).isEmpty)
     #expect(try store.nextData(of: file, from: 0) == 0)
     #expect(try store.nextData(of: file, from: 4096) == nil)
+    #expect(try store.nextHole(of: file, from: 0) == store.status(of: file).size)
+    #expect(try store.nextHole(of: file, from: 4096) == nil)
     let accessed = try store.status(of: file).accessed
     try store.setTimes(accessed: .at(Timespec(seconds: 1, nanoseconds: 0)), modified: .keep, of: file)
     try store.noteAccess(to: file)

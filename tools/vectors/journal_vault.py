@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .journals import (FORGET, Half, Record, aside_record, block_record, file_record, header_record, journal, twin_record)
+from .journals import (FORGET, Half, Record, aside_record, block_record, file_record, header_record, hole_record, journal,
+                       twin_record)
 from .sealing import block, blocks, fixed, header, wrap
 from .vaults import ROOT, Folder, VaultBuilder, file_id, file_key
 
@@ -17,7 +18,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.vault = VaultBuilder()
-        self.halves = [Half(28_672, 6), Half(28_672, 5)]
+        self.halves = [Half(45_056, 6), Half(45_056, 5)]
         self.newer, self.older = self.halves
         self.seconds = OPENED
 
@@ -34,10 +35,10 @@ class Scene:
         return block_record(file_key(path), file_id(path), index, plain, version)
 
     def header(self, name: bytes, generation: int, length: int, modified: tuple[int, int], *, folder: Folder = ROOT,
-               places: list[bytes] | None = None) -> Record:
+               places: list[bytes] | None = None, sparse: int = 2**64 - 1) -> Record:
         file = file_id(folder.path + name)
         raw = header(file, 3, wrap(file_key(folder.path + name), file, 3), places or [folder.place(name)],
-                     length=length, generation=generation, modified=modified, stamp=modified[0] - 50)
+                     length=length, generation=generation, modified=modified, stamp=modified[0] - 50, sparse=sparse)
         return header_record(file, raw)
 
     def forget(self, name: bytes) -> Record:
@@ -60,6 +61,7 @@ def journal_vault_vectors() -> dict[str, Any]:
     folder = scene.vault.directory(ROOT, b"folder", 3, False)
     add_old_files(scene, folder)
     add_new_files(scene, folder)
+    add_holes(scene)
     add_dead_records(scene)
     add_directories(scene, folder)
     add_remnants(scene, folder)
@@ -185,6 +187,32 @@ def add_new_files(scene: Scene, folder: Folder) -> None:
     scene.newer.add(file_record(made, ROOT.backing_path(b"saved~"), 0), scene.block(b"saved", 0, new[:30]),
                     scene.header(b"saved", 1, 30, when, places=places[:1]),
                     scene.header(b"saved", 2, 30, when, places=places), scene.on(b"saved", 0))
+
+
+def add_holes(scene: Scene) -> None:
+    """Files of which some blocks become zeros."""
+    old, new = fixed("contents with holes to come", 20_580), fixed("a block in a hole", 4096)
+    name, when = b"with a hole", scene.modified()
+    path = ROOT.path + name
+    stored = bytearray(blocks(file_key(path), file_id(path), old))
+    # In the middle of being made.
+    stored[4128 + 100:2 * 4128] = bytes(4028)
+    scene.vault.file(ROOT, name, 3, old, stored=bytes(stored), modified=when, generation=2,
+                     shown=old[:4096] + bytes(4096) + new + bytes(4096) + old[4 * 4096:])
+    scene.older.add(scene.on(name, 2), scene.block(name, 1, new, "older"), hole_record(file_id(path), 1, 3),
+                    scene.block(name, 2, new), scene.header(name, 3, len(old), when, sparse=1))
+
+    name, when = b"new with a hole", scene.modified()
+    scene.void(name)
+    scene.vault.see_file(ROOT, name, 3, new + bytes(8192), modified=when)
+    scene.older.add(scene.on(name, 0), scene.block(name, 0, new), hole_record(file_id(ROOT.path + name), 1, 900),
+                    scene.header(name, 1, 12_288, when, sparse=1))
+
+    # A hole that its header does not know.
+    name, when = b"without a hole", scene.modified()
+    scene.vault.file(ROOT, name, 3, old[:5000], modified=when, generation=2)
+    scene.older.add(scene.on(name, 2), hole_record(file_id(ROOT.path + name), 0, 1),
+                    scene.header(name, 3, 5000, when))
 
 
 def add_dead_records(scene: Scene) -> None:

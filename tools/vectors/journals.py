@@ -8,7 +8,7 @@ from typing import Any
 
 from .sealing import KEYS, V, block, fixed, fmt, header, wrap
 
-FILE, BLOCK, HEADER, FORGET, ASIDE, TWIN = 1, 2, 3, 4, 5, 6
+FILE, BLOCK, HEADER, FORGET, ASIDE, TWIN, HOLE = 1, 2, 3, 4, 5, 6, 7
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ def aside_record(folder: str, aside: str, name: str) -> Record:
 
 def twin_record(alias: bytes, file: bytes, path: str, lowest: int, highest: int | None = None) -> Record:
     return replace(file_record(alias, path, lowest, highest), kind=TWIN, payload=file + path.encode())
+
+
+def hole_record(file: bytes, first: int, count: int) -> Record:
+    return Record(HOLE, file, generation=count, number=first)
 
 
 def journal_head(half_size: int, *, opened: int = 0, next_lap: int = 1, windows: list[tuple[int, int]] | None = None,
@@ -140,7 +144,8 @@ def record_vectors() -> dict[str, Any]:
             block_record(file_key, file, 0, fixed("plaintext", 4096), ""),
             header_record(file, raw), Record(HEADER, file, raw, generation=2**64 - 1, number=2**64 - 1),
             Record(FORGET, file), aside_record("", "lk.tmp.aaaa", "name"), aside_record("a/b", "lk.tmp.b", "lk.long.H"),
-            twin_record(fixed("alias", 16), file, "folder/name", 5, 7), twin_record(fixed("alias", 16), file, "", 3)]
+            twin_record(fixed("alias", 16), file, "folder/name", 5, 7), twin_record(fixed("alias", 16), file, "", 3),
+            hole_record(file, 0, 1), hole_record(file, 2**50 - 1, 1), hole_record(file, 5, 2**50 - 5)]
     cases = []
     for number, record in enumerate(good):
         lap, position = 5 + number, 8 * number
@@ -164,7 +169,7 @@ def record_vectors() -> dict[str, Any]:
         bad("MAC under another key", path, "mac", key=KEYS.headers),
         bad("MAC without the volume ID", path, "mac", volume=b""),
         bad("another lap", path, "lap", lap=4), bad("another position", path, "position", position=504),
-        bad("type 0", replace(path, kind=0)), bad("type 7", replace(path, kind=7)),
+        bad("type 0", replace(path, kind=0)), bad("type 8", replace(path, kind=8)),
         bad("zero at 7", path, zero=b"\0\0\1"), bad("zero at 56", path, zero2=1),
         bad("size above what the payload needs", path, size=120),
         bad("size below what the payload needs", path, size=104), bad("size 0", path, size=0),
@@ -182,6 +187,10 @@ def record_vectors() -> dict[str, Any]:
         bad("a header of 511 bytes", replace(header_of, payload=raw[:511]), "payload"),
         bad("a header without its MAC", replace(header_of, payload=raw[:480] + bytes(32)), "payload"),
         bad("the header of another file", replace(header_of, payload=other), "payload"),
+        bad("a hole of no blocks", hole_record(file, 5, 0), "payload"),
+        bad("a hole behind block 2^50", hole_record(file, 5, 2**50 - 4), "payload"),
+        bad("a hole from block 2^50 on", hole_record(file, 2**50, 1), "payload"),
+        bad("a hole with a payload", replace(hole_record(file, 5, 1), payload=b"x"), "payload"),
         bad("forget with a payload", replace(forget, payload=b"x"), "payload"),
         bad("an aside record of two parts", Record(ASIDE, payload=b"a\0b"), "payload"),
         bad("a twin record of 15 bytes", Record(TWIN, file, bytes(15)), "payload"),

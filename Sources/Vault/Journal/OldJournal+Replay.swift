@@ -32,11 +32,21 @@ extension OldJournal {
         /// not fit it: a last block that has grown or shrunk is of another length than it says.
         let header: FileHeader
 
-        /// The last version of each block.
-        var blocks: [UInt64: Entry] {
+        /// The last version of each block, and the holes, to be made before.
+        var contents: (blocks: [UInt64: Entry], holes: RangeSet<UInt64>) {
             var blocks: [UInt64: Entry] = [:]
-            for entry in entries where entry.isBlock { blocks[entry.record.number] = entry }
-            return blocks
+            var holes = RangeSet<UInt64>()
+            let sparse = header.firstSparseBlock
+            let possible = sparse..<max(sparse, BlockGeometry.blockCount(forLength: header.provisionalLength))
+            for entry in entries {
+                if entry.isBlock {
+                    blocks[entry.record.number] = entry
+                } else if let hole = entry.hole?.clamped(to: possible), !hole.isEmpty {
+                    holes.insert(contentsOf: hole)
+                    for block in blocks.keys where hole.contains(block) { blocks[block] = nil }
+                }
+            }
+            return (blocks, holes)
         }
     }
 
@@ -74,7 +84,7 @@ extension OldJournal {
                 owners[note.path] = tag
             case .forget:
                 claims[tag]?.isForgotten = true
-            case .aside, .block, .header:
+            case .aside, .block, .header, .hole:
                 break
             }
         }
@@ -147,12 +157,21 @@ extension OldJournal {
         }
     }
 
-    /// Puts the last version of each block in place, then the last header: first the blocks durably, so that a header
+    /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably, so that a header
     /// never stands before what it confirms.
     private func apply(_ effect: Effect) throws(VaultError) {
         let file = effect.descriptor
         let before = try backing { () throws(Errno) in try vault.store.status(of: file) }
-        for (number, entry) in effect.blocks.sorted(by: { $0.key < $1.key }) {
+        let (blocks, holes) = effect.contents
+        try backing { () throws(Errno) in
+            for hole in holes.ranges {
+                let range = File.backingRange(hole)
+                // All of the file may be in the journal, and nothing of it here.
+                if range.upperBound > before.size { try vault.store.truncate(file, to: range.upperBound) }
+                try vault.store.punch(file, range)
+            }
+        }
+        for (number, entry) in blocks.sorted(by: { $0.key < $1.key }) {
             let stored = try payload(of: entry)
             try backing { () throws(Errno) in
                 try unsafe vault.store.write(
@@ -203,6 +222,17 @@ extension OldJournal.Entry {
     /// Whether its payload can be a block, and the block one of a file's.
     fileprivate var isBlock: Bool {
         record.kind == .block && BlockGeometry.storedSizes.contains(record.payloadCount)
-            && record.number <= BlockGeometry.block(at: FileHeader.largestLength)
+            && record.number < Self.mostBlocks
     }
+
+    /// The blocks that become a hole, where the record is of one that can be one of a file's.
+    fileprivate var hole: Range<UInt64>? {
+        let (first, count) = (record.number, record.generation)
+        guard record.kind == .hole, record.payloadCount == 0, count > 0, first < Self.mostBlocks,
+            count <= Self.mostBlocks - first
+        else { return nil }
+        return first..<first + count
+    }
+
+    private static let mostBlocks = BlockGeometry.blockCount(forLength: FileHeader.largestLength)
 }

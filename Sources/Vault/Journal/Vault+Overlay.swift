@@ -9,6 +9,7 @@ struct Overlay: Sendable {
     /// Nil where that one still holds, and blocks alone have changed.
     let header: FileHeader?
     let slots: [UInt64: Journal.Slot]
+    let holes: RangeSet<UInt64>
     let modified: Timespec?
 }
 
@@ -91,10 +92,10 @@ extension OldJournal {
     func overlay(of effect: Effect) -> Overlay {
         Overlay(
             generation: effect.generation, header: effect.header,
-            slots: effect.blocks.mapValues { entry in
+            slots: effect.contents.blocks.mapValues { entry in
                 Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
             },
-            modified: Timespec(effect.header.modified))
+            holes: effect.contents.holes, modified: Timespec(effect.header.modified))
     }
 }
 

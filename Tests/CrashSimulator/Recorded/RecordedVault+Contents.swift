@@ -24,6 +24,16 @@ extension RecordedVault {
         }
     }
 
+    /// Makes a hole, which reads as if zeros had been written.
+    public func punch(_ range: Range<Int>, in file: OpenFile) throws {
+        try log {
+            let end = min(range.upperBound, Int(file.file.length))
+            try file.file.punch(UInt64(range.lowerBound)..<UInt64(range.upperBound))
+            let zeros = [UInt8](repeating: 0, count: max(0, end - range.lowerBound))
+            return (.write(file.inode, zeros, at: zeros.isEmpty ? 0 : range.lowerBound), ())
+        }
+    }
+
     /// Writes on a store that may be full: what the file holds then is taken down.
     public func tryToWrite(_ bytes: [UInt8], to file: OpenFile, at offset: Int) throws {
         let begin = store.recorder.count

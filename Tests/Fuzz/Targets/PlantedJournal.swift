@@ -37,6 +37,7 @@ struct PlantedJournal {
             if kind == .file && control & 0x40 != 0 {
                 (kind, payload) = (.twin, TwinNote(file: PlantedFile.identifier, path: payload).encoded)
             }
+            if kind == .forget && control & 0x40 != 0 { kind = .hole }
             var record = JournalRecord(
                 kind, of: control & 0x20 == 0 ? PlantedFile.identifier : another,
                 generation: UInt64(reader.byte()), number: number(&reader), payloadCount: payload.count)

@@ -76,25 +76,28 @@ extension MountTests {
             case 13, 14:
                 return try throughAMapping(offset, patch, &model, probe)
             case 15:
-                let answer = try probe.ask("fallocate", "0", "0", "\(offset)", "\(count)").required("fallocate")
-                model.extend(to: offset + count)
-                return "fallocate \(offset) \(count) \(answer)"
+                let mode = ["0", "keep", "zero"][model.random(3)]
+                try probe.ask("fallocate", "0", mode, "\(offset)", "\(count)").required("fallocate")
+                if mode != "keep" { model.extend(to: offset + count) }
+                if mode == "zero" { model.write([UInt8](repeating: 0, count: count), at: offset) }
+                return "fallocate \(mode) \(offset) \(count)"
             case 16:
-                let answer = try probe.ask("fallocate", "0", "punch", "\(offset)", "\(count)")
-                guard answer.succeeded || answer == .refused("EOPNOTSUPP") else {
-                    throw HarnessError("punch: \(answer)")
-                }
+                try probe.ask("fallocate", "0", "punch", "\(offset)", "\(count)").required("punch")
                 let end = min(model.bytes.count, offset + count)
-                if answer.succeeded && offset < end {
-                    model.write([UInt8](repeating: 0, count: end - offset), at: offset)
-                }
-                return "punch \(offset) \(count) \(answer)"
+                if offset < end { model.write([UInt8](repeating: 0, count: end - offset), at: offset) }
+                return "punch \(offset) \(count)"
             case 17:
                 try probe.fsync(0).required("fsync")
                 guard try probe.ask("lseek", "0", "0", "end").number() == model.bytes.count else {
                     throw HarnessError("SEEK_END: not \(model.bytes.count)")
                 }
-                return "fsync, SEEK_END"
+                guard offset < model.bytes.count else { return "fsync, SEEK_END" }
+                let data = try probe.ask("lseek", "0", "\(offset)", "data")
+                let end = data.succeeded ? try data.number() : model.bytes.count
+                guard end >= offset, model.bytes[offset..<end].allSatisfy({ $0 == 0 }),
+                    data.succeeded || data == .refused("ENXIO")
+                else { throw HarnessError("SEEK_DATA \(offset): \(data)") }
+                return "fsync, SEEK_END, SEEK_DATA \(offset)"
             case 18:
                 try probe.close(0).required("close")
                 try probe.open(0, scene.path("file"), "rw").required("open")

@@ -1,0 +1,199 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+import Store
+
+// fallocate(2) and lseek(2). A hole is whole blocks of which all stored bytes are zeros, at or past the header's first
+// sparse block: docs/FORMAT.md, "Blocks".
+
+extension File {
+    /// Makes sure that writing to a range will not fail for want of space, and unless `keepingLength` that the file
+    /// reaches to its end: fallocate(2) with mode 0 and FALLOC_FL_KEEP_SIZE.
+    public func allocate(_ range: Range<UInt64>, keepingLength: Bool) throws(VaultError) {
+        guard range.upperBound <= FileHeader.largestLength else { throw .system(.EFBIG) }
+        try changingLength { (key, scratch) throws(VaultError) in
+            let first = BlockGeometry.block(at: range.lowerBound)
+            let behind = BlockGeometry.blockCount(forLength: range.upperBound)
+            // Space that is about to be given back would be given back after this.
+            if !state.unsettled.holes.intersection(RangeSet(first..<behind)).isEmpty { try settleAlone() }
+            let file = try writable()
+            // First: the zeros that follow cannot then fail for want of it.
+            try backing { () throws(Errno) in
+                try vault.store.reserve(
+                    file, Self.backingRange(first..<behind, end: BlockGeometry.backingSize(forLength: range.upperBound))
+                )
+            }
+            guard range.upperBound > state.length, !keepingLength else { return }
+            try cutResidue(key, scratch)
+            try extend(to: range.upperBound, key, scratch)
+        }
+    }
+
+    /// Makes zeros of what lies in a range, as far as the file reaches, and gives the space of the whole blocks among it
+    /// back: fallocate(2) with FALLOC_FL_PUNCH_HOLE.
+    public func punch(_ range: Range<UInt64>) throws(VaultError) {
+        try changingLength { (key, scratch) throws(VaultError) in
+            let end = min(range.upperBound, state.length)
+            guard range.lowerBound < end else { return }
+            try cutResidue(key, scratch)
+            let size = BlockGeometry.blockSize
+            let first = BlockGeometry.blockCount(forLength: range.lowerBound)
+            let behind = end / size
+            if first < behind {
+                try putZeros(range.lowerBound..<first * size, key, scratch)
+                try putZeros(behind * size..<end, key, scratch)
+                try makeHole(first..<behind)
+                if (behind - first) * size > Self.largestGuardedCut { try settleAlone() }
+            } else {
+                try putZeros(range.lowerBound..<end, key, scratch)
+            }
+            noteModification()
+        }
+    }
+
+    /// Whole blocks below the end become a hole. Those that a cut must find unharmed do so when the file is settled: until
+    /// then the journal says that they are one. Needs `lock` exclusively, and room for a record and a header.
+    private func makeHole(_ blocks: Range<UInt64>) throws(VaultError) {
+        let file = try writable()
+        noteChange()
+        let before = state.header.firstSparseBlock
+        state.header.firstSparseBlock = min(before, blocks.lowerBound)
+        let behindGuarded = max(blocks.lowerBound, min(blocks.upperBound, state.unsettled.guardedBlocks))
+        let guarded = blocks.lowerBound..<behindGuarded
+        let free = behindGuarded..<blocks.upperBound
+        if !free.isEmpty {
+            try backing { () throws(Errno) in try vault.store.punch(file, Self.backingRange(free)) }
+            forgetStored(free)
+        }
+        guard !guarded.isEmpty else { return }
+        guard try beginRecords() else {
+            // Without a name no cut leaves anything of the file, once it is durable that the name is gone.
+            try settleRemoval()
+            try backing { () throws(Errno) in try vault.store.punch(file, Self.backingRange(guarded)) }
+            return forgetStored(guarded)
+        }
+        try backing { () throws(Errno) in
+            let slot = try vault.openJournal().append(
+                JournalRecord(
+                    .hole, of: identifier, generation: UInt64(guarded.count), number: guarded.lowerBound,
+                    payloadCount: 0),
+                of: identity, RawSpan())
+            state.unsettled.sequence = slot.sequence
+            state.unsettled.modified = .now
+            state.unsettled.isHeaderless = true
+        }
+        forgetStored(guarded)
+        state.unsettled.holes.insert(contentsOf: guarded)
+        try journalHeader()
+    }
+
+    /// Nothing of these blocks counts any more that lies elsewhere than in the backing file.
+    private func forgetStored(_ blocks: Range<UInt64>) {
+        for block in state.unsettled.slots.keys where blocks.contains(block) { state.unsettled.slots[block] = nil }
+        for block in state.unsettled.torn.keys where blocks.contains(block) { state.unsettled.torn[block] = nil }
+    }
+
+    /// Makes holes in the backing file where the journal says so, but for blocks that were written since. Needs `lock`
+    /// exclusively.
+    func placeHoles(in file: Descriptor) throws(Errno) {
+        var holes = state.unsettled.holes
+        for block in state.unsettled.slots.keys { holes.remove(contentsOf: block..<block + 1) }
+        for blocks in holes.ranges { try vault.store.punch(file, Self.backingRange(blocks)) }
+    }
+
+    /// Zeros the stored bytes of blocks that are holes according to the journal. `buffer` begins with block `first`.
+    func coverHoles(_ buffer: UnsafeMutableRawBufferPointer, fromBlock first: UInt64) {
+        guard !state.unsettled.holes.isEmpty else { return }
+        let size = Int(BlockGeometry.storedBlockSize)
+        let end = first + UInt64((buffer.count + size - 1) / size)
+        for blocks in state.unsettled.holes.intersection(RangeSet(first..<end)).ranges {
+            let from = Int(blocks.lowerBound - first) * size
+            let to = min(buffer.count, Int(blocks.upperBound - first) * size)
+            unsafe explicit_bzero(buffer.baseAddress! + from, to - from)
+        }
+    }
+
+    /// Where blocks lie in the backing file, up to `end` at most.
+    static func backingRange(_ blocks: Range<UInt64>, end: UInt64 = .max) -> Range<Int64> {
+        let from = BlockGeometry.backingOffset(ofBlock: blocks.lowerBound)
+        return Int64(from)..<Int64(min(BlockGeometry.backingOffset(ofBlock: blocks.upperBound), end))
+    }
+
+    // MARK: Where there is data
+
+    /// The first byte at or after `offset` that is data, or, with `hole`, in a hole; nil where there is none. The end of
+    /// the file is a hole. A block is data as a whole, or not at all.
+    ///
+    /// Source: lseek(2), SEEK_DATA and SEEK_HOLE.
+    public func next(hole: Bool, from offset: UInt64) throws(VaultError) -> UInt64? {
+        try lock.withShared { () throws(VaultError) in
+            guard offset < state.length else { return nil }
+            let size = BlockGeometry.blockSize
+            let end = BlockGeometry.blockCount(forLength: state.length)
+            let first = offset / size
+            let found = try hole ? nextHole(from: first, end) : nextData(from: first, end)
+            guard found < end else { return hole ? state.length : nil }
+            return max(offset, found * size)
+        }
+    }
+
+    private func nextData(from first: UInt64, _ end: UInt64) throws(VaultError) -> UInt64 {
+        var block = first
+        while block < end, block >= state.header.firstSparseBlock, state.unsettled.slots[block] == nil {
+            // A hole that the backing file does not have yet.
+            if let hole = state.unsettled.holes.ranges.first(where: { $0.contains(block) }) {
+                block = min(hole.upperBound, nextSlot(from: block))
+                continue
+            }
+            let offset = BlockGeometry.backingOffset(ofBlock: block)
+            let data = try backing { () throws(Errno) in try vault.store.nextData(of: descriptor, from: Int64(offset)) }
+            let next = data.map { block + (UInt64($0) - offset) / BlockGeometry.storedBlockSize } ?? end
+            if next == block { return block }
+            block = min(next, nextSlot(from: block))
+        }
+        return block
+    }
+
+    private func nextHole(from first: UInt64, _ end: UInt64) throws(VaultError) -> UInt64 {
+        let size = BlockGeometry.storedBlockSize
+        var block = max(first, state.header.firstSparseBlock)
+        while block < end {
+            if state.unsettled.slots[block] != nil {
+                block += 1
+                continue
+            }
+            if state.unsettled.holes.contains(block) { return block }
+            let offset = BlockGeometry.backingOffset(ofBlock: block)
+            let hole = try backing { () throws(Errno) in try vault.store.nextHole(of: descriptor, from: Int64(offset)) }
+            guard let hole, hole < BlockGeometry.backingOffset(ofBlock: end) else {
+                return nextPendingHole(from: block, end)
+            }
+            // The first block that can lie in it as a whole.
+            let next = block + (UInt64(hole) - offset + size - 1) / size
+            if next == block {
+                let data = try backing { () throws(Errno) in
+                    try vault.store.nextData(of: descriptor, from: Int64(offset))
+                }
+                if data.map({ UInt64($0) >= offset + size }) ?? true { return block }
+                block += 1
+            } else {
+                block = min(next, nextPendingHole(from: block, end))
+            }
+        }
+        return end
+    }
+
+    private func nextSlot(from block: UInt64) -> UInt64 {
+        state.unsettled.slots.keys.filter { $0 >= block }.min() ?? .max
+    }
+
+    private func nextPendingHole(from block: UInt64, _ end: UInt64) -> UInt64 {
+        for hole in state.unsettled.holes.ranges where hole.upperBound > block {
+            var candidate = max(block, hole.lowerBound)
+            while candidate < hole.upperBound, state.unsettled.slots[candidate] != nil { candidate += 1 }
+            if candidate < hole.upperBound { return min(candidate, end) }
+        }
+        return end
+    }
+}

@@ -1,0 +1,132 @@
+import Format
+import Posix
+import Store
+import Testing
+
+@testable import Vault
+
+/// fallocate(2) and lseek(2).
+@Suite struct HolesTests {
+    /// Whole blocks lie in holes or not.
+    private func expectHoles(in file: File, toFit model: [UInt8]) throws {
+        var offset: UInt64 = 0
+        while offset < model.count {
+            let data = try file.next(hole: false, from: offset) ?? UInt64(model.count)
+            try #require(data >= offset)
+            #expect(model[Int(offset)..<Int(data)].allSatisfy { $0 == 0 })
+            guard data < model.count else { break }
+            let hole = try #require(try file.next(hole: true, from: data))
+            try #require(hole > data && hole <= model.count)
+            #expect(hole % 4096 == 0 || hole == model.count)
+            offset = hole
+        }
+        #expect(try file.next(hole: true, from: UInt64(model.count)) == nil)
+        #expect(try file.next(hole: false, from: UInt64(model.count)) == nil)
+    }
+
+    @Test(arguments: 1...8 as ClosedRange<UInt64>) func matchAModel(seed: UInt64) throws {
+        var random = Seeded(state: seed)
+        let test = try TestVault()
+        var file = try test.create("file")
+        var model: [UInt8] = []
+        for step in 1...150 {
+            let offset = Int.random(in: 0...60_000, using: &random)
+            let count = Bool.random(using: &random) ? 4096 : Int.random(in: 1...20_000, using: &random)
+            let range = UInt64(offset)..<UInt64(offset + count)
+            switch Int.random(in: 0..<13, using: &random) {
+            case 0..<4:
+                let bytes = [UInt8](repeating: UInt8(step), count: count)
+                try file.write(bytes, at: UInt64(offset))
+                model += [UInt8](repeating: 0, count: max(0, offset + count - model.count))
+                model.replaceSubrange(offset..<offset + count, with: bytes)
+            case 4..<8:
+                try file.punch(range)
+                let end = min(model.count, offset + count)
+                if offset < end {
+                    model.replaceSubrange(offset..<end, with: [UInt8](repeating: 0, count: end - offset))
+                }
+            case 8: try file.allocate(range, keepingLength: true)
+            case 9:
+                try file.allocate(range, keepingLength: false)
+                model += [UInt8](repeating: 0, count: max(0, offset + count - model.count))
+            case 10:
+                try file.truncate(to: UInt64(offset))
+                model = Array(model.prefix(offset)) + [UInt8](repeating: 0, count: max(0, offset - model.count))
+            case 11: try file.synchronize(dataOnly: Bool.random(using: &random))
+            default:
+                try test.vault.settle()
+                if Bool.random(using: &random) { file = try test.vault.openFile("file", in: test.root) }
+            }
+            try #require(try file.contents(model.count + 1) == model, "seed \(seed), step \(step)")
+            try expectHoles(in: file, toFit: model)
+        }
+        try file.synchronize(dataOnly: true)
+        let readOnly = test.next(isReadOnly: true)
+        #expect(try readOnly.openFile("file", in: readOnly.openRoot()).contents(model.count + 1) == model)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(model.count + 1) == model)
+    }
+
+    /// The store gets the space back, at once if it is much; a store that cannot take it gets zeros.
+    @Test(arguments: [true, false]) func spaceIsGivenBack(canPunch: Bool) throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 3 << 20), at: 0)
+        try file.synchronize(dataOnly: false)
+        let before = try file.status().blocks
+        if !canPunch { faults.fail(.allocate, with: .EOPNOTSUPP, lasts: true) }
+        try file.punch(4096..<2 << 20)
+        let after = try file.status().blocks
+        #expect(canPunch ? before - after > 3500 : before == after)
+        try file.punch(2 << 20..<(2 << 20) + 40_960)
+        try test.vault.settle()
+        if canPunch { #expect(try file.status().blocks < after - 60) }
+        let (vault, root) = try test.afterDeath()
+        let found = try vault.openFile("file", in: root)
+        #expect(try found.contents(4097) == [UInt8](repeating: 1, count: 4096) + [0])
+        #expect(try found.contents(2, at: (2 << 20) + 40_959) == [0, 1])
+        // Where the store's own holes begin within a block, that one is data.
+        #expect(try found.next(hole: true, from: 0) ?? 0 <= (canPunch ? 8192 : 3 << 20))
+    }
+
+    /// A hole comes back after a cut also where nothing of the file was on the disk.
+    @Test func aFileWithoutANameAndOneThatIsReserved() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 20_000), at: 0)
+        try file.synchronize(dataOnly: true)
+        try test.vault.unlink("file", in: test.root)
+        try file.punch(4096..<12_288)
+        try file.write([2], at: 5000)
+        try test.vault.settle()
+        var model = [UInt8](repeating: 1, count: 20_000)
+        model.replaceSubrange(4096..<12_288, with: [UInt8](repeating: 0, count: 8192))
+        model[5000] = 2
+        #expect(try file.contents(20_001) == model)
+
+        let other = try test.create("other")
+        try other.allocate(0..<1 << 20, keepingLength: true)
+        #expect(other.length == 0)
+        #expect(try other.status().blocks >= 2048)
+        #expect(throws: VaultError.system(.EFBIG)) {
+            try other.allocate(0..<FileHeader.largestLength + 1, keepingLength: false)
+        }
+    }
+
+    @Test func aSparseFile() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.write([2], at: 100 << 20)
+        try file.write([3], at: 50 << 20)
+        let near: UInt64 = 8192
+        #expect(try #require(try file.next(hole: true, from: 0)) <= near)
+        #expect(((50 << 20) - near...50 << 20).contains(try #require(try file.next(hole: false, from: near))))
+        #expect(
+            ((100 << 20) - near...100 << 20).contains(try #require(try file.next(hole: false, from: (50 << 20) + near)))
+        )
+        #expect(try file.next(hole: true, from: 100 << 20) == (100 << 20) + 1)
+        #expect(try file.status().blocks < 1000)
+    }
+}
