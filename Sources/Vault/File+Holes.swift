@@ -67,12 +67,16 @@ extension File {
             forgetStored(free)
         }
         guard !guarded.isEmpty else { return }
-        guard try beginRecords() else {
-            // Without a name no cut leaves anything of the file, once it is durable that the name is gone.
-            try settleRemoval()
-            try backing { () throws(Errno) in try vault.store.punch(file, Self.backingRange(guarded)) }
-            return forgetStored(guarded)
+        let isNamed = try beginRecords()
+        // Without a name no cut leaves anything of the file, once it is durable that the name is gone.
+        if !isNamed { try settleRemoval() }
+        try backing { () throws(Errno) in
+            // What has grown lies in the journal perhaps, and was to make it longer.
+            let end = Self.backingRange(guarded).upperBound
+            if try vault.store.status(of: descriptor).size < end { try vault.store.truncate(file, to: end) }
+            if !isNamed { try vault.store.punch(file, Self.backingRange(guarded)) }
         }
+        guard isNamed else { return forgetStored(guarded) }
         try backing { () throws(Errno) in
             let slot = try vault.openJournal().append(
                 JournalRecord(

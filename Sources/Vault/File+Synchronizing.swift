@@ -47,7 +47,7 @@ extension File {
         var block = BlockGeometry.blockCount(forLength: state.header.length)
         let end = BlockGeometry.blockCount(forLength: state.length)
         while block < end, blocks.count <= Self.mostMirrored {
-            if state.unsettled.slots[block] == nil { blocks.append(block) }
+            if state.unsettled.slots[block] == nil, !state.unsettled.holes.contains(block) { blocks.append(block) }
             block += 1
         }
         return blocks
