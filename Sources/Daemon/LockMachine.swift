@@ -39,12 +39,15 @@ public struct LockMachine: Hashable, Sendable {
 
     public let grace: Duration
     public private(set) var state = State.beforeFirstUnlock
+    /// How often somebody has asked for a lock: an unlock that was asked for before the last one is none any more.
+    public private(set) var locks: UInt64 = 0
 
     public init(grace: Duration) {
         self.grace = grace
     }
 
     public mutating func handle(_ event: Event, at now: Duration) -> [Effect] {
+        if event == .lock || event == .lockNow { locks += 1 }
         switch (state, event) {
         case (.unlocked, .lock) where grace > .zero:
             state = .locking(until: now + grace)

@@ -36,6 +36,8 @@ public final class MountLock: Sendable {
     public var deadline: Descriptor { timer.descriptor }
 
     public func deadlinePassed() {
+        // Or it would stay readable, and who waits for it would not wait any more.
+        do { _ = try timer.acknowledge() } catch { log.warning("cannot read the timer: \(error)") }
         handle(.deadline)
     }
 
@@ -45,10 +47,17 @@ public final class MountLock: Sendable {
         handle(now ? .lockNow : .lock)
     }
 
+    /// How often somebody has asked for a lock so far: what an unlock begins with.
+    public var locks: UInt64 { machine.withLock { $0.locks } }
+
     /// Opens all classes with keys that were just proven; after the end of an eviction, if one runs.
-    public func unlock(with keys: any ProvenKeys) throws(ControlError) -> Status {
+    ///
+    /// - Parameter locks: what `locks` was when somebody asked for this. Whoever has locked since must not find it
+    ///   undone.
+    public func unlock(with keys: any ProvenKeys, since locks: UInt64) throws(ControlError) -> Status {
         while true {
             let opened = try machine.withLock { machine throws(ControlError) -> Status? in
+                guard machine.locks == locks else { throw .failed(reason: "it was locked meanwhile: unlock again") }
                 var next = machine
                 let effects = next.handle(.unlock, at: BootClock.now)
                 if effects.contains(.awaitEviction) { return nil }

@@ -32,9 +32,11 @@ public final class MountService: ControlService {
 
     public func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
         let secret = try Secret.read(from: secret)
+        // Before the passcode is proven: that takes its time, and a lock may come meanwhile.
+        let locks = lock.locks
         do throws(ControlError) {
             let keys = try derivation.withLock { _ throws(ControlError) in try keyholder.prove(kind, secret) }
-            return try lock.unlock(with: keys)
+            return try lock.unlock(with: keys, since: locks)
         } catch {
             log.notice("unlock refused: \(error)")
             throw error

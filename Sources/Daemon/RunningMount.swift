@@ -98,6 +98,6 @@ extension MountFacts {
 
 extension KeybagHolder {
     fileprivate func unlock(_ lock: MountLock, with keys: consuming ClassKeys) throws(StartError) {
-        do { _ = try lock.unlock(with: released(keys)) } catch { throw StartError(because: error) }
+        do { _ = try lock.unlock(with: released(keys), since: lock.locks) } catch { throw StartError(because: error) }
     }
 }

@@ -27,7 +27,7 @@ import Testing
         #expect(lock.status.classKeys == ["none"])
         #expect(lock.lock(now: true).state == .beforeFirstUnlock)
 
-        #expect(try lock.unlock(with: keys).classKeys.count == 4)
+        #expect(try lock.unlock(with: keys, since: lock.locks).classKeys.count == 4)
         let locking = lock.lock(now: false)
         #expect(locking.state == .locking)
         #expect(locking.classKeys.count == 4)
@@ -37,26 +37,65 @@ import Testing
         try wait(lock, for: .locked)
         #expect(lock.status.classKeys == ["complete-until-first-user-authentication", "none"])
         #expect(lock.status.graceRemaining == nil)
-        #expect(try lock.unlock(with: keys).state == .unlocked)
+        #expect(try lock.unlock(with: keys, since: lock.locks).state == .unlocked)
         #expect(mount.state.withLock { $0.evictions } == 1)
     }
 
     @Test func `the grace ends by itself, on time`() throws {
         let lock = try lock(grace: .milliseconds(300))
         try followDeadlines(of: lock)
-        _ = try lock.unlock(with: keys)
+        _ = try lock.unlock(with: keys, since: lock.locks)
         let start = BootClock.now
         lock.lock(now: false)
         try wait(lock, for: .locked)
         #expect((.milliseconds(300)...(.milliseconds(1500))).contains(BootClock.now - start))
     }
 
+    @Test func `a deadline is over once it has been handled`() throws {
+        let lock = try lock(grace: .milliseconds(10))
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        lock.lock(now: false)
+        #expect(try Poll.readable([lock.deadline]) == [0])
+        lock.deadlinePassed()
+        #expect(try Poll.readable([lock.deadline], timeout: .zero) == [])
+        try wait(lock, for: .locked)
+    }
+
+    @Test func `an unlock does not undo a lock that came after it`() throws {
+        let refused = ControlError.failed(reason: "it was locked meanwhile: unlock again")
+        let lock = try lock()
+        let before = lock.locks
+        lock.lock(now: true)
+        #expect(throws: refused) { try lock.unlock(with: keys, since: before) }
+        #expect(lock.status.state == .beforeFirstUnlock)
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        let unlocked = lock.locks
+        lock.lock(now: false)
+        #expect(throws: refused) { try lock.unlock(with: keys, since: unlocked) }
+        #expect(lock.status.state == .locking)
+
+        let proven = keys
+        let ended = try Pipe()
+        try mount.evictionGate.withLock { _ in
+            lock.lock(now: true)
+            let evicting = lock.locks
+            try startThread {
+                _ = try? lock.unlock(with: proven, since: evicting)
+                let done: [UInt8] = [1]
+                try? unsafe ended.writeEnd.write(done.span.bytes)
+            }
+            lock.lock(now: true)
+        }
+        _ = try Poll.readable([ended.readEnd])
+        #expect(lock.status.state == .locked)
+    }
+
     @Test func `unlocking in the grace cancels it`() throws {
         let lock = try lock(grace: .milliseconds(100))
         try followDeadlines(of: lock)
-        _ = try lock.unlock(with: keys)
+        _ = try lock.unlock(with: keys, since: lock.locks)
         lock.lock(now: false)
-        #expect(try lock.unlock(with: keys).state == .unlocked)
+        #expect(try lock.unlock(with: keys, since: lock.locks).state == .unlocked)
         #expect(try Poll.readable([lock.deadline], timeout: .milliseconds(300)) == [])
         #expect(lock.status.state == .unlocked)
         #expect(mount.state.withLock { $0.evictions } == 0)
@@ -64,13 +103,13 @@ import Testing
 
     @Test func `unlocking waits for the end of an eviction`() throws {
         let lock = try lock()
-        _ = try lock.unlock(with: keys)
+        _ = try lock.unlock(with: keys, since: lock.locks)
         let keys = keys
         let unlocked = try Pipe()
         try mount.evictionGate.withLock { _ in
             #expect(lock.lock(now: true).state == .locking)
             try startThread {
-                _ = try? lock.unlock(with: keys)
+                _ = try? lock.unlock(with: keys, since: lock.locks)
                 let done: [UInt8] = [1]
                 try? unsafe unlocked.writeEnd.write(done.span.bytes)
             }
@@ -87,7 +126,7 @@ import Testing
     @Test func `keys that cannot be admitted leave the mount locked`() throws {
         let lock = try lock()
         #expect(throws: ControlError.failed(reason: "no memory")) {
-            try lock.unlock(with: TestKeys(mount: mount, fails: true))
+            try lock.unlock(with: TestKeys(mount: mount, fails: true), since: lock.locks)
         }
         #expect(lock.status.state == .beforeFirstUnlock)
     }
@@ -95,9 +134,9 @@ import Testing
     @Test func `every change is told, in order`() throws {
         let lock = try lock()
         let subscription = try lock.subscribe()
-        _ = try lock.unlock(with: keys)
+        _ = try lock.unlock(with: keys, since: lock.locks)
         lock.lock(now: false)
-        _ = try lock.unlock(with: keys)
+        _ = try lock.unlock(with: keys, since: lock.locks)
         lock.lock(now: true)
         let seen = Mutex<[Status.State]>([])
         _ = try subscription.first { status in
