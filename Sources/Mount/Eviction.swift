@@ -91,6 +91,8 @@ struct Eviction {
     /// takes no key.
     private func wipeFileKeys() {
         let files = strictNodes().compactMap { node in node.state.withLock { $0.file?.file }.map { (node, $0) } }
+        // At once, though somebody may be waiting for the disk with a file's lock; then those that have a copy in hand.
+        for (_, file) in files { file.close() }
         for (_, file) in files { file.dropKey() }
         for (node, file) in files {
             do {

@@ -82,6 +82,7 @@ final class Node: Sendable {
 
     func add(_ location: Location) {
         state.withLock { state in
+            state.last = nil
             if state.names.first == location { return }
             state.names.removeAll { $0 == location }
             state.names.insert(location, at: 0)
@@ -97,7 +98,7 @@ final class Node: Sendable {
         state.withLock { state in
             state.names.removeAll { $0 == location }
             // Files are asked themselves.
-            if case .other = identity, state.names.isEmpty { state.last = status }
+            if case .other = identity, status.linkCount == 0 { state.last = status }
         }
     }
 

@@ -84,9 +84,10 @@ extension VaultFileSystem {
 
     /// A user of the file becomes a handle.
     private func addHandle(to node: Node, _ file: File) -> Opened {
-        let (generation, protectionClass) = (file.header.generation, file.protectionClass)
+        let generation = file.header.generation
         let keepCache = node.state.withLock { state in
-            state.protectionClass = protectionClass
+            // Within: a class that is set meanwhile is noted here after it, or before this looks.
+            state.protectionClass = file.protectionClass
             let isKnown = state.file!.handles > 0 || state.header == nil || state.header?.generation == generation
             state.file!.handles += 1
             state.mayHavePages = true
@@ -161,10 +162,10 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             let file = try openFile(of: node)
+            if file.protectionClass.isStrict { request.markSecret() }
             guard offset >= 0 else { throw .system(.EINVAL) }
             // Also while locked: what refuses it reckons with where it ends.
             guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
-            if file.protectionClass.isStrict { request.markSecret() }
             let protectionClass = try enterGate(of: file, for: isPage ? .page : .use)
             defer { gates.leave(protectionClass) }
             if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }

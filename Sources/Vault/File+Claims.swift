@@ -59,6 +59,8 @@ extension File {
     /// before. Needs `lock` exclusively.
     func settleRemoval() throws(VaultError) {
         guard !state.unsettled.isRemovalDurable else { return }
+        // Nor one that it has left before.
+        try settlePlaces()
         if let folder = state.unsettled.removedFrom {
             try vault.flush(folder: folder)
         } else {

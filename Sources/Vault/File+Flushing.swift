@@ -42,9 +42,10 @@ extension Vault {
         }
     }
 
-    /// Flushes all that the backing store's file system has. A failure is final here too.
+    /// Flushes all that the backing store's file system has. A failure is final here too, also that of a single folder.
     func flushAll() throws(VaultError) {
         try flushingAll.withLock { () throws(VaultError) in
+            if let failure = folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
             if let failure = flushAllFailure.withLock({ $0 }) { throw .system(failure) }
             do throws(Errno) { try store.synchronizeAll() } catch {
                 flushAllFailure.withLock { $0 = error }
@@ -55,7 +56,7 @@ extension Vault {
 
     /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed, or one
     /// of a folder, it says nothing any more: each is to be asked.
-    func haveFlushedAll() -> Bool { folderFailures.withLock { $0.isEmpty } && (try? flushAll()) != nil }
+    func haveFlushedAll() -> Bool { (try? flushAll()) != nil }
 
     /// A folder is gone, and its inode's number may come back.
     func forgetFailure(ofFolder name: Name, in parent: Descriptor) {

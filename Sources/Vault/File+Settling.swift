@@ -147,10 +147,12 @@ extension File {
             if status.linkCount == 0 && state.unsettled.slots.isEmpty && state.unsettled.holes.isEmpty {
                 state.unsettled.isRemoved = true
                 // Then it must find the records too, which may have more than the backing file.
-                if state.unsettled.isJournaled && !state.unsettled.isRemovalDurable {
+                let isKnown = state.unsettled.isJournaled || !state.unsettled.movedIn.isEmpty
+                if isKnown && !state.unsettled.isRemovalDurable {
                     return Settling(
                         file: self, status: status, length: 0, generation: 0, round: 0, sequence: 0,
-                        folders: state.unsettled.removedFrom.map { [$0] } ?? [], isRemoval: true,
+                        folders: state.unsettled.removedFrom.map { [$0] + state.unsettled.movedIn } ?? [],
+                        isRemoval: true,
                         needsSecondFlush: false)
                 }
                 try forgetRemoved()
@@ -170,6 +172,7 @@ extension File {
     func finishRemoval() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             state.unsettled.isRemovalDurable = true
+            leavePlaces()
             try forgetRemoved()
         }
     }

@@ -9,7 +9,8 @@ final class FileTable: Sendable {
     fileprivate struct State {
         var files: [FileIdentity: WeakFile] = [:]
         var unsettled: [FileIdentity: File] = [:]
-        var unsettledByInode: [UInt64: FileIdentity] = [:]
+        /// Those in memory, listed or not.
+        var byInode: [UInt64: FileIdentity] = [:]
         /// Directories that were made and need not be on disk yet, by the folder that they were made in.
         var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
         var freshFolderCount = 0
@@ -39,8 +40,10 @@ final class FileTable: Sendable {
         state.withLock { state in
             if let known = state.files[file.identity]?.file { return known }
             state.files[file.identity] = WeakFile(file: file)
+            state.byInode[file.identity.inode] = file.identity
             if state.files.count > state.sweepAt {
                 state.files = state.files.filter { $0.value.file != nil }
+                state.byInode = state.byInode.filter { state.files[$0.value] != nil }
                 state.sweepAt = max(1024, 2 * state.files.count)
             }
             return file
@@ -52,22 +55,18 @@ final class FileTable: Sendable {
     func list(_ file: File) {
         state.withLock { state in
             state.unsettled[file.identity] = file
-            state.unsettledByInode[file.identity.inode] = file.identity
         }
     }
 
-    /// The file of a backing inode, if it is listed.
-    func unsettled(inode: UInt64) -> File? {
-        state.withLock { state in state.unsettledByInode[inode].flatMap { state.unsettled[$0] } }
+    /// The file of a backing inode, if it is in memory.
+    func file(ofInode inode: UInt64) -> File? {
+        state.withLock { state in state.byInode[inode].flatMap { state.files[$0]?.file } }
     }
 
     func unlist(_ file: File) {
         // Let go of outside the lock: it may be the last reference.
         let gone = state.withLock { state in
-            if state.unsettledByInode[file.identity.inode] == file.identity {
-                state.unsettledByInode[file.identity.inode] = nil
-            }
-            return state.unsettled.removeValue(forKey: file.identity)
+            state.unsettled.removeValue(forKey: file.identity)
         }
         withExtendedLifetime(gone) {}
     }
@@ -75,7 +74,7 @@ final class FileTable: Sendable {
     /// Lets go of the files that wait to be settled, which keep the vault in memory.
     func forgetUnsettled() {
         let gone = state.withLock { state in
-            defer { (state.unsettled, state.unsettledByInode) = ([:], [:]) }
+            defer { state.unsettled = [:] }
             return state.unsettled
         }
         withExtendedLifetime(gone) {}

@@ -154,12 +154,14 @@ extension Vault {
         guard status.linkCount > 1 else {
             // Asked for before: afterwards the inode's number may be another file's.
             let born = journal.withLock { $0 }?.born(inode: status.inode)
-            let file = files.unsettled(inode: status.inode)
+            let file = files.file(ofInode: status.inode)
             // One that lies in the journal alone: that must not forget it before the name is durably another's.
-            let young = isReplaced ? born.flatMap(youngFile).map { [$0] } ?? [] : []
-            try File.withoutClaims(on: moved + young, body)
+            let young = isReplaced ? born.flatMap(youngFile) : nil
+            // Of one that cannot be settled any more it forgets nothing.
+            let isLost = young.map { $0.flushFailure.withLock { $0 != nil } } ?? false
+            try File.withoutClaims(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
             file?.noteRemoval(from: parent.descriptor)
-            if let born { noteRemoval(of: born) }
+            if let born, !isLost { noteRemoval(of: born) }
             return
         }
         // One of several names: the file goes on without it. A damaged one need not.

@@ -43,9 +43,8 @@ extension Vault {
             }
         }
         if isMoving && !isReadOnly {
-            // It may be this session's own, which nobody has flushed yet.
-            try flushAll()
-            try finishMove(of: directory)
+            // It may be this session's own, which nobody has flushed yet. Without that both records stay.
+            if haveFlushedAll() { try finishMove(of: directory) }
         }
         try tidy(directory)
         return directory

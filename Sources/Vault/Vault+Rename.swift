@@ -93,10 +93,11 @@ extension Vault {
     private func keepingClaims(
         within directory: Directory, at name: Name, in parent: Directory, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
-        let most = 16
-        let room = UInt64(most) * Journal.roomForFile
+        var most = 16
+        let bound = Int(halfSize / Journal.roomForFile / 2)
         var isDone = false
         while !isDone {
+            let room = UInt64(most) * Journal.roomForFile
             try makeRoom(room)
             defer { giveBackRoom(room) }
             isDone = try paths.withExclusive { () throws(VaultError) in
@@ -109,7 +110,11 @@ extension Vault {
                 let isNoted = try backing { () throws(Errno) in
                     let journal = try openJournal()
                     let claims = journal.claims(within: old)
-                    guard claims.count <= most else { return false }
+                    guard claims.count <= most else {
+                        // Those who write to these do not wait for this.
+                        most = min(bound, 2 * claims.count)
+                        return false
+                    }
                     let paths = claims.mapValues { claim in
                         let path = new.map { $0 + claim.path.dropFirst(old.count) } ?? []
                         return path.count >= Int(PATH_MAX) ? [] : path

@@ -60,6 +60,24 @@ extension CrashTests {
             }
             try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 150)
         }
+
+        /// A file that was moved and then lost its last name is written to still: a cut gives back any of its names.
+        @Test func movedAndRemovedFiles() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(35)
+            let (one, two) = (try vault.makeDirectory("one"), try vault.makeDirectory("two"))
+            for turn in 0..<6 {
+                let file = try vault.makeFile(name("f\(turn)"), in: one)
+                try vault.write(random.bytes(9000), to: file, at: 0)
+                try vault.synchronizeAll()
+                try vault.rename(name("f\(turn)"), of: file, in: one, to: name("g\(turn)"), in: two)
+                try vault.unlink(name("g\(turn)"), of: file.inode, in: two)
+                if turn % 2 == 0 { try vault.vault.settle() }
+                try vault.write(random.bytes(5000), to: file, at: 1000)
+                if turn % 3 == 0 { try vault.synchronize(file, dataOnly: true) }
+            }
+            try expectPromiseHolds("files moved, removed and written to", vault, states: 300)
+        }
     }
 
     /// Sessions whose daemon is killed, and a cut in the next one: what the page cache had is there, and on no disk.

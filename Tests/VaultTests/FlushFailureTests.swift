@@ -104,6 +104,8 @@ import Testing
         #expect(file.lock.withShared { file.state.header.places.count } == 2)
         #expect(other.header.length == 1)
         try test.vault.synchronize(test.makeDirectory("another"))
+        // Nor is it told at the end.
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.close() }
     }
 
     /// A header that was written at the second attempt only: what the journal gets from then on is for that one.
@@ -137,6 +139,24 @@ import Testing
         let other = try test.create("other")
         try other.write([3], at: 0)
         try other.synchronize(dataOnly: false)
+    }
+
+    /// It can be replaced still, as an editor does.
+    @Test func aYoungFileThatCannotBeSettledIsReplaced() throws {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.synchronize(dataOnly: true)
+        try file.write([UInt8](repeating: 2, count: 600_000), at: 4096)
+        faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: true) }
+        let new = try test.create("new")
+        try new.write([3], at: 0)
+        try new.synchronize(dataOnly: false)
+        try test.rename("new", to: "file")
+        try test.vault.synchronize(test.root)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(10) == [3])
     }
 
     /// A flush of all says nothing of a folder whose own has failed.

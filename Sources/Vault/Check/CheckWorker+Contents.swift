@@ -25,7 +25,11 @@ extension CheckWorker {
         withKey(of: contents) { verifyRead(0..<start, of: contents, from: FileHeader.byteCount, head) }
         check.progress.count(bytes: read)
         check.progress.advance(by: contents.part * (contents.blockCount - blocks.upperBound + start))
-        while start < blocks.upperBound {
+        while start < blocks.upperBound, !check.isCancelled {
+            let data = min(skipHole(at: start, of: contents), blocks.upperBound)
+            check.progress.advance(by: contents.part * (data - start))
+            start = data
+            guard start < blocks.upperBound else { break }
             let piece = start..<min(start + Self.pieceSize, blocks.upperBound)
             contents.begin()
             if !check.queue.offer(.blocks(contents, piece)) { verify(piece, of: contents) }

@@ -121,7 +121,7 @@ extension RepairWork {
             status: status)
         // Under its own name it is in the way of the one that is to have it.
         let name = try lostAndFound.freeName(name, in: target)
-        let lost = try Salvage(of: file, vault).copy(to: name, in: target)
+        let lost = try Salvage(of: file, vault, keepingSource: false).copy(to: name, in: target)
         try backing { () throws(Errno) in try store.unlink(stored, in: source) }
         try flush(source)
         dropSidecar(of: stored, in: source)

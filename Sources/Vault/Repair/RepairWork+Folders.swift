@@ -75,9 +75,11 @@ extension RepairWork {
     }
 
     /// The ID in what is left of a directory's record, if a name in the directory opens under it.
-    func provenIdentifier(of folder: Descriptor) throws(VaultError) -> DirectoryIdentifier? {
+    func provenIdentifier(
+        of folder: Descriptor, from records: [Name] = [.directoryRecord, .newDirectoryRecord]
+    ) throws(VaultError) -> DirectoryIdentifier? {
         let entries = try lostEntries(of: folder)
-        for name in [Name.directoryRecord, .newDirectoryRecord] {
+        for name in records {
             guard let record = vault.guessRecord(name, in: folder) else { continue }
             let directory = Directory(descriptor: folder, record: record, place: .zero)
             if entries.contains(where: { vault.plainName(of: $0.name, in: directory) != nil }) {
@@ -185,7 +187,8 @@ extension RepairWork {
             guard case .damaged(let reason) = error else { throw error }
             var finding = Finding(.damage, .directory, at: Spot(trail: .root), reason: reason)
             let strict = "; what is created in it is of class \(Self.strictest.name)"
-            if let identifier = try provenIdentifier(of: store.root) {
+            // A new record is one that a repair was interrupted with: what that has moved opens under it, and nothing else.
+            if let identifier = try provenIdentifier(of: store.root, from: [.directoryRecord]) {
                 try writeNewRecord(identifier, at: .zero, in: store.root)
                 root = try vault.readRoot()
                 finding.repair = .done("its record was made anew, from what was left of it" + strict)
@@ -214,8 +217,11 @@ extension RepairWork {
                 default: false
                 }
             }, into: target, lostAndFound.trail!.path(), finding)
-        // What could not be moved is a foreign name from now on.
         guard !check.isCancelled else { return .failed("it was interrupted") }
+        guard left == 0 || ProtectionClass.allCases.allSatisfy(vault.canOpen) else {
+            return .failed("its names are lost; \(left) of the entries in it take --unlock to be moved to lost+found")
+        }
+        // What could not be moved is a foreign name from now on.
         try vault.makeWayForRecord(in: store.root)
         try vault.finishMove(of: root)
         try flush(store.root)

@@ -10,9 +10,22 @@ struct Salvage {
     private let source: File
     private let vault: Vault
 
-    init(of source: File, _ vault: Vault) {
+    /// What the disk does not read now counts as lost: not where the source goes afterwards.
+    private let keepsSource: Bool
+
+    init(of source: File, _ vault: Vault, keepingSource: Bool = true) {
         self.source = source
         self.vault = vault
+        keepsSource = keepingSource
+    }
+
+    /// Bytes that cannot be read; not a reason to stop.
+    private func isLoss(_ error: VaultError) -> Bool {
+        switch error {
+        case .damaged: true
+        case .system(.EIO): keepsSource
+        default: false
+        }
     }
 
     /// Makes the copy: of the same class, mode, owner, time and attributes, with an ID and a key of its own. It is there
@@ -56,12 +69,12 @@ struct Salvage {
             do throws(VaultError) {
                 try copyBytes(offset..<end, to: copy, &buffer)
             } catch {
-                guard error.isLoss else { throw error }
+                guard isLoss(error) else { throw error }
                 var start = offset
                 while start < end {
                     let block = start..<min(start + BlockGeometry.blockSize, end)
                     do throws(VaultError) { try copyBytes(block, to: copy, &buffer) } catch {
-                        guard error.isLoss else { throw error }
+                        guard isLoss(error) else { throw error }
                         lost.add(block)
                     }
                     start = block.upperBound
@@ -126,15 +139,5 @@ extension Vault {
             partial, in: directory, .file(file), to: name, in: directory, replaced: nil, replacesDirectory: false,
             noReplace: true)
         try synchronize(directory)
-    }
-}
-
-extension VaultError {
-    /// Bytes that cannot be read; not a reason to stop.
-    fileprivate var isLoss: Bool {
-        switch self {
-        case .damaged, .system(.EIO): true
-        default: false
-        }
     }
 }

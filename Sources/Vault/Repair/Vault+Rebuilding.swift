@@ -40,22 +40,35 @@ extension Vault {
         }
     }
 
-    /// Makes the head of the journal anew: the records in it have MACs of their own.
+    /// Makes the head of the journal anew, once what the journal holds is in the files: the records in it have MACs of
+    /// their own.
     func rebuildJournalHead() throws(VaultError) {
-        try backing { () throws(Errno) in
-            let file = try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
-            let area = UInt64(max(0, try store.status(of: file).size - Int64(JournalHead.areaOffset)))
-            let half = min(area / 2 / 4096 * 4096, JournalHead.largestHalf)
-            guard half > 0 else {
-                // It was closed, and held nothing.
+        let file = try backing { () throws(Errno) in
+            try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
+        }
+        let size = try backing { () throws(Errno) in try store.status(of: file).size }
+        let area = UInt64(max(0, size - Int64(JournalHead.areaOffset)))
+        guard area > 0 else {
+            // It was closed, and held nothing.
+            return try backing { () throws(Errno) in
                 try store.unlink(.journal, in: store.root)
-                return try store.synchronize(store.root, dataOnly: false)
+                try store.synchronize(store.root, dataOnly: false)
             }
-            var head = JournalHead(volume: keys.volume, halfSize: half)
-            let laps = (try? OldJournal(of: self, file, head).entries().map(\.record.lap)) ?? []
-            head.nextLap = (laps.max() ?? 0) + 1
-            // Not earlier: what is empty must not be taken for something that was never synced.
-            head.opened = UInt64(max(1, Timespec.now.seconds))
+        }
+        // The file may end before the second half does, where the store reserves no space.
+        let halves = [area / 2 / 4096 * 4096, halfSize, Journal.usualHalfSize]
+        var (head, old, count) = (JournalHead(volume: keys.volume, halfSize: halfSize), nil as OldJournal?, -1)
+        for half in halves where half > 0 && half <= JournalHead.largestHalf {
+            let possible = JournalHead(volume: keys.volume, halfSize: half)
+            let journal = OldJournal(of: self, file, possible)
+            let records = try journal.entries()
+            if records.count > count { (head, old, count) = (possible, journal, records.count) }
+            head.nextLap = max(head.nextLap, (records.map(\.record.lap).max() ?? 0) + 1)
+        }
+        try old?.replay()
+        // Not earlier: what is empty must not be taken for something that was never synced.
+        head.opened = UInt64(max(1, Timespec.now.seconds))
+        try backing { () throws(Errno) in
             try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
             try store.synchronize(file, dataOnly: false)
         }

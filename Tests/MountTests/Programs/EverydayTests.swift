@@ -30,6 +30,8 @@ extension MountTests {
                     chmod 600 /proc/self/fd/3; touch -d @1000000000 /proc/self/fd/3
                     test "$(stat -L -c '%a %h %Y %F' /proc/self/fd/3)" = '600 0 1000000000 fifo'
                     echo line >&3; read line <&3; test "$line" = line
+                    mkfifo -m 644 one; ln one two; rm one; chmod 600 two; touch -d @2000 two
+                    test "$(stat -c '%a %h %Y' two)" = '600 1 2000'
                     """, in: scene.mount.path
                 ).succeeded()
             }

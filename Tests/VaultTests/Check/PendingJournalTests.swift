@@ -46,6 +46,35 @@ import Testing
 
     private static let note = Found(.note, .journal)
 
+    /// The head of the journal is damaged: what was synced into it comes into the files all the same, also from a journal
+    /// whose space could not be reserved.
+    @Test(arguments: [true, false]) func aDamagedHeadLosesNothing(isShort: Bool) throws {
+        let scene = try scene()
+        let file = try scene.test.create("written over")
+        try file.write(CheckScene.second, at: 0)
+        try file.synchronize(dataOnly: false)
+        try file.write(CheckScene.first, at: 0)
+        try file.synchronize(dataOnly: true)
+        try cut(["/synced"], to: 0, in: scene)
+        let journal = URL(fileURLWithPath: scene.test.path + "/lk.journal")
+        let handle = try FileHandle(forUpdating: journal)
+        if isShort { try handle.truncate(atOffset: 4 << 20) }
+        try handle.seek(toOffset: 60)
+        try handle.write(contentsOf: Data([0xFF]))
+        try handle.close()
+        let findings = Findings()
+        try Repair(of: scene.test.next(isReadOnly: false), contents: true, salvages: true, threads: 2) {
+            findings.add($0)
+        }.run()
+        #expect(findings.all.contains { $0.kind == .journal && $0.severity == .damage })
+        let (vault, root) = try scene.test.afterDeath()
+        let count = max(CheckScene.first.count, CheckScene.second.count)
+        #expect(
+            try vault.openFile("written over", in: root).contents(count)
+                == CheckScene.first + CheckScene.second.dropFirst(CheckScene.first.count))
+        #expect(try vault.openFile("synced", in: root).contents(count) == CheckScene.second)
+    }
+
     @Test func aFileThatOnlyTheJournalHasIsNoRubbish() throws {
         let scene = try scene()
         try cut(["/synced", "/unsynced"], to: 0, in: scene)

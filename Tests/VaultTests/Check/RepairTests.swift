@@ -191,6 +191,8 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             guard faults.faults.injected > before else { break }
             try scene.repair()
             try expectRepaired(scene, damage)
+            // What the first one has not moved the second one has: its names are not taken for somebody else's.
+            #expect(try !scene.findings().contains { $0.kind == .foreign }, "step \(step)")
             try scene.restore(copy)
             step += 3
         }
