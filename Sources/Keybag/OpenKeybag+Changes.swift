@@ -45,10 +45,11 @@ extension OpenKeybag {
 
     /// Gives the slot that `old` opens a new passcode. No file is touched, and the class keys stay as they are.
     /// - Parameter cost: nil for that of the old one.
-    /// - Throws: `wrongPasscode` and the rest of `unlock`; then nothing has changed.
+    /// - Throws: `wrongPasscode` and the rest of `unlock`; `io` in a store that is only read. Then nothing has changed.
     public func changePasscode(
         from old: borrowing Secret, to new: borrowing Secret, cost: Argon2Cost? = nil
     ) throws(KeybagError) {
+        try requireWritable()
         try requirePasscode(new)
         if let cost, !cost.isEnough { throw .cost(cost) }
         let current = sealed.withLock { $0 }

@@ -14,6 +14,7 @@ public final class OpenKeybag: Sendable {
 
     let device: DeviceKey
     let storage: KeybagStorage
+    private let isReadOnly: Bool
     let sealed: Mutex<SealedKeybag>
 
     public var volume: VolumeIdentifier { keys.volume }
@@ -44,11 +45,11 @@ public final class OpenKeybag: Sendable {
             guard readOnly || keybag.file.features.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
         }
-        return try OpenKeybag(storage: storage, device: device, sealed: sealed)
+        return try OpenKeybag(storage: storage, device: device, sealed: sealed, isReadOnly: readOnly)
     }
 
     init(
-        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag
+        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false
     ) throws(KeybagError) {
         let slot = try sealed.openDeviceSlot(device)
         let volumeKey = try crypto(try slot.volumeKey())
@@ -56,8 +57,14 @@ public final class OpenKeybag: Sendable {
         ring = KeyRing(volume: sealed.file.volume, publicKey: sealed.file.publicKey)
         ring.install(classKeyD: try crypto(try slot.classKeyD()))
         self.storage = storage
+        self.isReadOnly = isReadOnly
         self.device = device
         self.sealed = Mutex(sealed)
+    }
+
+    /// `io` with EROFS where nothing in the store may be changed.
+    func requireWritable() throws(KeybagError) {
+        if isReadOnly { throw .io(.EROFS, doing: "replacing \(KeybagStorage.current)") }
     }
 
     // MARK: - Unlocking

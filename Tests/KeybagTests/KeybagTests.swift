@@ -77,6 +77,16 @@ import Testing
         #expect(try again.unlock(passcode: passcode).exposed == before)
     }
 
+    @Test func aKeybagThatIsOnlyReadIsNotChanged() throws {
+        let vault = try Vault()
+        let before = try vault.folder.files
+        let keybag = try vault.open(readOnly: true)
+        #expect(
+            failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) }
+                == .io(.EROFS, doing: "replacing lk.keybag"))
+        #expect(try vault.folder.files == before)
+    }
+
     @Test func changingThePasscodeKeepsTheKeys() throws {
         let vault = try Vault()
         let keybag = try vault.open()
