@@ -26,6 +26,8 @@ final class Node: Sendable {
         var names: [Location] = []
         /// The file while somebody uses it; set by `setFile`.
         var file: OpenFile?
+        /// Handles that may have been mapped to be written to.
+        var mappers = 0
         /// Opened when it is needed, let go when there are too many.
         var directory: Directory?
         /// The class as it was last seen; of a directory, nothing.

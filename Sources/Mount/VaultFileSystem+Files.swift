@@ -24,8 +24,8 @@ extension VaultFileSystem {
                     if dropsPrivileges { try dropPrivileges(of: file, node) }
                     try file.truncate(to: 0)
                 }
-                let opened = addHandle(to: node, file)
-                if !reply.succeed(opened) { removeHandle(of: node) }
+                let opened = addHandle(to: node, file, flags)
+                if !reply.succeed(opened) { removeHandle(of: node, flags) }
             } catch {
                 disuseFile(of: node)
                 throw error
@@ -47,7 +47,7 @@ extension VaultFileSystem {
                 made = try tree.withShared { () throws(VaultError) in
                     let directory = try directory(of: parent)
                     return try makeFile(
-                        Location(parent: parent, name: name), in: directory, request.ownership(mode), opening: true)
+                        Location(parent: parent, name: name), in: directory, request.ownership(mode), opening: flags)
                 }
             } catch {
                 log(error, at: parent, name)
@@ -55,7 +55,7 @@ extension VaultFileSystem {
             }
         } catch { return reply.fail(error.errno) }
         if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
-            removeHandle(of: made.node)
+            removeHandle(of: made.node, flags)
             nodes.forget(made.entry.node, count: 1)
         }
     }
@@ -63,7 +63,7 @@ extension VaultFileSystem {
     /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key, and the
     /// handle that keeps the key of class B. Counts a lookup, and a user of the file.
     func makeFile(
-        _ location: Location, in directory: Directory, _ ownership: Ownership, opening: Bool
+        _ location: Location, in directory: Directory, _ ownership: Ownership, opening flags: Int32?
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         let protectionClass = vault.classOfNewFile(location.name, in: directory)
         guard gates.enter(protectionClass, for: .create) else { throw .locked }
@@ -79,17 +79,18 @@ extension VaultFileSystem {
         let entry = Fuse.Entry(
             node: node.id, status: status, attributeTimeout: timeout(for: protectionClass),
             entryTimeout: Self.timeout)
-        return (entry, node, opening ? addHandle(to: node, file) : nil)
+        return (entry, node, flags.map { addHandle(to: node, file, $0) })
     }
 
     /// A user of the file becomes a handle.
-    private func addHandle(to node: Node, _ file: File) -> Opened {
+    private func addHandle(to node: Node, _ file: File, _ flags: Int32) -> Opened {
         let generation = file.header.generation
         let keepCache = node.state.withLock { state in
             // Within: a class that is set meanwhile is noted here after it, or before this looks.
             state.protectionClass = file.protectionClass
             let isKnown = state.file!.handles > 0 || state.header == nil || state.header?.generation == generation
             state.file!.handles += 1
+            if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
             state.mayHavePages = true
             return isKnown
         }
@@ -97,8 +98,9 @@ extension VaultFileSystem {
     }
 
     /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
-    private func removeHandle(of node: Node) {
+    private func removeHandle(of node: Node, _ flags: Int32) {
         let last: File? = node.state.withLock { state in
+            if flags & O_ACCMODE == O_RDWR { state.mappers -= 1 }
             state.file!.handles -= 1
             return state.file!.handles == 0 ? state.file!.file : nil
         }
@@ -123,7 +125,7 @@ extension VaultFileSystem {
     }
 
     func release(_ request: Request, _ id: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>) {
-        answer(reply, id) { (node) throws(VaultError) in removeHandle(of: node) }
+        answer(reply, id) { (node) throws(VaultError) in removeHandle(of: node, flags) }
     }
 
     func read(
@@ -217,6 +219,8 @@ extension VaultFileSystem {
                 guard !isTooFar else { throw .system(.EFBIG) }
                 let range = UInt64(offset)..<UInt64(end)
                 let keepsLength = mode & FALLOC_FL_KEEP_SIZE != 0
+                // The kernel leaves it to us, and does not say who may keep them.
+                if request.user != 0 { try dropPrivileges(of: file, node) }
                 switch mode & ~FALLOC_FL_KEEP_SIZE {
                 case 0: try file.allocate(range, keepingLength: keepsLength)
                 case FALLOC_FL_PUNCH_HOLE where keepsLength: try file.punch(range)
@@ -235,10 +239,17 @@ extension VaultFileSystem {
         reply: consuming Reply<Offset>
     ) {
         do throws(VaultError) {
-            let file = try openFile(of: try node(id))
+            let node = try node(id)
+            let file = try openFile(of: node)
             let protectionClass = try enterGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
-            guard offset >= 0, let found = try file.next(hole: whence == SEEK_HOLE, from: UInt64(offset)) else {
+            guard offset >= 0, offset < Int64(file.length) else { throw .system(.ENXIO) }
+            // Who can write through a mapping may have done so, and the kernel does not write that back for this.
+            if node.state.withLock({ $0.mappers > 0 }) {
+                reply.succeed(whence == SEEK_HOLE ? Int64(file.length) : offset)
+                return
+            }
+            guard let found = try file.next(hole: whence == SEEK_HOLE, from: UInt64(offset)) else {
                 throw .system(.ENXIO)
             }
             reply.succeed(Int64(found))

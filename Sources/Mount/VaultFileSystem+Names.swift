@@ -78,7 +78,7 @@ extension VaultFileSystem {
             let location = Location(parent: parent, name: name)
             if FileKind(mode: mode) == .regular {
                 let (entry, node, _) = try makeFile(
-                    location, in: directory, request.ownership(mode), opening: false)
+                    location, in: directory, request.ownership(mode), opening: nil)
                 disuseFile(of: node)
                 return entry
             }

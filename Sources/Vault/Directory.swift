@@ -17,6 +17,8 @@ public final class Directory: Sendable {
         /// It has been renamed, and its record there is still the coming one: folders that must be durable before that can
         /// change.
         var movedIn: [Descriptor] = []
+        /// Likewise, and those folders are not known any more.
+        var isBetween = false
     }
 
     init(descriptor: Descriptor, record: DirectoryRecord, place: Place) {

@@ -44,7 +44,11 @@ extension Vault {
         }
         if isMoving && !isReadOnly {
             // It may be this session's own, which nobody has flushed yet. Without that both records stay.
-            if haveFlushedAll() { try finishMove(of: directory) }
+            if haveFlushedAll() {
+                try finishMove(of: directory)
+            } else {
+                directory.state.withLock { $0.isBetween = true }
+            }
         }
         try tidy(directory)
         return directory
@@ -149,14 +153,15 @@ extension Vault {
 
     /// Before a record is written: one that is still to come must not be lost.
     private func finishEarlierMove(of directory: Directory) throws(VaultError) {
-        let folders = directory.state.withLock { $0.movedIn }
-        guard !folders.isEmpty else { return }
+        let (folders, isBetween) = directory.state.withLock { ($0.movedIn, $0.isBetween) }
+        guard !folders.isEmpty || isBetween else { return }
+        if isBetween { try flushAll() }
         for folder in folders { try flush(folder: folder) }
         do throws(VaultError) { try finishMove(of: directory) } catch {
             // It is the record already.
             guard error == .system(.ENOENT) else { throw error }
         }
-        directory.state.withLock { $0.movedIn = [] }
+        directory.state.withLock { ($0.movedIn, $0.isBetween) = ([], false) }
     }
 
     /// Makes the coming record the record.

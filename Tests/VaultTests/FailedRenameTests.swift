@@ -67,13 +67,13 @@ import Testing
 
     /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the next
     /// rename, and for the next daemon.
-    @Test(arguments: [false, true]) func aDirectoryIsNeverLost(replaces: Bool) throws {
+    @Test(arguments: [false, true], [false, true]) func aDirectoryIsNeverLost(replaces: Bool, isReopened: Bool) throws {
         for kind in [Operation.Kind.synchronize, .rename, .makeSymbolicLink, .unlink] {
             for nth in 1...6 {
                 let (test, faults) = try scene()
                 let other = try test.makeDirectory("other")
                 if replaces { _ = try test.makeDirectory("second", in: other) }
-                let directory = try test.makeDirectory("first")
+                var directory = try test.makeDirectory("first")
                 try test.create("file", in: directory).write([1, 2, 3], at: 0)
                 try test.vault.settle()
                 func rename(_ name: Name, in parent: Directory, to newName: Name, in newParent: Directory) throws {
@@ -100,6 +100,8 @@ import Testing
                 if nth % 2 == 0 { try expectReadable(test.vault, test.root, "at once") }
                 faults.faults.fail(.synchronize, nth: nth, with: .EIO)
                 let (name, parent): (Name, Directory) = isMoved ? ("second", other) : ("first", test.root)
+                // As a mount that had to let go of it.
+                if isReopened { directory = try test.vault.openDirectory(name, in: parent) }
                 _ = try? rename(name, in: parent, to: "third", in: test.root)
                 faults.faults.clear()
                 try expectReadable(test.vault, test.root, "after another")

@@ -140,6 +140,22 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(70_000) == model)
     }
 
+    /// A store that has holes and cannot make them, or has no room to: what is one already takes no space for that.
+    @Test(arguments: [Errno.EOPNOTSUPP, .ENOSPC]) func aHoleAmongHoles(errno: Errno) throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.write([2], at: 1 << 40)
+        try file.synchronize(dataOnly: false)
+        faults.fail(.allocate, with: errno, lasts: true)
+        try file.punch(0..<1 << 40)
+        try file.synchronize(dataOnly: false)
+        #expect(try file.contents(10) == [UInt8](repeating: 0, count: 10))
+        #expect(try file.contents(10, at: 1 << 40) == [2])
+        #expect(try file.status().blocks < 1000)
+    }
+
     @Test func aSparseFile() throws {
         let test = try TestVault()
         let file = try test.create("file")

@@ -65,6 +65,8 @@ extension Vault {
             if records.count > count { (head, old, count) = (possible, journal, records.count) }
             head.nextLap = max(head.nextLap, (records.map(\.record.lap).max() ?? 0) + 1)
         }
+        // As at any mount after a daemon that was killed: what is found must be what is there.
+        try? store.synchronizeAll()
         try old?.replay()
         // Not earlier: what is empty must not be taken for something that was never synced.
         head.opened = UInt64(max(1, Timespec.now.seconds))

@@ -37,6 +37,23 @@ extension MountTests {
             }
         }
 
+        /// What a mapping has been written to is data, though nobody has written it back.
+        @Test func aMappingIsNoHole() throws {
+            try withScene { scene in
+                try scene.probe.open(0, scene.path("file"), "rw,creat").required()
+                try scene.probe.ask("ftruncate", "0", "\(64 << 20)").required()
+                try scene.probe.map(0, 0, 64 << 20).required()
+                try scene.probe.store(0, 40 << 20, [1, 2, 3]).required()
+                let reader = try Probe()
+                try reader.open(0, scene.path("file")).required()
+                let data = try reader.ask("lseek", "0", "\(4 << 20)", "data").number()
+                #expect(data <= 40 << 20)
+                try scene.probe.ask("munmap", "0").required()
+                try scene.probe.close(0).required()
+                #expect(try reader.ask("lseek", "0", "\(4 << 20)", "data").number() > 4 << 20)
+            }
+        }
+
         /// One of two names is removed behind the mount's back, as a sync program does.
         @Test func aFileIsLinkedByTheNameThatItHas() throws {
             try withScene { scene in
