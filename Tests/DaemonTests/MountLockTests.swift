@@ -87,7 +87,8 @@ import Testing
             lock.lock(now: true)
         }
         _ = try Poll.readable([ended.readEnd])
-        #expect(lock.status.state == .locked)
+        try wait(lock, for: .locked)
+        #expect(mount.state.withLock { !$0.strictKeys })
     }
 
     @Test func `unlocking in the grace cancels it`() throws {
