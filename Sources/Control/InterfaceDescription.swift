@@ -80,8 +80,8 @@ enum InterfaceDescription {
         # locking: locked, or unlocked again. Before the first unlock there is nothing to lock, and the state stays.
         method Lock(now: ?bool, wait: ?bool) -> (status: MountStatus)
 
-        # Opens all classes. kind: passcode (so if absent) or recovery-key. secret: a descriptor, see above. Fails if somebody has
-        # locked since it was asked for.
+        # Opens all classes. kind: passcode (so if absent) or recovery-key. secret: a descriptor, see above. Fails if somebody
+        # has locked since it was asked for.
         method Unlock(kind: ?string, secret: int) -> (status: MountStatus)
 
         # Replaces the passcode. old and new: descriptors, see above.

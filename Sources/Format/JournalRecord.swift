@@ -34,7 +34,8 @@ public struct JournalRecord: Hashable, Sendable {
     public var position: UInt64
     public var file: FileIdentifier
     public var generation: UInt64
-    /// Of a block, its number; of a hole, that of its first block; of a file, the lowest generation that its header on disk can have.
+    /// Of a block, its number; of a hole, that of its first block; of a file, the lowest generation that its header on disk
+    /// can have.
     public var number: UInt64
     public var payloadCount: Int
 

@@ -32,10 +32,11 @@ extension Vault {
             func inode() throws(Errno) -> UInt64 { try store.status(of: folder).inode }
             if folderFailures.withLock({ !$0.isEmpty }) {
                 let inode = try inode()
-                if let failure = folderFailures.withLock({ $0[inode] }) { throw failure }
+                if let failure = folderFailures.withLock({ $0[inode] ?? $0[0] }) { throw failure }
             }
             do throws(Errno) { try store.synchronize(folder, dataOnly: false) } catch {
-                let inode = try inode()
+                // Remembered whether it can be told which one it was or not: no inode has the number 0.
+                let inode = (try? inode()) ?? 0
                 folderFailures.withLock { $0[inode] = error }
                 throw error
             }

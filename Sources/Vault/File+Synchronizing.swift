@@ -44,11 +44,17 @@ extension File {
     /// those that are guarded because somebody is flushing them: they are durable only when that is done. Needs `lock`.
     private var freshBlocks: [UInt64] {
         var blocks: [UInt64] = []
-        var block = BlockGeometry.blockCount(forLength: state.header.length)
+        let first = BlockGeometry.blockCount(forLength: state.header.length)
         let end = BlockGeometry.blockCount(forLength: state.length)
-        while block < end, blocks.count <= Self.mostMirrored {
-            if state.unsettled.slots[block] == nil, !state.unsettled.holes.contains(block) { blocks.append(block) }
-            block += 1
+        guard first < end else { return [] }
+        var fresh = RangeSet(first..<end)
+        // As ranges: there may be more blocks in holes than anybody can look at.
+        if !state.unsettled.holes.isEmpty { fresh.subtract(state.unsettled.holes) }
+        for range in fresh.ranges {
+            for block in range where state.unsettled.slots[block] == nil {
+                blocks.append(block)
+                if blocks.count > Self.mostMirrored { return blocks }
+            }
         }
         return blocks
     }

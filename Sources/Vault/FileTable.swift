@@ -52,11 +52,7 @@ final class FileTable: Sendable {
 
     // MARK: To be settled
 
-    func list(_ file: File) {
-        state.withLock { state in
-            state.unsettled[file.identity] = file
-        }
-    }
+    func list(_ file: File) { state.withLock { $0.unsettled[file.identity] = file } }
 
     /// The file of a backing inode, if it is in memory.
     func file(ofInode inode: UInt64) -> File? {
@@ -65,9 +61,7 @@ final class FileTable: Sendable {
 
     func unlist(_ file: File) {
         // Let go of outside the lock: it may be the last reference.
-        let gone = state.withLock { state in
-            state.unsettled.removeValue(forKey: file.identity)
-        }
+        let gone = state.withLock { $0.unsettled.removeValue(forKey: file.identity) }
         withExtendedLifetime(gone) {}
     }
 

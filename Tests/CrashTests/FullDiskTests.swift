@@ -7,12 +7,17 @@ import Vault
 extension CrashTests {
     /// The backing store is full for a while, in the middle of whatever is going on, and then the power goes.
     @Suite struct FullDisk {
-        @Test func inTheMiddle() throws {
-            var faults: FaultInjectingStore!
+        private func scene() throws -> (vault: RecordedVault, faults: FaultPlan) {
+            var store: FaultInjectingStore!
             let vault = try RecordedVault { recording in
-                faults = FaultInjectingStore(recording)
-                return faults
+                store = FaultInjectingStore(recording)
+                return store
             }
+            return (vault, store.faults)
+        }
+
+        @Test func inTheMiddle() throws {
+            let (vault, faults) = try scene()
             var random = SeededRandom(9)
             let folder = try vault.makeDirectory("folder")
             var files = try (0..<3).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
@@ -23,7 +28,7 @@ extension CrashTests {
             try vault.synchronize()
             for turn in 0..<40 {
                 let kinds: Set<Operation.Kind> = [.write, .allocate, .makeDirectory, .makeSymbolicLink]
-                faults.faults.fail(
+                faults.fail(
                     kinds, nth: Int.random(in: 1...6, using: &random), with: .ENOSPC,
                     effect: turn % 2 == 0 ? .half : .none, lasts: true)
                 for _ in 0..<4 {
@@ -45,22 +50,18 @@ extension CrashTests {
                         try? vault.unlink("saved", of: saved.inode, in: folder)
                     }
                 }
-                faults.faults.clear()
+                faults.clear()
                 for file in files where Bool.random(using: &random) { try vault.synchronize(file) }
                 if turn % 3 == 0 { try vault.synchronize() }
                 if turn % 5 == 0 { try vault.synchronize(folder) }
             }
-            #expect(faults.faults.injected > 40)
+            #expect(faults.injected > 40)
             try expectPromiseHolds("a full disk in the middle", vault)
         }
 
         /// A sync of much more finds no room to confirm it: what was synced before lies in the journal still.
         @Test func aConfirmationThatFails() throws {
-            var faults: FaultInjectingStore!
-            let vault = try RecordedVault { recording in
-                faults = FaultInjectingStore(recording)
-                return faults
-            }
+            let (vault, faults) = try scene()
             var random = SeededRandom(10)
             let other = try vault.makeFile("other")
             try vault.write(random.bytes(200_000), to: other, at: 0)
@@ -70,7 +71,7 @@ extension CrashTests {
             try vault.synchronize(file, dataOnly: true)
             try vault.synchronize()
             try vault.append(random.bytes(300_000), to: file)
-            faults.faults.fail(.write, with: .ENOSPC)
+            faults.fail(.write, with: .ENOSPC)
             #expect(throws: VaultError.system(.ENOSPC)) { try vault.synchronize(file, dataOnly: true) }
             // The journal is used anew.
             for _ in 0..<16 {

@@ -65,6 +65,32 @@ import Testing
         #expect(try test.names().contains("third"))
     }
 
+    /// A directory that was opened between its two records has no other: the one for the next rename waits until the first
+    /// one is durable.
+    @Test func aDirectoryBetweenItsRecordsKeepsThem() throws {
+        let (test, faults) = try scene()
+        let folder = try test.makeDirectory("folder")
+        let directory = try test.makeDirectory("first")
+        try test.create("file", in: directory).write([1, 2, 3], at: 0)
+        try test.vault.synchronize(test.root)
+        try test.vault.settle()
+        func rename(_ directory: Directory, _ name: Name, in parent: Directory, to newName: Name) throws {
+            try test.vault.rename(
+                name, in: parent, .directory(directory), to: newName, in: folder, replaced: nil,
+                replacesDirectory: false, noReplace: false)
+        }
+        faults.faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
+        try rename(directory, "first", in: test.root, to: "second")
+        // The first rename is that of the record which is written before.
+        faults.faults.fail(.rename, nth: 2, with: .EIO)
+        let opened = try test.vault.openDirectory("second", in: folder)
+        #expect(throws: VaultError.system(.EIO)) { try rename(opened, "second", in: folder, to: "third") }
+        faults.faults.clear()
+        let found = try test.vault.openDirectory("second", in: folder)
+        #expect(try test.vault.openFile("file", in: found).contents(10) == [1, 2, 3])
+    }
+
     /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the next
     /// rename, and for the next daemon.
     @Test(arguments: [false, true], [false, true]) func aDirectoryIsNeverLost(replaces: Bool, isReopened: Bool) throws {

@@ -156,6 +156,23 @@ import Testing
         #expect(try file.status().blocks < 1000)
     }
 
+    /// Nobody looks at each block of a hole that could not be made yet, while what is being flushed is no hole either.
+    @Test(.timeLimit(.minutes(1))) func aHugeHoleThatIsPending() throws {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.write([2], at: 1 << 43)
+        // As somebody does who flushes the file at the moment.
+        file.lock.withExclusive { file.guardAll() }
+        faults.fail(.allocate, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try file.punch(4096..<1 << 43) }
+        #expect(file.lock.withShared { !file.state.unsettled.holes.isEmpty })
+        try file.synchronize(dataOnly: true)
+        #expect(try file.contents(10, at: 1 << 43) == [2])
+        #expect(try file.contents(2) == [1, 0])
+    }
+
     @Test func aSparseFile() throws {
         let test = try TestVault()
         let file = try test.create("file")

@@ -157,8 +157,8 @@ extension OldJournal {
         }
     }
 
-    /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably, so that a header
-    /// never stands before what it confirms.
+    /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably, so
+    /// that a header never stands before what it confirms.
     private func apply(_ effect: Effect) throws(VaultError) {
         let file = effect.descriptor
         let before = try backing { () throws(Errno) in try vault.store.status(of: file) }
