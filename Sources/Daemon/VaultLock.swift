@@ -22,12 +22,13 @@ public final class VaultLock: Sendable {
 
     private static func open(in store: any Store, readOnly: Bool) throws(Errno) -> Descriptor {
         let name: Name = "lk.lock"
-        if readOnly { return try store.open(name, in: store.root, O_RDONLY) }
+        // Non-blocking: something that somebody planted there must not stop us.
+        if readOnly { return try store.open(name, in: store.root, O_RDONLY | O_NONBLOCK) }
         do {
-            return try store.open(name, in: store.root, O_RDWR | O_CREAT, mode: 0o600)
+            return try store.open(name, in: store.root, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600)
         } catch .EROFS {
             // Nobody can write to it, but two who read may disagree about the keybag's replacement.
-            do { return try store.open(name, in: store.root, O_RDONLY) } catch .ENOENT { throw .EROFS }
+            do { return try store.open(name, in: store.root, O_RDONLY | O_NONBLOCK) } catch .ENOENT { throw .EROFS }
         }
     }
 }

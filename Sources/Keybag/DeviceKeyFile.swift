@@ -76,19 +76,28 @@ public enum DeviceKeyFile {
         let head = magic + version + [UInt8](repeating: 0, count: 6) + key.volume.bytes
         let contents = try crypto(try Secret(joining: Secret(copying: unsafe head.span.bytes), key.secret))
         let (folder, name) = try io(doing, try folder(of: path))
+        // Whole or not at all: a part of a key is of no use, and in the way of the next attempt.
+        let temporary = Name(bytes: (".latchkey-" + Random.bytes(8).map { String($0, radix: 16) }.joined()).utf8)!
         do throws(Errno) {
-            let file = try folder.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-            do throws(Errno) {
-                try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
-                try file.synchronize(dataOnly: false)
-                try folder.synchronize(dataOnly: false)
-            } catch {
-                // A part of a key is of no use, and in the way of the next attempt.
-                try? folder.unlink(name)
-                throw error
-            }
+            let file = try folder.open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            defer { try? folder.unlink(temporary) }
+            try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
+            try file.synchronize(dataOnly: false)
+            try place(temporary, as: name, in: folder)
+            try folder.synchronize(dataOnly: false)
         } catch { throw .io(error, doing: doing) }
     }
+
+    /// Gives the file its name, which nothing has: by a second one, or where the store has no hard links by another.
+    private static func place(_ temporary: Name, as name: Name, in folder: Descriptor) throws(Errno) {
+        do throws(Errno) { try folder.link(temporary, to: name, in: folder) } catch {
+            guard error == .EPERM || error == .EOPNOTSUPP || error == .EMLINK else { throw error }
+            try folder.rename(temporary, to: name, in: folder, flags: renameWithoutReplacing)
+        }
+    }
+
+    /// RENAME_NOREPLACE.
+    private static let renameWithoutReplacing: UInt32 = 1
 
     /// The folder that a path is in, made if missing, and the last component.
     private static func folder(of path: String) throws(Errno) -> (Descriptor, Name) {

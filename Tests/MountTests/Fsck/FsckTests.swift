@@ -90,6 +90,13 @@ extension MountTests {
             #expect(text.text.contains("damage: /other/inner: the header was changed"))
         }
 
+        /// Nobody writes to it: whoever waited for that would wait for ever.
+        @Test func aPipeInTheLocksPlace() throws {
+            let scene = try AttackScene()
+            try shell("cd '\(scene.vault.path)'; rm lk.lock; mkfifo lk.lock").succeeded()
+            try scene.vault.latchkey(["fsck", scene.vault.path]).succeeded()
+        }
+
         @Test(arguments: [(0, "does not begin as one"), (10, "its header size is not what the format allows")])
         func whatIsWrongWithAHeader(_ byte: Int, _ said: String) throws {
             let scene = try AttackScene()
