@@ -98,6 +98,7 @@ extension StartError {
     fileprivate init(because error: ProtectedMountError) {
         switch error {
         case .vault(.damaged(let reason)): self.init(.damaged, reason)
+        case .vault(.unsupported(let reason)): self.init(.foreignVersion, reason)
         case .vault(.locked): self.init(.failed, "its root cannot be read without a passcode")
         case .vault(.system(let errno)): self.init(.failed, "read the vault's root: \(errno)")
         case .mount(let error):

@@ -52,6 +52,7 @@ final class VaultMount: MountedFileSystem {
             case .system(let errno): throw .failed(reason: "\(errno)")
             case .locked: throw .failed(reason: "its class is locked")
             case .damaged(let reason): throw .damaged(reason: reason)
+            case .unsupported(let reason): throw .failed(reason: reason)
             }
         }
     }

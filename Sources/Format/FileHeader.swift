@@ -95,4 +95,10 @@ public struct FileHeader: Hashable, Sendable {
         header.coming = nil
         return header
     }
+
+    /// What holds of a file when nobody knows where it stood: in the middle of a rename, the stricter one of its classes.
+    public mutating func settleStrictly() {
+        if let coming, coming.protectionClass.isStricter(than: protection.protectionClass) { protection = coming }
+        coming = nil
+    }
 }

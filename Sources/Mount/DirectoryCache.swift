@@ -20,7 +20,7 @@ final class DirectoryCache: Sendable {
             queue.next = (queue.next + 1) % limit
             return victim === node ? nil : victim
         }
-        // Whoever uses it at the moment keeps it until then.
-        victim?.state.withLock { $0.directory = nil }
+        // Whoever uses it at the moment keeps it until then. One without a name could not be opened again.
+        victim?.state.withLock { if !$0.names.isEmpty { $0.directory = nil } }
     }
 }

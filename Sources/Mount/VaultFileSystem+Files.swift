@@ -24,7 +24,7 @@ extension VaultFileSystem {
                     if dropsPrivileges { try dropPrivileges(of: file, node) }
                     try file.truncate(to: 0)
                 }
-                let opened = addHandle(to: node, file, flags)
+                let opened = node.state.withLock { addHandle(to: node, file, flags, in: &$0) }
                 if !reply.succeed(opened) { removeHandle(of: node, flags) }
             } catch {
                 disuseFile(of: node)
@@ -65,36 +65,42 @@ extension VaultFileSystem {
     func makeFile(
         _ location: Location, in directory: Directory, _ ownership: Ownership, opening flags: Int32?
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
-        let protectionClass = vault.classOfNewFile(location.name, in: directory)
+        let protectionClass = try vault.classOfNewFile(location.name, in: directory)
         guard gates.enter(protectionClass, for: .create) else { throw .locked }
         defer { gates.leave(protectionClass) }
         let file = try vault.createFile(location.name, in: directory, ownership, protectionClass)
-        let status = try file.status()
+        let status: FileStatus
+        do throws(VaultError) { status = try file.status() } catch {
+            // Nobody would find its key to wipe it.
+            file.close()
+            try? vault.unlink(location.name, in: directory)
+            throw error
+        }
         let node = nodes.look(up: BackingInode(status), .file(file.identifier))
         node.add(location)
-        node.state.withLock { state in
+        let opened = node.state.withLock { state in
             state.protectionClass = protectionClass
             node.setFile(Node.OpenFile(file: file, users: 1, handles: 0), in: &state)
+            // Within: a file of class B without a handle is one whose key an eviction wipes.
+            return flags.map { addHandle(to: node, file, $0, in: &state) }
         }
         let entry = Fuse.Entry(
             node: node.id, status: status, attributeTimeout: timeout(for: protectionClass),
             entryTimeout: Self.timeout)
-        return (entry, node, flags.map { addHandle(to: node, file, $0) })
+        return (entry, node, opened)
     }
 
-    /// A user of the file becomes a handle.
-    private func addHandle(to node: Node, _ file: File, _ flags: Int32) -> Opened {
-        let generation = file.header.generation
-        let keepCache = node.state.withLock { state in
-            // Within: a class that is set meanwhile is noted here after it, or before this looks.
-            state.protectionClass = file.protectionClass
-            let isKnown = state.file!.handles > 0 || state.header == nil || state.header?.generation == generation
-            state.file!.handles += 1
-            if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
-            state.mayHavePages = true
-            return isKnown
-        }
-        return Opened(handle: HandleID(rawValue: node.id.rawValue), keepCache: keepCache)
+    /// A user of the file becomes a handle. Needs the node's state.
+    private func addHandle(to node: Node, _ file: File, _ flags: Int32, in state: inout Node.State) -> Opened {
+        // Within: a class that is set meanwhile is noted here after it, or before this looks.
+        let header = file.header
+        state.protectionClass = header.protectionClass
+        let isKnown =
+            state.file!.handles > 0 || state.header == nil || state.header?.generation == header.generation
+        state.file!.handles += 1
+        if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
+        state.mayHavePages = true
+        return Opened(handle: HandleID(rawValue: node.id.rawValue), keepCache: isKnown)
     }
 
     /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
@@ -219,17 +225,14 @@ extension VaultFileSystem {
                 guard !isTooFar else { throw .system(.EFBIG) }
                 let range = UInt64(offset)..<UInt64(end)
                 let keepsLength = mode & FALLOC_FL_KEEP_SIZE != 0
+                let kind = mode & ~FALLOC_FL_KEEP_SIZE
+                // A block's number is in its tag: blocks cannot be moved.
+                guard kind == 0 || kind == FALLOC_FL_ZERO_RANGE || (kind == FALLOC_FL_PUNCH_HOLE && keepsLength)
+                else { throw .system(.EOPNOTSUPP) }
                 // The kernel leaves it to us, and does not say who may keep them.
                 if request.user != 0 { try dropPrivileges(of: file, node) }
-                switch mode & ~FALLOC_FL_KEEP_SIZE {
-                case 0: try file.allocate(range, keepingLength: keepsLength)
-                case FALLOC_FL_PUNCH_HOLE where keepsLength: try file.punch(range)
-                case FALLOC_FL_ZERO_RANGE:
-                    try file.punch(range)
-                    try file.allocate(range, keepingLength: keepsLength)
-                // A block's number is in its tag: blocks cannot be moved.
-                default: throw .system(.EOPNOTSUPP)
-                }
+                if kind != 0 { try file.punch(range) }
+                if kind != FALLOC_FL_PUNCH_HOLE { try file.allocate(range, keepingLength: keepsLength) }
             }
         }
     }

@@ -139,6 +139,8 @@ extension VaultFileSystem {
             try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
                 let gone = Gone(try vault.status(of: name, in: directory), nodes)
+                // Whoever has it open goes on with it when it has no name to be opened by.
+                if let node = gone.node, node.isDirectory { _ = try? self.directory(of: node) }
                 try vault.removeDirectory(name, in: directory)
                 nameIsGone(Location(parent: parent, name: name), of: gone)
             }

@@ -49,10 +49,13 @@ extension VaultFileSystem {
             defer { nodes.forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
                 let old = file.protectionClass
+                defer {
+                    // It may have taken over a class that is locked: B always, A while an eviction runs. Also when the
+                    // rename has failed, and could not be undone.
+                    node.state.withLock { $0.protectionClass = file.protectionClass }
+                    settle(node, file, changedFrom: old)
+                }
                 try perform(.file(file))
-                // It may have taken over a class that is locked: B always, A while an eviction runs.
-                node.state.withLock { $0.protectionClass = file.protectionClass }
-                settle(node, file, changedFrom: old)
             }
         case .directory:
             let entry = try vault.lookup(old.name, in: directory)
@@ -76,7 +79,8 @@ extension VaultFileSystem {
         var inode: BackingInode { BackingInode(status) }
     }
 
-    /// What stands at the new name. Something damaged may be replaced: nobody could do anything else with it.
+    /// What stands at the new name. A file that was good when it was last looked at and is damaged by now may be replaced;
+    /// its class is the one that it had. Others have the kernel's own lookup fail.
     private func target(at location: Location, in directory: Directory) throws(VaultError) -> Target? {
         do throws(VaultError) {
             let entry = try vault.lookup(location.name, in: directory)
@@ -87,8 +91,11 @@ extension VaultFileSystem {
             case .system(.ENOENT): return nil
             case .damaged:
                 let status = try vault.status(of: location.name, in: directory)
-                guard status.kind != .directory else { throw error }
-                return Target(status: status, header: nil)
+                guard status.kind == .regular, let node = nodes[BackingInode(status)],
+                    let header = node.state.withLock({ $0.file?.file.header ?? $0.header })
+                else { throw error }
+                log(error, at: location.parent, location.name)
+                return Target(status: status, header: header)
             default: throw error
             }
         }

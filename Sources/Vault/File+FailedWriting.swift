@@ -54,7 +54,7 @@ extension File {
     private func reserveHoles(of pass: Pass, in file: Descriptor) throws(Errno) {
         let end = BlockGeometry.blockCount(forLength: state.length)
         let first = max(pass.first, state.header.firstSparseBlock)
-        let behind = min(end, pass.first + UInt64(pass.range.count) / BlockGeometry.storedBlockSize + 1)
+        let behind = min(end, pass.first + Self.blockCount(ofStored: pass.range.count))
         guard first < behind else { return }
         let offset = BlockGeometry.backingOffset(ofBlock: first)
         do throws(Errno) {
@@ -73,25 +73,44 @@ extension File {
         for start in stride(from: pass.range.lowerBound, to: pass.range.upperBound, by: size) {
             let block = pass.first + UInt64((start - pass.range.lowerBound) / size)
             guard block < end else { return }
-            let isWhole = try vault.scratches.withScratch(key, for: .open) { (other) throws(VaultError) in
-                defer { other.wipePlain() }
-                do throws(VaultError) {
-                    try loadBlock(block, slot: 0, other)
-                    return true
-                } catch {
-                    guard case .damaged = error else { throw error }
-                    return false
-                }
-            }
-            if isWhole { continue }
+            guard try look(at: block, key) == .damaged else { continue }
             unsafe state.unsettled.torn[block] = Array(
                 scratch.stored[start..<min(start + size, pass.range.upperBound)])
             return try placeTorn()
         }
     }
 
+    /// Writes a stored block in nobody's name: who wrote it has been answered.
+    func place(_ stored: RawSpan, asBlock block: UInt64, in file: Descriptor) throws(Errno) {
+        try vault.keepingSetID(of: file) { () throws(Errno) in
+            try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
+        }
+    }
+
+    enum BlockState { case zeros, data, damaged }
+
+    /// What a block reads as.
+    func look(at block: UInt64, _ key: FileKey) throws(VaultError) -> BlockState {
+        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+            defer { scratch.wipePlain() }
+            do throws(VaultError) {
+                try loadBlock(block, slot: 0, scratch)
+                let count = Int(BlockGeometry.blockSize)
+                return unsafe scratch.plain(0, count: count).bytes.isZero(0..<count) ? .zeros : .data
+            } catch {
+                guard case .damaged = error else { throw error }
+                return .damaged
+            }
+        }
+    }
+
+    /// How many blocks lie in as many stored bytes, the last one cut short perhaps.
+    private static func blockCount(ofStored count: Int) -> UInt64 {
+        (UInt64(count) + BlockGeometry.storedBlockSize - 1) / BlockGeometry.storedBlockSize
+    }
+
     private func forgetTorn(from block: UInt64, count: Int) {
-        let behind = block + UInt64(count) / BlockGeometry.storedBlockSize + 1
+        let behind = block + Self.blockCount(ofStored: count)
         for torn in state.unsettled.torn.keys where torn >= block && torn < behind { state.unsettled.torn[torn] = nil }
     }
 
@@ -100,10 +119,7 @@ extension File {
         guard !state.unsettled.torn.isEmpty else { return }
         let file = try writable()
         for (block, bytes) in state.unsettled.torn {
-            try backing { () throws(Errno) in
-                try unsafe vault.store.write(
-                    bytes.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
-            }
+            try backing { () throws(Errno) in try place(unsafe bytes.span.bytes, asBlock: block, in: file) }
             state.unsettled.torn[block] = nil
         }
     }

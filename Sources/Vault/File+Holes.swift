@@ -43,7 +43,7 @@ extension File {
             if first < behind {
                 try putZeros(range.lowerBound..<first * size, key, scratch)
                 try putZeros(behind * size..<end, key, scratch)
-                try makeHole(first..<behind)
+                try makeHole(first..<behind, key)
                 if (behind - first) * size > Self.largestGuardedCut { try settleAlone() }
             } else {
                 try putZeros(range.lowerBound..<end, key, scratch)
@@ -54,7 +54,7 @@ extension File {
 
     /// Whole blocks below the end become a hole. Those that a cut must find unharmed do so when the file is settled: until
     /// then the journal says that they are one. Needs `lock` exclusively, and room for a record and a header.
-    private func makeHole(_ blocks: Range<UInt64>) throws(VaultError) {
+    private func makeHole(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
         let file = try writable()
         noteChange()
         let before = state.header.firstSparseBlock
@@ -63,8 +63,7 @@ extension File {
         let guarded = blocks.lowerBound..<behindGuarded
         let free = behindGuarded..<blocks.upperBound
         if !free.isEmpty {
-            try backing { () throws(Errno) in try vault.store.punch(file, Self.backingRange(free)) }
-            forgetStored(free)
+            try punch(free, of: file, key)
         }
         guard !guarded.isEmpty else { return }
         let isNamed = try beginRecords()
@@ -74,9 +73,8 @@ extension File {
             // What has grown lies in the journal perhaps, and was to make it longer.
             let end = Self.backingRange(guarded).upperBound
             if try vault.store.status(of: descriptor).size < end { try vault.store.truncate(file, to: end) }
-            if !isNamed { try vault.store.punch(file, Self.backingRange(guarded)) }
         }
-        guard isNamed else { return forgetStored(guarded) }
+        guard isNamed else { return try punch(guarded, of: file, key) }
         try backing { () throws(Errno) in
             let slot = try vault.openJournal().append(
                 JournalRecord(
@@ -92,6 +90,30 @@ extension File {
         try journalHeader()
     }
 
+    /// Makes a hole in the backing file, where no cut need find what is there.
+    private func punch(_ blocks: Range<UInt64>, of file: Descriptor, _ key: FileKey) throws(VaultError) {
+        do throws(Errno) { try vault.store.punch(file, Self.backingRange(blocks)) } catch {
+            try? mendPunched(blocks, key)
+            throw .system(error)
+        }
+        forgetStored(blocks)
+    }
+
+    /// Finds the block that was made zeros by half, if there is one: it is to be zeros when the disk has room for it.
+    private func mendPunched(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
+        var block = try skipHole(at: blocks.lowerBound)
+        while block < blocks.upperBound {
+            switch try look(at: block, key) {
+            case .zeros: block = try skipHole(at: block + 1)
+            case .data: return
+            case .damaged:
+                state.unsettled.slots[block] = nil
+                state.unsettled.torn[block] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
+                return try placeTorn()
+            }
+        }
+    }
+
     /// Nothing of these blocks counts any more that lies elsewhere than in the backing file.
     private func forgetStored(_ blocks: Range<UInt64>) {
         for block in state.unsettled.slots.keys where blocks.contains(block) { state.unsettled.slots[block] = nil }
@@ -103,7 +125,11 @@ extension File {
     func placeHoles(in file: Descriptor) throws(Errno) {
         var holes = state.unsettled.holes
         for block in state.unsettled.slots.keys { holes.remove(contentsOf: block..<block + 1) }
-        for blocks in holes.ranges { try vault.store.punch(file, Self.backingRange(blocks)) }
+        for blocks in holes.ranges {
+            try vault.keepingSetID(of: file) { () throws(Errno) in
+                try vault.store.punch(file, Self.backingRange(blocks))
+            }
+        }
     }
 
     /// Zeros the stored bytes of blocks that are holes according to the journal. `buffer` begins with block `first`.

@@ -61,6 +61,7 @@ extension File {
         }
         // The last block becomes a whole one, the hole begins behind it, and behind all that an earlier, longer file has
         // left there.
+        if state.unsettled.guardedBlocks * BlockGeometry.blockSize > length { try settleAlone() }
         let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.unsettled.guardedBlocks)
         try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
         noteChange()
@@ -89,17 +90,44 @@ extension File {
         }
     }
 
-    /// Cuts the file. What lies behind the new end stays where it is until the header says so durably. Needs `lock`
-    /// exclusively.
+    /// Cuts the file, or leaves it as it was. What lies behind the new end stays where it is until the header says so
+    /// durably. Needs `lock` exclusively.
     private func shrink(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        let tail = Int(length % BlockGeometry.blockSize)
+        let hasTail = length % BlockGeometry.blockSize > 0
         // Read first: if the block is damaged nothing has changed yet.
-        if tail > 0 {
+        if hasTail {
             try prepare(scratch, key, .open)
             try loadBlock(BlockGeometry.block(at: length), slot: 0, scratch)
         }
         noteChange()
-        try putTail(of: length, key, scratch)
+        let hasTailWritten = try lowerHeader(to: length, key, scratch)
+        // After the header: the block as it was is one of the new length too, with more behind it.
+        if hasTail && !hasTailWritten {
+            do throws(VaultError) { try putTail(of: length, key, scratch) } catch {
+                // Whoever writes next cuts it.
+                state.hasResidue = true
+                return
+            }
+        }
+        try cutBehind(isConfirmed: false)
+        if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {
+            // The file has been cut. What is guarded without need goes by and by.
+            try? settleAlone()
+        }
+    }
+
+    /// Has the header say that the file is shorter, all or nothing. Where the last block goes into the journal it does so
+    /// with the header, from the scratch's first plain block: true.
+    private func lowerHeader(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) -> Bool {
+        let isGuarded =
+            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.unsettled.guardedBlocks
+        let goesToJournal = isGuarded || state.unsettled.isJournaled || isStampSpent
+        // Before anything counts as shorter: it may flush the file, or put a header in place.
+        let isNamed = goesToJournal ? try beginRecords() : true
+        let tail = isGuarded && isNamed ? try sealTail(of: length, key, scratch) : nil
+
+        let before = (state.length, state.header.length, state.header.firstSparseBlock)
+        let stored = (state.unsettled.slots, state.unsettled.torn, state.unsettled.holes)
         state.length = length
         // Whoever flushes at the moment does not know what it confirms any more.
         state.unsettled.round += 1
@@ -109,23 +137,38 @@ extension File {
         for block in state.unsettled.slots.keys where block >= blocks { state.unsettled.slots[block] = nil }
         for block in state.unsettled.torn.keys where block >= blocks { state.unsettled.torn[block] = nil }
         state.unsettled.holes.remove(contentsOf: blocks..<UInt64.max)
-        try writeHeader()
-        try cutBehind(isConfirmed: false)
-        if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {
-            try settleAlone()
+        do throws(VaultError) {
+            if !goesToJournal {
+                try placeStampedHeader()
+            } else if isNamed {
+                try journal(tail.map { [$0] } ?? [], of: scratch)
+            }
+            return tail != nil
+        } catch {
+            (state.length, state.header.length, state.header.firstSparseBlock) = before
+            (state.unsettled.slots, state.unsettled.torn, state.unsettled.holes) = stored
+            throw error
         }
     }
 
     /// Writes the last block of a file of `length` bytes anew, from the scratch's first plain block.
     func putTail(of length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        guard length % BlockGeometry.blockSize > 0 else { return }
+        let (block, range) = try sealTail(of: length, key, scratch)
+        try putBlock(unsafe scratch.stored.bytes.extracting(range), as: block)
+    }
+
+    /// Encrypts the last block of a file of `length` bytes, from the scratch's first plain block.
+    private func sealTail(
+        of length: UInt64, _ key: FileKey, _ scratch: Scratch
+    ) throws(VaultError) -> (number: UInt64, range: Range<Int>) {
         let tail = Int(length % BlockGeometry.blockSize)
         let block = BlockGeometry.block(at: length)
-        guard tail > 0 else { return }
         try prepare(scratch, key, .seal)
         scratch.drawNonces(1)
         let stored = unsafe scratch.stored(0, count: tail + Int(BlockGeometry.overhead))
         try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: tail)), as: block, into: stored, scratch)
-        try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
+        return (block, 0..<stored.count)
     }
 
     /// Writes a stored block where it may be written: into the backing file, or the journal.

@@ -41,7 +41,9 @@ extension File {
         let file = try writable()
         let isCut = try backing { () throws(Errno) in
             guard try vault.store.status(of: descriptor).size > needed else { return false }
-            try keepingBackingTimes { () throws(Errno) in try vault.store.truncate(file, to: needed) }
+            try keepingBackingTimes { () throws(Errno) in
+                try vault.keepingSetID(of: file) { () throws(Errno) in try vault.store.truncate(file, to: needed) }
+            }
             if !isConfirmed && state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
             return isConfirmed
         }
@@ -63,10 +65,11 @@ extension File {
     var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.unsettled.guarded)) }
 
     /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are zeros
-    /// from now on. `locked` when the key is away.
+    /// from now on. `locked` when the key is away; `damaged` when confirmed ones are cut off, and then it stays as it is.
     func prove() throws(VaultError) {
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
             guard state.isUnproven else { return true }
+            try requireConfirmed()
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
@@ -91,6 +94,14 @@ extension File {
         }
     }
 
+    /// In a backing file that grows, what was cut off becomes zeros: a sparse file would show a hole.
+    private func requireConfirmed() throws(VaultError) {
+        let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
+        guard UInt64(size) >= BlockGeometry.backingSize(forLength: state.header.length) else {
+            throw .damaged("its backing file is cut off")
+        }
+    }
+
     /// A cut may have left the backing file shorter than a hole at its end makes it.
     private func extendBehindHole() throws(VaultError) {
         let needed = Int64(BlockGeometry.backingSize(forLength: state.length))
@@ -98,12 +109,12 @@ extension File {
         let file = try writable()
         try backing { () throws(Errno) in
             guard try vault.store.status(of: descriptor).size < needed else { return }
-            try vault.store.truncate(file, to: needed)
+            try vault.keepingSetID(of: file) { () throws(Errno) in try vault.store.truncate(file, to: needed) }
         }
     }
 
     /// The next block at or after `block` that is not part of a hole: there may be very many of those.
-    private func skipHole(at block: UInt64) throws(VaultError) -> UInt64 {
+    func skipHole(at block: UInt64) throws(VaultError) -> UInt64 {
         guard block >= state.header.firstSparseBlock else { return block }
         let offset = BlockGeometry.backingOffset(ofBlock: block)
         return try backing { () throws(Errno) in

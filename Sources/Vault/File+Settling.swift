@@ -66,9 +66,7 @@ extension File {
                     var bytes = unsafe elements.mutableBytes
                     try journal.read(slot, into: &bytes)
                 }
-                try unsafe vault.store.write(
-                    block.span.bytes, to: file,
-                    at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
+                try place(unsafe block.span.bytes, asBlock: number, in: file)
             }
             state.unsettled.modified = modified
         }

@@ -102,7 +102,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         guard isUnproven && !vault.isReadOnly else { return }
         do throws(VaultError) { try prove() } catch {
             // Who reads can do without.
-            guard error.isFullDisk else { throw error }
+            guard error.isFullDisk || error.isDamage else { throw error }
         }
     }
 

@@ -140,14 +140,21 @@ extension Vault {
     }
 
     func renameFresh(_ temporary: Name, to name: Name, in folder: Descriptor) throws(VaultError) {
+        try renameFresh(temporary, in: folder, to: name, in: folder)
+    }
+
+    /// `EEXIST`, and nothing has changed, if something stands there.
+    func renameFresh(
+        _ old: Name, in folder: Descriptor, to name: Name, in newFolder: Descriptor
+    ) throws(VaultError) {
         try backing { () throws(Errno) in
             do throws(Errno) {
-                try store.rename(temporary, in: folder, to: name, in: folder, flags: RenameFlags.noReplace)
+                try store.rename(old, in: folder, to: name, in: newFolder, flags: RenameFlags.noReplace)
             } catch {
                 guard error == .EINVAL || error == .ENOSYS || error == .EOPNOTSUPP else { throw error }
                 // A store that cannot promise it (NFS): nobody else makes names here, so a look is as good.
-                if (try? store.status(of: name, in: folder)) != nil { throw .EEXIST }
-                try store.rename(temporary, in: folder, to: name, in: folder, flags: 0)
+                if (try? store.status(of: name, in: newFolder)) != nil { throw .EEXIST }
+                try store.rename(old, in: folder, to: name, in: newFolder, flags: 0)
             }
         }
     }

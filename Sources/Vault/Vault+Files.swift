@@ -115,14 +115,18 @@ extension Vault {
     /// SQLite keeps a database's contents in `-wal` and `-journal` too. Its `-shm` is an index without contents that
     /// every user of a database in WAL mode maps: of a stricter class than C, each lock would kill those programs with
     /// SIGBUS.
-    public func classOfNewFile(_ name: Name, in parent: Directory) -> ProtectionClass {
+    ///
+    /// - Throws: what keeps the database from being looked at: nobody may know then how strict it is.
+    public func classOfNewFile(_ name: Name, in parent: Directory) throws(VaultError) -> ProtectionClass {
         let inherited = parent.record.defaultClass
         guard let side = SQLiteSideFile(name) else { return inherited }
-        let database: ProtectionClass
-        if let entry = try? lookup(side.database, in: parent), case .file(let header) = entry.details {
-            database = header.protectionClass
-        } else {
-            database = inherited
+        var database = inherited
+        do throws(VaultError) {
+            if case .file(let header) = try lookup(side.database, in: parent).details {
+                database = header.protectionClass
+            }
+        } catch {
+            guard error == .system(.ENOENT) else { throw error }
         }
         return side.hasContents ? database : max(database, .completeUntilFirstUserAuthentication)
     }

@@ -97,12 +97,9 @@ extension Vault {
     /// The ciphertext of a long name, whose hash must be the one in the entry's name.
     private func readSidecar(of entry: Name, in directory: Directory) throws(VaultError) -> [UInt8] {
         let text = entry.description
-        let file = try backing { () throws(Errno) in
-            try store.open(
-                Name(ascii: text + BackingName.sidecarSuffix), in: directory.descriptor, OpenFlags.read, mode: 0)
-        }
         // A name of 255 bytes and its tag; one byte more would show a sidecar that is too long.
-        let bytes = try readAll(of: file, upTo: Vault.nameMax + 17)
+        let bytes = try readAll(
+            Name(ascii: text + BackingName.sidecarSuffix), in: directory.descriptor, upTo: Vault.nameMax + 17)
         guard text == BackingName.longPrefix + hashText(of: bytes) else {
             throw .damaged("the sidecar of a long name is another name's")
         }

@@ -60,15 +60,25 @@ extension Vault {
     }
 
     /// Runs `body`, which writes to a file in nobody's name: the kernel takes the set-ID bits of a file to which an
-    /// ordinary user writes.
-    func keepingSetID<Result>(
-        of file: Descriptor, _ body: () throws(VaultError) -> Result
-    ) throws(VaultError) -> Result {
+    /// ordinary user writes. In `body` no other lock is taken, and nothing that takes `modes`.
+    func keepingSetID<Result, Failure: Error>(
+        of file: Descriptor, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         guard !isPrivileged else { return try body() }
-        return try modes.withExclusive { () throws(VaultError) in
-            let mode = try backing { () throws(Errno) in try store.status(of: file).permissions }
-            defer { if mode & 0o6000 != 0 { try? store.setMode(mode, of: file) } }
+        let result = try modes.withShared { () throws(Failure) -> Result? in
+            try setIDMode(of: file) == nil ? body() : nil
+        }
+        if let result { return result }
+        return try modes.withExclusive { () throws(Failure) in
+            let mode = setIDMode(of: file)
+            defer { if let mode { try? store.setMode(mode, of: file) } }
             return try body()
         }
+    }
+
+    /// The permissions of a file with a set-ID bit. Needs `modes`.
+    private func setIDMode(of file: Descriptor) -> UInt32? {
+        guard let mode = try? store.status(of: file).permissions, mode & 0o6000 != 0 else { return nil }
+        return mode
     }
 }

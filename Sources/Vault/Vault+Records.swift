@@ -89,8 +89,7 @@ extension Vault {
         case .symbolicLink:
             return try backing { () throws(Errno) in try store.readSymbolicLink(name, in: folder) }
         case .file:
-            let file = try backing { () throws(Errno) in try store.open(name, in: folder, OpenFlags.read, mode: 0) }
-            return try readAll(of: file, upTo: DirectoryRecord.sealedTextCount)
+            return try readAll(name, in: folder, upTo: DirectoryRecord.sealedTextCount)
         }
     }
 

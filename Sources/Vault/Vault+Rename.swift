@@ -160,10 +160,11 @@ extension Vault {
     private func renameStored(
         _ old: Name, in parent: Directory, to new: Name, in newParent: Directory, noReplace: Bool
     ) throws(VaultError) {
+        if noReplace {
+            return try renameFresh(old, in: parent.descriptor, to: new, in: newParent.descriptor)
+        }
         try backing { () throws(Errno) in
-            try store.rename(
-                old, in: parent.descriptor, to: new, in: newParent.descriptor,
-                flags: noReplace ? RenameFlags.noReplace : 0)
+            try store.rename(old, in: parent.descriptor, to: new, in: newParent.descriptor, flags: 0)
         }
     }
 }

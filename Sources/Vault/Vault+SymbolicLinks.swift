@@ -86,19 +86,20 @@ extension Vault {
     /// The folder of long targets, in the root so that no rename has to move them; nil if there is none.
     func openTargets() throws(VaultError) -> Descriptor? {
         do throws(Errno) { return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0) } catch {
-            guard error == .ENOENT else { throw .system(error) }
-            return nil
+            switch error {
+            case .ENOENT: return nil
+            case .ENOTDIR, .ELOOP: throw .damaged("something stands in the place of the folder of long targets")
+            default: throw .system(error)
+            }
         }
     }
 
     private func readLongTarget(_ name: Name) throws(VaultError) -> [UInt8] {
         let missing = VaultError.damaged("the long target of a symbolic link is missing")
         guard let folder = try openTargets() else { throw missing }
-        let file: Descriptor
-        do throws(Errno) { file = try store.open(name, in: folder, OpenFlags.read, mode: 0) } catch {
-            throw error == .ENOENT ? missing : .system(error)
+        do throws(VaultError) { return try readAll(name, in: folder, upTo: Self.longestStored) } catch {
+            throw error == .system(.ENOENT) ? missing : error
         }
-        return try readAll(of: file, upTo: Self.longestStored)
     }
 
     /// Puts a target where it is durable before its link appears.

@@ -32,8 +32,18 @@ extension Vault {
         }
     }
 
-    /// The contents of a small file; longer than `limit` bytes is damage.
-    func readAll(of file: Descriptor, upTo limit: Int) throws(VaultError) -> [UInt8] {
+    /// The contents of a small file of the vault's own; longer than `limit` bytes is damage, and so is what is no file.
+    func readAll(_ name: Name, in folder: Descriptor, upTo limit: Int) throws(VaultError) -> [UInt8] {
+        let file: Descriptor
+        let kind: FileKind?
+        do throws(Errno) {
+            file = try store.open(name, in: folder, OpenFlags.read, mode: 0)
+            kind = try store.status(of: file).kind
+        } catch {
+            // A link, a socket.
+            throw error == .ELOOP || error == .ENXIO ? .damaged(Self.noFile) : .system(error)
+        }
+        guard kind == .regular else { throw .damaged(Self.noFile) }
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         let count: Int
         do {
@@ -44,4 +54,6 @@ extension Vault {
         guard count <= limit else { throw .damaged("a file of the vault's own is too long") }
         return Array(bytes.prefix(count))
     }
+
+    private static let noFile = "something stands in the place of a file of the vault's own"
 }

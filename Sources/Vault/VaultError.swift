@@ -11,13 +11,15 @@ public enum VaultError: Error, Hashable, Sendable {
     case locked
     /// What lies in the vault is not what was written there; the text says in what way, for the log.
     case damaged(String)
+    /// A later version of latchkey has written what lies there; the text says what.
+    case unsupported(String)
 
     /// What a program that called into the mount is told.
     public var errno: Errno {
         switch self {
         case .system(let errno): errno
         case .locked: .ENOKEY
-        case .damaged: .EIO
+        case .damaged, .unsupported: .EIO
         }
     }
 

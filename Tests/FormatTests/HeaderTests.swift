@@ -43,6 +43,17 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(try decoded(encoded(header)) == header)
     }
 
+    /// In the middle of a rename, when nobody knows where the file stood.
+    @Test(arguments: [ProtectionClass.complete, .none]) func theStricterClassHolds(coming: ProtectionClass) {
+        var header = sampleHeader()
+        header.coming = FileProtection(
+            protectionClass: coming, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
+        header.settleStrictly()
+        #expect(header.protectionClass == (coming == .complete ? .complete : .completeUnlessOpen))
+        #expect(header.protection.wrap.count == (coming == .complete ? 40 : 72))
+        #expect(header.coming == nil)
+    }
+
     @Test func fieldsLieWhereTheFormatSays() {
         let bytes = encoded(sampleHeader())
         #expect(Array(bytes[0..<8]) == Array("LKFILE\r\n".utf8))

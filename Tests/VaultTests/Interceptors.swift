@@ -116,3 +116,13 @@ final class FlushedInodes: Interceptor {
         return result
     }
 }
+
+/// NFS has no rename that replaces nothing.
+final class Replacing: Interceptor {
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Posix.Errno) -> Result
+    ) throws(Posix.Errno) -> Result {
+        if case .change(.rename(_, _, _, _, let flags)) = operation, flags != 0 { throw .EINVAL }
+        return try proceed()
+    }
+}

@@ -96,6 +96,28 @@ import Testing
         #expect(try opened.contents(2, at: 8999) == [0, 3])
     }
 
+    /// What is cut off a sparse file is no hole, also where a power cut has left something to be put right behind it.
+    @Test func whatIsCutOffASparseFileIsDamage() throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.truncate(to: 4 << 20)
+        try file.write([UInt8](repeating: 1, count: 40_960), at: 2 << 20)
+        try file.truncate(to: (2 << 20) + 40_960)
+        try file.synchronize(dataOnly: false)
+        try file.write([UInt8](repeating: 2, count: 9000), at: (2 << 20) + 40_960)
+        try file.persistLength()
+        let (vault, root) = try test.afterDeath()
+        let name = try vault.storedName("file", in: root).name
+        let backing = try test.store.open(name, in: test.store.root, OpenFlags.readWrite, mode: 0)
+        try test.store.truncate(backing, to: Int64(BlockGeometry.backingOffset(ofBlock: 514)))
+        let opened = try vault.openFile("file", in: root)
+        try opened.loadKey()
+        #expect(try opened.contents(8192, at: 2 << 20) == [UInt8](repeating: 1, count: 8192))
+        #expect(throws: VaultError.self) { try opened.contents(100, at: (2 << 20) + 8192) }
+        #expect(throws: VaultError.self) { try opened.write([3], at: (2 << 20) + 50_000) }
+        #expect(throws: VaultError.self) { try opened.contents(100, at: (2 << 20) + 8192) }
+    }
+
     /// Where the backing path is too long to be told, a file is found by its header alone: that must be on the disk.
     @Test func aNewFileWithoutAPathHasItsHeaderOnTheDisk() throws {
         let flushed = FlushedInodes()

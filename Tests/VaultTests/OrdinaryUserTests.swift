@@ -150,6 +150,32 @@ import Testing
         }
     }
 
+    enum LaterWrite: CaseIterable { case blocks, hole, cut, replay, sync }
+
+    /// What was written before chmod(2) comes into its place after it.
+    @Test(arguments: LaterWrite.allCases) func whatIsPutInPlaceLaterTakesNoSetID(_ later: LaterWrite) throws {
+        try asOrdinaryUser {
+            let test = try TestVault(isPrivileged: false)
+            let file = try test.create("program")
+            try file.write([UInt8](repeating: 1, count: 600_000), at: 0)
+            try file.synchronize(dataOnly: false)
+            switch later {
+            case .blocks, .replay, .sync: try file.write([UInt8](repeating: 2, count: 9000), at: 100)
+            case .hole: try file.punch(4096..<40_960)
+            case .cut: try file.truncate(to: 500_000)
+            }
+            if later == .replay { try file.synchronize(dataOnly: true) }
+            try file.setMode(0o6755)
+            if later == .replay {
+                let (vault, root) = try test.afterDeath()
+                #expect(try vault.lookup("program", in: root).status.permissions == 0o6755)
+                return
+            }
+            if later == .sync { try file.synchronize(dataOnly: false) } else { try test.vault.settle() }
+            #expect(try self.mode(of: "program", in: test) == 0o6755)
+        }
+    }
+
     @Test func theHeaderIsWrittenInNobodysName() throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)

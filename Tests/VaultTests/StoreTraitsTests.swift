@@ -35,16 +35,6 @@ import Testing
         #expect(throws: Posix.Errno.ENOSPC) { try StoreTraits.probe(store) }
     }
 
-    /// NFS has no rename that replaces nothing.
-    private final class Replacing: Interceptor {
-        func intercept<Result>(
-            _ operation: Operation, on store: any Store, _ proceed: () throws(Posix.Errno) -> Result
-        ) throws(Posix.Errno) -> Result {
-            if case .change(.rename(_, _, _, _, let flags)) = operation, flags != 0 { throw .EINVAL }
-            return try proceed()
-        }
-    }
-
     @Test func aDirectoryIsPutBackWithoutSuchARename() throws {
         let test = try TestVault { InterceptingStore($0, hook: Replacing()) }
         _ = try test.makeDirectory("folder")

@@ -74,7 +74,7 @@ final class TestVault: Sendable {
     func create(_ name: Name, _ protectionClass: ProtectionClass? = nil, in parent: Directory? = nil) throws -> File {
         let parent = parent ?? root
         return try vault.createFile(
-            name, in: parent, me, protectionClass ?? vault.classOfNewFile(name, in: parent))
+            name, in: parent, me, try protectionClass ?? vault.classOfNewFile(name, in: parent))
     }
 
     func makeDirectory(_ name: Name, in parent: Directory? = nil) throws -> Directory {

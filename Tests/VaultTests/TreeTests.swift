@@ -129,13 +129,13 @@ import Testing
     @Test func sideFilesOfSQLite() throws {
         let test = try TestVault()
         try test.create("db").setClass(.complete)
-        #expect(test.vault.classOfNewFile("db-wal", in: test.root) == .complete)
-        #expect(test.vault.classOfNewFile("db-journal", in: test.root) == .complete)
-        #expect(test.vault.classOfNewFile("db-shm", in: test.root) == .completeUntilFirstUserAuthentication)
-        #expect(test.vault.classOfNewFile("other-wal", in: test.root) == .completeUntilFirstUserAuthentication)
+        #expect(try test.vault.classOfNewFile("db-wal", in: test.root) == .complete)
+        #expect(try test.vault.classOfNewFile("db-journal", in: test.root) == .complete)
+        #expect(try test.vault.classOfNewFile("db-shm", in: test.root) == .completeUntilFirstUserAuthentication)
+        #expect(try test.vault.classOfNewFile("other-wal", in: test.root) == .completeUntilFirstUserAuthentication)
         try test.create("open").setClass(.none)
-        #expect(test.vault.classOfNewFile("open-shm", in: test.root) == .none)
-        #expect(test.vault.classOfNewFile("-wal", in: test.root) == .completeUntilFirstUserAuthentication)
+        #expect(try test.vault.classOfNewFile("open-shm", in: test.root) == .none)
+        #expect(try test.vault.classOfNewFile("-wal", in: test.root) == .completeUntilFirstUserAuthentication)
     }
 
     @Test func attributesAreEncryptedAndBoundToTheirFile() throws {

@@ -18,9 +18,11 @@ extension CheckWorker {
 
 extension Check {
     /// Looks for long targets that no link names any more. Only where every link was seen: one may be in a folder that is
-    /// damaged, foreign, or could not be looked at.
+    /// damaged, foreign, without a record since a cut, or could not be looked at.
     func checkTargets() {
-        guard !isCancelled, progress.damaged == 0, progress.notes == 0 else { return }
+        guard !isCancelled, progress.damaged == 0, progress.notes == 0, !isPartly.load(ordering: .relaxed) else {
+            return
+        }
         do throws(VaultError) {
             guard let folder = try vault.openTargets() else { return }
             for entry in try vault.backingEntries(of: folder) where !isSighted(entry.name) {

@@ -21,6 +21,7 @@ public final class Check: Sendable {
     private let threads: Int
     private let found: @Sendable (Finding) -> Void
     private let cancelled = Atomic<Bool>(false)
+    let isPartly = Atomic<Bool>(false)
     private let failure = Mutex<VaultError?>(nil)
     private let sightedTargets = Mutex<Set<Name>>([])
     private let cutSessions = Mutex<[JournalHead.Window]>([])
@@ -97,6 +98,9 @@ public final class Check: Sendable {
     var cuts: [JournalHead.Window] { cutSessions.withLock { $0 } }
 
     func noteCuts(_ windows: [JournalHead.Window]) { cutSessions.withLock { $0 += windows } }
+
+    /// Something was not walked through: links in it may name what no other link names.
+    func noteUnseen() { isPartly.store(true, ordering: .relaxed) }
 
     func sight(_ file: FileIdentifier) { search?.sight(file) }
 

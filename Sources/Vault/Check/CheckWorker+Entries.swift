@@ -16,6 +16,7 @@ extension CheckWorker {
             switch error.isDamage ? check.remnant(stored, in: folder.directory.descriptor) : nil {
             case .empty: leftover(.unsynced, "a folder that was made just before a cut", at: spot)
             case .recordless:
+                check.noteUnseen()
                 leftover(.unsynced, "a folder that was made just before a cut, which has no record yet", at: spot)
             case nil: report(error, .directory, "the folder cannot be opened", at: spot)
             }

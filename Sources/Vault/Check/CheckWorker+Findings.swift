@@ -37,6 +37,8 @@ extension Finding {
         case .system(let errno) where errno == .EIO || errno.rawValue == 117 || errno == .EBADMSG:
             // 117 is EUCLEAN, "structure needs cleaning": a file system's word for damage of its own.
             self.init(damage, .unreadable, at: spot, reason: "\(what): \(errno)")
+        case .unsupported(let reason):
+            self.init(.note, .unsupported, at: spot, reason: reason)
         case .system, .locked:
             self.init(.note, .unchecked, at: spot, reason: "\(what): \(error.errno)")
         }

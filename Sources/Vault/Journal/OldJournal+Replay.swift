@@ -160,7 +160,12 @@ extension OldJournal {
     /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably, so
     /// that a header never stands before what it confirms.
     private func apply(_ effect: Effect) throws(VaultError) {
-        let file = effect.descriptor
+        try vault.keepingSetID(of: effect.descriptor) { () throws(VaultError) in
+            try apply(effect, to: effect.descriptor)
+        }
+    }
+
+    private func apply(_ effect: Effect, to file: Descriptor) throws(VaultError) {
         let before = try backing { () throws(Errno) in try vault.store.status(of: file) }
         let (blocks, holes) = effect.contents
         try backing { () throws(Errno) in

@@ -47,9 +47,17 @@ struct OldJournal {
                 of: bytes.span.bytes.extracting(0..<JournalHead.signedByteCount))
         else { throw .damaged("the journal's head was changed") }
         do { head = try unsafe JournalHead(decoding: bytes.span.bytes) } catch {
-            throw .damaged("the journal's head: \(error)")
+            switch error {
+            // Whoever knows the key has written it.
+            case .unknownVersion, .unknownFeature:
+                throw .unsupported("a later version of latchkey has written the journal: \(error)")
+            default: throw .damaged("the journal's head: \(error)")
+            }
         }
         guard head.volume == vault.keys.volume else { throw .damaged("a journal of another vault") }
+        guard head.features.canWrite || vault.isReadOnly else {
+            throw .unsupported("a later version of latchkey has written the journal: it can be read only")
+        }
     }
 
     /// All records, in the order in which they were written.

@@ -23,6 +23,7 @@ extension Vault {
         var head = JournalHead(volume: keys.volume, halfSize: halfSize)
         let file: Descriptor
         if let old = try OldJournal(of: self) {
+            head.features = old.head.features
             head.nextLap = old.head.nextLap
             head.windows = old.head.windows
             if old.head.opened != 0 {

@@ -77,7 +77,7 @@ extension RepairWork {
     ) throws(VaultError) {
         var header = header
         header.places = [vault.place(of: name, in: target)]
-        header.coming = nil
+        header.settleStrictly()
         let status = try backing { () throws(Errno) in try store.status(of: backingFile) }
         let file = File(
             vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
@@ -94,9 +94,7 @@ extension RepairWork {
         let new = try vault.storedName(name, in: target)
         guard source !== target.descriptor || new.name != stored else { return }
         try vault.prepareSidecar(of: new, in: target)
-        try backing { () throws(Errno) in
-            try store.rename(stored, in: source, to: new.name, in: target.descriptor, flags: RenameFlags.noReplace)
-        }
+        try vault.renameFresh(stored, in: source, to: new.name, in: target.descriptor)
         try flush(target.descriptor, source)
         dropSidecar(of: stored, in: source)
     }
@@ -112,6 +110,8 @@ extension RepairWork {
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
         in target: Directory
     ) throws(VaultError) -> (name: Name, more: String) {
+        var header = header
+        header.settleStrictly()
         guard vault.canOpen(header.protectionClass) else {
             throw .damaged("a copy of a file that stands elsewhere: it takes --unlock to make it a file of its own")
         }

@@ -105,7 +105,8 @@ extension RepairWork {
             try store.rename(stored, in: source, to: aside, in: source)
             try store.synchronize(source, dataOnly: false)
         }
-        try? store.unlinkTree(aside, in: source)
+        // What stays is found as rubbish, or as something that is none.
+        if (try? isRubbish(aside, in: source)) == true { try? store.unlinkTree(aside, in: source) }
         dropSidecar(of: stored, in: source)
         return try done(path, ": its names are lost, the files in it are called by their IDs")
     }
@@ -139,10 +140,7 @@ extension RepairWork {
         let path = path + [UInt8(ascii: "/")]
         if case .foreign = BackingName(stored.bytes) {
             // It was shown nowhere, and is not now.
-            try backing { () throws(Errno) in
-                try store.rename(
-                    stored, in: folder, to: stored, in: target.descriptor, flags: RenameFlags.noReplace)
-            }
+            try vault.renameFresh(stored, in: folder, to: stored, in: target.descriptor)
             return text(path) + stored.description
         }
         let status = try backing { () throws(Errno) in try store.status(of: stored, in: folder) }

@@ -10,6 +10,12 @@ extension RepairWork {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let directory = try folder(of: spot.trail)
         let folder = isTarget ? try vault.openTargets() ?? directory.descriptor : directory.descriptor
+        if case .sidecar = BackingName(stored.bytes), !isTarget {
+            let entry = Name(bytes: stored.bytes.dropLast(BackingName.sidecarSuffix.utf8.count))!
+            guard (try? store.status(of: entry, in: folder)) == nil else {
+                return .done("kept: its entry is there again")
+            }
+        }
         let status: FileStatus
         do throws(Errno) { status = try store.status(of: stored, in: folder) } catch {
             // The beginning of the session, or the opening of the folder, has removed it.
@@ -20,7 +26,7 @@ extension RepairWork {
             guard try isRubbish(stored, in: folder) else {
                 return .failed("it holds files: look at them, and remove it yourself")
             }
-            vault.removeAside(stored, in: directory)
+            try backing { () throws(Errno) in try store.unlinkTree(stored, in: folder) }
         } else {
             try backing { () throws(Errno) in try store.unlink(stored, in: folder) }
         }
@@ -45,15 +51,17 @@ extension RepairWork {
         }
     }
 
-    /// Whether nothing but records and other leftovers lies in a folder.
-    private func isRubbish(_ name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
+    /// Whether nothing but records and other leftovers lies in a folder, and in those that are leftovers themselves.
+    func isRubbish(_ name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
         let inner = try vault.openFolder(name, in: folder)
-        return try vault.backingEntries(of: inner).allSatisfy { entry in
+        for entry in try vault.backingEntries(of: inner) {
             switch BackingName(entry.name.bytes) {
-            case .reserved, .temporary, .sidecar: true
-            case .entry, .longEntry, .foreign: false
+            case .reserved, .temporary, .sidecar:
+                if entry.kind == .directory, !(try isRubbish(entry.name, in: inner)) { return false }
+            case .entry, .longEntry, .foreign: return false
             }
         }
+        return true
     }
 
     /// Removes an attribute that does not open; what it was stands in the report.

@@ -19,12 +19,9 @@ extension Vault {
     /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in it.
     func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
         let aside = Name.temporary()
-        let status = try backing { () throws(Errno) in
-            let status = try store.status(of: name, in: folder)
-            try store.rename(name, in: folder, to: aside, in: folder, flags: RenameFlags.noReplace)
-            try store.synchronize(folder, dataOnly: false)
-            return status
-        }
+        let status = try backing { () throws(Errno) in try store.status(of: name, in: folder) }
+        try renameFresh(name, to: aside, in: folder)
+        try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
         // What stays is found as rubbish.
         if status.kind == .directory {
             try? store.removeDirectory(aside, in: folder)

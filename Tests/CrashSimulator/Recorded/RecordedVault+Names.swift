@@ -15,7 +15,7 @@ extension RecordedVault {
         return try log {
             let file = try vault.createFile(
                 name, in: parent.directory, ownership(0o644),
-                protectionClass ?? vault.classOfNewFile(name, in: parent.directory))
+                try protectionClass ?? vault.classOfNewFile(name, in: parent.directory))
             let made = OpenFile(file: file, inode: ledger.number(file.identifier))
             return (.makeFile(Slot(name, in: parent.inode), made.inode, protection(of: file)), made)
         }

@@ -34,6 +34,8 @@ final class JournalBench {
         folder = try BackingFolder()
         try folder.hold(scene.current)
         let (vault, root) = try open(isReadOnly: false)
+        // As a daemon that is killed.
+        defer { vault.abandon() }
         for path in TamperScene.classes.map({ "\($0.letter)/8193" }) {
             guard case .file(let file) = scene.written[path]! else { continue }
             states[path] = [file.blocks.flatMap { $0! }]

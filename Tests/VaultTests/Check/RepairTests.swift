@@ -170,6 +170,71 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try expectRepaired(scene, damage)
     }
 
+    /// On a store that has no rename which replaces nothing.
+    @Test(arguments: [Damage.header, .copied, .exchanged, .record, .movedFolder, .longName, .journalIsFolder])
+    func repairsWithoutSuchARename(_ damage: Damage) throws {
+        let scene = try damaged(damage) { InterceptingStore($0, hook: Replacing()) }
+        for finding in try scene.repair() where finding.severity != .note {
+            guard case .done = finding.repair else {
+                Issue.record("not repaired: \(finding)")
+                continue
+            }
+        }
+        try expectRepaired(scene, damage)
+    }
+
+    /// What a later version has written is for that to repair.
+    @Test(arguments: [20, 24], [false, true]) func theJournalOfALaterVersion(feature: Int, repairs: Bool) throws {
+        let scene = try CheckScene()
+        try scene.make("last", CheckScene.first)
+        let path = scene.test.path + "/lk.journal"
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        bytes[feature] = 1
+        let signed = Array(bytes[..<480])
+        bytes.replaceSubrange(480..<512, with: scene.test.vault.keys.journal.tag(of: unsafe signed.span.bytes))
+        let handle = try #require(FileHandle(forUpdatingAtPath: path))
+        try handle.write(contentsOf: Data(bytes.prefix(512)))
+        let next = scene.test.next(isReadOnly: false, halfSize: Vault.smallestHalfSize)
+        let repair = Repair(of: next, contents: false, salvages: false, threads: 1) { _ in }
+        let error = #expect(throws: VaultError.self) {
+            if repairs { try repair.run() } else { _ = try next.openRoot() }
+        }
+        guard case .unsupported? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
+        let readOnly = scene.test.next(isReadOnly: true, halfSize: Vault.smallestHalfSize)
+        let root = try? readOnly.openRoot()
+        // Bit 0 at 20 is one that a reader may ignore, at 24 one that it may not.
+        #expect((root != nil) == (feature == 20))
+        if let root { #expect(try readOnly.openFile("last", in: root).contents(20_000) == CheckScene.first) }
+    }
+
+    /// What stands in the place of the vault's own small files, and is none, is damage; and rubbish among them goes.
+    @Test func somethingElseAmongTheLongTargets() throws {
+        let scene = try CheckScene()
+        let target = [UInt8](repeating: UInt8(ascii: "t"), count: 3500)
+        try scene.test.vault.makeSymbolicLink(to: target, "long", in: scene.test.root, user: getuid(), group: getgid())
+        let manager = FileManager.default
+        let folder = scene.test.path + "/lk.targets"
+        try manager.createDirectory(atPath: folder + "/lk.tmp.x", withIntermediateDirectories: false)
+        #expect(try scene.found() == [Found(.leftover, .temporary)])
+        try scene.repair()
+        #expect(!manager.fileExists(atPath: folder + "/lk.tmp.x"))
+        #expect(try scene.found() == [])
+        let name = try #require(try manager.contentsOfDirectory(atPath: folder).first)
+        try manager.removeItem(atPath: folder + "/" + name)
+        #expect(unsafe mkfifo(folder + "/" + name, 0o600) == 0)
+        #expect(try scene.found() == [Found(.damage, .symlink, "/long")])
+        try manager.removeItem(atPath: folder + "/" + name)
+        try manager.createSymbolicLink(atPath: folder + "/" + name, withDestinationPath: "/etc/passwd")
+        #expect(try scene.found() == [Found(.damage, .symlink, "/long")])
+        try manager.removeItem(atPath: folder)
+        try Data([1]).write(to: URL(fileURLWithPath: folder))
+        #expect(try scene.found().contains(Found(.damage, .symlink, "/long")))
+    }
+
     /// Killed at a change that it makes to the store: the next one finishes what it has begun. Each third change of a
     /// damage is tried, of the next damage the ones beside them: most are common to all.
     @Test(arguments: Damage.allCases) func interruptedAnywhere(_ damage: Damage) throws {

@@ -1,0 +1,92 @@
+import Format
+import Posix
+import Store
+import Testing
+
+@testable import Vault
+
+/// What a store without room leaves: each change is made, or what was there is unharmed.
+@Suite struct FullStoreTests {
+    private static let old = [UInt8](repeating: 1, count: 20_000)
+
+    private func scene(_ contents: [UInt8] = old) throws -> (TestVault, FaultPlan, File) {
+        let test = try TestVault { FaultInjectingStore($0) }
+        let file = try test.create("file")
+        try file.write(contents, at: 0)
+        return (test, try #require(test.store as? FaultInjectingStore).faults, file)
+    }
+
+    private func expect(_ contents: [UInt8], in test: TestVault, _ file: File) throws {
+        #expect(try file.contents(30_000) == contents)
+        try test.vault.settle()
+        #expect(try file.contents(30_000) == contents)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(30_000) == contents)
+    }
+
+    /// A cut that fails has cut nothing, wherever the contents are at the moment; one that is made is made.
+    @Test(arguments: [0, 100, 4096, 19_000] as [UInt64], ["new", "synced", "in the journal", "settled"])
+    func aCutThatFailsCutsNothing(length: UInt64, state: String) throws {
+        for nth in 1...6 {
+            let (test, faults, file) = try scene()
+            if state != "new" { try file.synchronize(dataOnly: false) }
+            if state == "in the journal" {
+                try file.write(Self.old, at: 0)
+                try file.synchronize(dataOnly: true)
+            }
+            if state == "settled" { try test.vault.settle() }
+            faults.fail([.write, .allocate], nth: nth, with: .ENOSPC, lasts: true)
+            var contents = Self.old
+            do throws(VaultError) {
+                try file.truncate(to: length)
+                contents = Array(contents.prefix(Int(length)))
+            } catch { #expect(error == .system(.ENOSPC)) }
+            faults.clear()
+            try expect(contents, in: test, file)
+        }
+    }
+
+    /// A hole that cannot be made as a whole leaves no block that is neither.
+    @Test(arguments: 1...6, [false, true]) func aHoleThatIsMadeByHalf(nth: Int, isSynced: Bool) throws {
+        // Five whole blocks: half of them is no whole number.
+        let (test, faults, file) = try scene([UInt8](repeating: 1, count: 22_000))
+        if isSynced { try file.synchronize(dataOnly: false) }
+        faults.fail(.allocate, with: .EOPNOTSUPP, lasts: true)
+        faults.fail(.write, nth: nth, with: .ENOSPC, effect: .half, lasts: true)
+        try? file.punch(0..<22_000)
+        faults.clear()
+        let found = try file.contents(30_000)
+        try #require(found.count == 22_000)
+        for start in stride(from: 0, to: 22_000, by: 4096) {
+            let block = found[start..<min(start + 4096, 22_000)]
+            #expect(Set(block).count == 1, "block \(start / 4096)")
+        }
+        try file.synchronize(dataOnly: true)
+        try expect(found, in: test, file)
+    }
+
+    /// The block in which a write has stopped is written when there is room, whatever comes before it.
+    @Test func aBlockThatIsWrittenByHalfIsNotForgotten() throws {
+        let (test, faults, file) = try scene()
+        faults.fail(.write, with: .ENOSPC, effect: .half, lasts: true)
+        #expect(throws: VaultError.system(.ENOSPC)) { try file.write([UInt8](repeating: 2, count: 12_288), at: 0) }
+        faults.clear()
+        try file.write([UInt8](repeating: 3, count: 4096), at: 0)
+        let found = try file.contents(30_000)
+        #expect(found.prefix(4096).allSatisfy { $0 == 3 })
+        #expect(Set(found[4096..<8192]).count == 1)
+        try file.synchronize(dataOnly: true)
+        try expect(found, in: test, file)
+    }
+
+    /// Nobody knows how strict a database is that cannot be looked at.
+    @Test(arguments: [Posix.Errno.EMFILE, .EIO, .ENOMEM])
+    func aDatabaseThatCannotBeLookedAt(errno: Posix.Errno) throws {
+        let (test, faults, file) = try scene()
+        try file.setClass(.complete)
+        faults.fail(.open, with: errno, lasts: true)
+        #expect(throws: VaultError.system(errno)) { try test.vault.classOfNewFile("file-wal", in: test.root) }
+        faults.clear()
+        #expect(try test.vault.classOfNewFile("file-wal", in: test.root) == .complete)
+    }
+}
