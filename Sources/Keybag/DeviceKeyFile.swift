@@ -80,11 +80,21 @@ public enum DeviceKeyFile {
         let temporary = Name(bytes: (".latchkey-" + Random.bytes(8).map { String($0, radix: 16) }.joined()).utf8)!
         do throws(Errno) {
             let file = try folder.open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-            defer { try? folder.unlink(temporary) }
-            try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
-            try file.synchronize(dataOnly: false)
-            try place(temporary, as: name, in: folder)
-            try folder.synchronize(dataOnly: false)
+            do throws(Errno) {
+                try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
+                try file.synchronize(dataOnly: false)
+                try place(temporary, as: name, in: folder)
+            } catch {
+                try? folder.unlink(temporary)
+                throw error
+            }
+            // Before the folder's flush: no second copy of the key may outlive a cut.
+            try? folder.unlink(temporary)
+            do throws(Errno) { try folder.synchronize(dataOnly: false) } catch {
+                // Nobody has the key yet, and it would be in the way of the next attempt.
+                try? folder.unlink(name)
+                throw error
+            }
         } catch { throw .io(error, doing: doing) }
     }
 

@@ -36,6 +36,9 @@ extension VaultFileSystem {
         if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
         if noReplace && target != nil { throw .system(.EEXIST) }
 
+        // Whoever has an empty directory open that is replaced goes on with it.
+        if let node = gone?.node, node.isDirectory { _ = try? self.directory(of: node) }
+
         func perform(_ moved: Moved) throws(VaultError) {
             try vault.rename(
                 old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: target?.header,

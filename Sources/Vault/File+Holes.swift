@@ -99,19 +99,18 @@ extension File {
         forgetStored(blocks)
     }
 
-    /// Finds the block that was made zeros by half, if there is one: it is to be zeros when the disk has room for it.
+    /// Finds the blocks that were made zeros by half, if there are any: they are to be zeros when the disk has room for it.
     private func mendPunched(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
+        // Zeros are written from the front to the back, but for the bytes at both edges that share a page with others.
+        var edges = [blocks.upperBound - 1]
         var block = try skipHole(at: blocks.lowerBound)
-        while block < blocks.upperBound {
-            switch try look(at: block, key) {
-            case .zeros: block = try skipHole(at: block + 1)
-            case .data: return
-            case .damaged:
-                state.unsettled.slots[block] = nil
-                state.unsettled.torn[block] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
-                return try placeTorn()
-            }
+        while block < blocks.upperBound, try look(at: block, key) == .zeros { block = try skipHole(at: block + 1) }
+        if block < blocks.upperBound { edges.append(block) }
+        for edge in Set(edges) where try look(at: edge, key) == .damaged {
+            state.unsettled.slots[edge] = nil
+            state.unsettled.torn[edge] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
         }
+        try placeTorn()
     }
 
     /// Nothing of these blocks counts any more that lies elsewhere than in the backing file.

@@ -102,14 +102,14 @@ extension File {
         noteChange()
         let hasTailWritten = try lowerHeader(to: length, key, scratch)
         // After the header: the block as it was is one of the new length too, with more behind it.
-        if hasTail && !hasTailWritten {
-            do throws(VaultError) { try putTail(of: length, key, scratch) } catch {
-                // Whoever writes next cuts it.
-                state.hasResidue = true
-                return
-            }
+        do throws(VaultError) {
+            if hasTail && !hasTailWritten { try putTail(of: length, key, scratch) }
+            try cutBehind(isConfirmed: false)
+        } catch {
+            // The file has been cut. Whoever writes next cuts its backing file.
+            state.hasResidue = true
+            return
         }
-        try cutBehind(isConfirmed: false)
         if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {
             // The file has been cut. What is guarded without need goes by and by.
             try? settleAlone()
@@ -175,6 +175,8 @@ extension File {
     func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
         if block < state.unsettled.guardedBlocks { return try journal(stored, asBlock: block) }
         let file = try writable()
+        // What stands there may be gone by half when this fails.
+        state.unsettled.torn[block] = stored.array(0..<stored.byteCount)
         try backing { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         }

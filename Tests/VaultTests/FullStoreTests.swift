@@ -46,6 +46,41 @@ import Testing
         }
     }
 
+    /// The last block of a file that is cut in the middle of a hole, or grows by one, is written by half.
+    /// The first write is the header, one sector: that is made or not.
+    @Test(arguments: [2, 3], [3_000_000, 100] as [UInt64])
+    func aLastBlockThatIsWrittenByHalf(nth: Int, length: UInt64) throws {
+        let (test, faults, file) = try scene([])
+        try file.truncate(to: 4 << 20)
+        try file.write([UInt8](repeating: 5, count: 4096), at: 0)
+        faults.fail(.write, nth: nth, with: .ENOSPC, effect: .half, lasts: true)
+        var expected = [UInt8](repeating: 5, count: 4096) + [UInt8](repeating: 0, count: (4 << 20) - 4096)
+        do throws(VaultError) {
+            try file.truncate(to: length)
+            expected = Array(expected.prefix(Int(length)))
+        } catch { #expect(error == .system(.ENOSPC)) }
+        #expect(try file.contents(expected.count + 1) == expected)
+        faults.clear()
+        try file.synchronize(dataOnly: true)
+        #expect(try file.contents(expected.count + 1) == expected)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(expected.count + 1) == expected)
+    }
+
+    /// Where the backing file cannot be cut, nothing of what was in it comes back.
+    @Test func aBackingFileThatCannotBeCut() throws {
+        let (test, faults, file) = try scene([UInt8](repeating: 1, count: 3 << 20))
+        faults.fail(.truncate, with: .EIO, lasts: true)
+        try file.truncate(to: 100)
+        faults.clear()
+        try file.truncate(to: 3 << 20)
+        let expected = [UInt8](repeating: 1, count: 100) + [UInt8](repeating: 0, count: (3 << 20) - 100)
+        #expect(try file.contents(4 << 20) == expected)
+        try file.synchronize(dataOnly: true)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).contents(4 << 20) == expected)
+    }
+
     /// A hole that cannot be made as a whole leaves no block that is neither.
     @Test(arguments: 1...6, [false, true]) func aHoleThatIsMadeByHalf(nth: Int, isSynced: Bool) throws {
         // Five whole blocks: half of them is no whole number.

@@ -12,9 +12,15 @@ extension RepairWork {
         let folder = isTarget ? try vault.openTargets() ?? directory.descriptor : directory.descriptor
         if case .sidecar = BackingName(stored.bytes), !isTarget {
             let entry = Name(bytes: stored.bytes.dropLast(BackingName.sidecarSuffix.utf8.count))!
-            guard (try? store.status(of: entry, in: folder)) == nil else {
-                return .done("kept: its entry is there again")
+            let isGone: Bool
+            do throws(Errno) {
+                _ = try store.status(of: entry, in: folder)
+                isGone = false
+            } catch {
+                guard error == .ENOENT else { throw .system(error) }
+                isGone = true
             }
+            guard isGone else { return .done("kept: its entry is there again") }
         }
         let status: FileStatus
         do throws(Errno) { status = try store.status(of: stored, in: folder) } catch {
