@@ -463,11 +463,18 @@ def open_symlink(keys: VolumeKeys, stored: bytes, vault: bytes) -> bytes:
 # Extended attributes -----------------------------------------------------------------------------------------------
 
 XATTR_PREFIX = "user.lk."
+LONG_XATTR_PREFIX = "user.lk.long."
 
 
 def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: bytes) -> tuple[bytes, bytes]:
     """Name and value of an attribute of the file or directory with the ID `owner`."""
-    sealed_name = b64_decode(os.fsencode(stored_name)[len(XATTR_PREFIX):])
+    if stored_name.startswith(LONG_XATTR_PREFIX):
+        end = 2 + int.from_bytes(stored_value[:2], "little")
+        sealed_name, stored_value = stored_value[2:end], stored_value[end:]
+        if LONG_XATTR_PREFIX + b64_encode(hashlib.sha256(sealed_name).digest()).decode() != stored_name:
+            refuse("attribute name: it is another one's")
+    else:
+        sealed_name = b64_decode(os.fsencode(stored_name)[len(XATTR_PREFIX):])
     name = siv_open(keys.xattrs, [owner, b"name"], sealed_name, "attribute name")
     nonce, sealed = stored_value[:16], stored_value[16:]
     value = siv_open(keys.xattrs, [owner, name, nonce], sealed, "attribute value")

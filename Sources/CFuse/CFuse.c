@@ -67,6 +67,10 @@ int lk_fuse_device(const char *path, uint64_t *device, uint32_t *device_minor) {
     return 0;
 }
 
+uint32_t lk_fuse_major(uint64_t device) { return major(device); }
+
+uint32_t lk_fuse_minor(uint64_t device) { return minor(device); }
+
 void lk_fuse_print(const char *message) { fputs(message, stderr); }
 
 size_t lk_fuse_memory_size(void *memory) { return malloc_usable_size(memory); }

@@ -60,6 +60,15 @@ int lk_note_access(int file) {
     return fcntl(file, F_SETFL, flags) == -1 || count == -1 ? -1 : 0;
 }
 
+int lk_birth_time(int file, const char *name, struct timespec *born) {
+    struct statx status;
+    if (statx(file, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) != 0) return -1;
+    if (!(status.stx_mask & STATX_BTIME)) return 0;
+    born->tv_sec = status.stx_btime.tv_sec;
+    born->tv_nsec = status.stx_btime.tv_nsec;
+    return 1;
+}
+
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags) {
     return renameat2(old_directory, old_name, new_directory, new_name, flags);
 }

@@ -8,6 +8,7 @@ public struct Configuration: Sendable {
     public var maxBackground: Int
     public var directoryEntries: DirectoryEntries
     public var privileges: Privileges
+    public var accessControlLists: AccessControlLists
 
     /// Whether a directory is listed with the attributes of its entries.
     public enum DirectoryEntries: Sendable {
@@ -30,15 +31,28 @@ public struct Configuration: Sendable {
         case clearedByFileSystem
     }
 
+    /// Whether files have POSIX access control lists: the attributes system.posix_acl_access and
+    /// system.posix_acl_default. Source: acl(5).
+    public enum AccessControlLists: Sendable {
+        /// The kernel refuses the attributes, and masks the modes of what is made.
+        case none
+        /// The kernel reads the attributes and judges by them, as with `default_permissions`. The rest is the file
+        /// system's: the mode follows the list and the list the mode, and what is made in a directory inherits its
+        /// default list, or else has its mode masked with the request's umask.
+        case enforcedByKernel
+    }
+
     public init(
         maxWrite: Int = 1 << 20, maxReadahead: Int = 1 << 20, maxBackground: Int = 64,
-        directoryEntries: DirectoryEntries = .adaptive, privileges: Privileges = .clearedByKernel
+        directoryEntries: DirectoryEntries = .adaptive, privileges: Privileges = .clearedByKernel,
+        accessControlLists: AccessControlLists = .none
     ) {
         self.maxWrite = maxWrite
         self.maxReadahead = maxReadahead
         self.maxBackground = maxBackground
         self.directoryEntries = directoryEntries
         self.privileges = privileges
+        self.accessControlLists = accessControlLists
     }
 }
 

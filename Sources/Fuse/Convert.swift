@@ -21,6 +21,42 @@ extension stat {
     }
 }
 
+extension lk_fuse_statx_out {
+    init(_ extended: ExtendedAttributes) {
+        self.init()
+        let status = extended.attributes.status
+        let timeout = extended.attributes.timeout
+        attr_valid = UInt64(timeout)
+        attr_valid_nsec = UInt32((timeout - timeout.rounded(.down)) * 1e9)
+        mask = UInt32(LK_STATX_BASIC)
+        blksize = UInt32(clamping: status.blockSize)
+        nlink = UInt32(clamping: status.linkCount)
+        uid = status.owner
+        gid = status.group
+        mode = UInt16(truncatingIfNeeded: status.mode)
+        ino = status.inode
+        size = UInt64(bitPattern: status.size)
+        blocks = UInt64(bitPattern: status.blocks)
+        atime = lk_fuse_sx_time(status.accessed)
+        mtime = lk_fuse_sx_time(status.modified)
+        ctime = lk_fuse_sx_time(status.changed)
+        if let born = extended.born {
+            mask |= UInt32(LK_STATX_BORN)
+            btime = lk_fuse_sx_time(born)
+        }
+        rdev_major = lk_fuse_major(status.specialDevice)
+        rdev_minor = lk_fuse_minor(status.specialDevice)
+    }
+}
+
+extension lk_fuse_sx_time {
+    init(_ time: Timespec) {
+        self.init()
+        tv_sec = time.seconds
+        tv_nsec = UInt32(truncatingIfNeeded: time.nanoseconds)
+    }
+}
+
 extension fuse_entry_param {
     init(_ entry: Entry) {
         self.init()

@@ -13,6 +13,12 @@ extension FileSystem {
         reply.fail(.ENOSYS)
     }
 
+    public func statx(
+        _ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>
+    ) {
+        reply.fail(.ENOSYS)
+    }
+
     public func setattr(
         _ request: Request, _ node: NodeID, _ changes: AttributeChanges, handle: HandleID?,
         reply: consuming Reply<Attributes>
@@ -73,6 +79,12 @@ extension FileSystem {
     public func create(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>
+    ) {
+        reply.fail(.ENOSYS)
+    }
+
+    public func tmpfile(
+        _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>
     ) {
         reply.fail(.ENOSYS)
     }
@@ -138,7 +150,8 @@ extension FileSystem {
     }
 
     public func setxattr(
-        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, reply: consuming Reply<Done>
+        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
+        reply: consuming Reply<Done>
     ) {
         reply.fail(.ENOSYS)
     }

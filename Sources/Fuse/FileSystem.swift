@@ -23,6 +23,9 @@ public protocol FileSystem: AnyObject, Sendable {
     /// `handle` is there for calls on a handle that the kernel itself makes, for instance to find the end of a file;
     /// stat(2) and fstat(2) come without.
     func getattr(_ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>)
+    /// As `getattr`, with what statx(2) tells beyond stat(2). Without it the kernel asks `getattr` for the rest.
+    func statx(
+        _ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>)
     func setattr(
         _ request: Request, _ node: NodeID, _ changes: AttributeChanges, handle: HandleID?,
         reply: consuming Reply<Attributes>)
@@ -51,6 +54,10 @@ public protocol FileSystem: AnyObject, Sendable {
     func create(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>)
+    /// Makes a file without a name, in the file system of the directory `parent`: open(2), O_TMPFILE. `link` may give it
+    /// one, unless `flags` has O_EXCL.
+    func tmpfile(
+        _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>)
     /// Answers with exactly `size` bytes, fewer only at the end of the file.
     func read(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, size: Int, reply: consuming Reply<Bytes>)
@@ -79,9 +86,10 @@ public protocol FileSystem: AnyObject, Sendable {
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 
     func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<FileSystemStatistics>)
-    /// `flags`: XATTR_CREATE, XATTR_REPLACE.
+    /// `flags`: XATTR_CREATE, XATTR_REPLACE. `dropsSetGroupID`: with this access control list the set-group-ID bit goes,
+    /// for the caller is not in the file's group and lacks CAP_FSETID.
     func setxattr(
-        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32,
+        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>)
     /// Answers ENODATA if there is none of that name.
     func getxattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<AttributeValue>)

@@ -8,9 +8,11 @@ extension Session {
             let session = unsafe Session.of(request!)
             let reply: Reply<Done> = unsafe session.reply(request!)
             guard let name = unsafe String(validatingCString: name!) else { return reply.fail(.EOPNOTSUPP) }
+            let received = unsafe lk_fuse_current_worker()?.pointee.attribute_flags ?? 0
             session.fileSystem.setxattr(
                 unsafe Request(request!), NodeID(rawValue: node), name,
-                value: unsafe RawSpan(_unsafeStart: value!, byteCount: size), flags: flags, reply: reply)
+                value: unsafe RawSpan(_unsafeStart: value!, byteCount: size), flags: flags,
+                dropsSetGroupID: received & UInt32(FUSE_SETXATTR_ACL_KILL_SGID) != 0, reply: reply)
         }
         unsafe table.getxattr = { request, node, name, size in
             let session = unsafe Session.of(request!)

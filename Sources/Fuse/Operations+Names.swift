@@ -67,6 +67,11 @@ extension Session {
         unsafe table.create = { request, parent, name, mode, info in
             let session = unsafe Session.of(request!)
             let reply: Reply<Created> = unsafe session.reply(request!)
+            if Session.currentOpcode == FUSE_TMPFILE.rawValue {
+                return session.fileSystem.tmpfile(
+                    unsafe Request(request!), in: NodeID(rawValue: parent), mode: mode,
+                    flags: unsafe info!.pointee.flags, reply: reply)
+            }
             guard let name = unsafe Name(name!) else { return reply.fail(.ENAMETOOLONG) }
             session.fileSystem.create(
                 unsafe Request(request!), name, in: NodeID(rawValue: parent), mode: mode,

@@ -39,6 +39,11 @@ extension Session {
         }
         unsafe table.getattr = { request, node, info in
             let session = unsafe Session.of(request!)
+            if Session.currentOpcode == UInt32(LK_FUSE_STATX) {
+                return session.fileSystem.statx(
+                    unsafe Request(request!), NodeID(rawValue: node), handle: unsafe HandleID(info),
+                    reply: unsafe session.reply(request!))
+            }
             session.fileSystem.getattr(
                 unsafe Request(request!), NodeID(rawValue: node), handle: unsafe HandleID(info),
                 reply: unsafe session.reply(request!))

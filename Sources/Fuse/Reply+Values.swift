@@ -33,6 +33,17 @@ extension Reply where Value == Attributes {
     }
 }
 
+extension Reply where Value == ExtendedAttributes {
+    /// Source: linux/fuse.h, struct fuse_statx_out.
+    @discardableResult
+    public consuming func succeed(_ attributes: ExtendedAttributes) -> Bool {
+        let values = lk_fuse_statx_out(attributes)
+        return unsafe answer { request in
+            unsafe withUnsafeBytes(of: values) { bytes in unsafe replyBuffer(request, bytes) }
+        }
+    }
+}
+
 extension Reply where Value == Opened {
     /// False: there will be no `release`, so the handle is to be let go now.
     ///

@@ -7,7 +7,8 @@ public struct Request: Sendable {
     /// The thread that asks, as gettid(2) gives it; 0 if it lives in another PID namespace, or for the kernel's own
     /// requests.
     public let process: Int32
-    /// Set for `create`, `mknod` and `mkdir`, whose modes the kernel has already masked with it.
+    /// Set for `create`, `tmpfile`, `mknod` and `mkdir`, whose modes the kernel has already masked with it, but for
+    /// `Configuration.AccessControlLists.enforcedByKernel`.
     public let umask: UInt32
 
     init(_ raw: fuse_req_t) {

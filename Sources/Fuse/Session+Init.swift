@@ -15,9 +15,12 @@ extension Session {
         case .withAttributes: wanted |= UInt32(FUSE_CAP_READDIRPLUS)
         case .adaptive: wanted |= UInt32(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO)
         }
+        if configuration.accessControlLists == .enforcedByKernel {
+            wanted |= UInt32(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK)
+        }
         // Left out on purpose. WRITEBACK_CACHE: a write(2) could end in the page cache after a lock. SPLICE_READ,
         // SPLICE_WRITE, SPLICE_MOVE: contents would wait in pipes, where nobody wipes them. POSIX_LOCKS, FLOCK_LOCKS: the
-        // kernel keeps locks by itself. POSIX_ACL: not supported. DONT_MASK: the kernel applies the umask.
+        // kernel keeps locks by itself.
         unsafe connection.pointee.want = wanted & offered
 
         unsafe connection.pointee.max_write = min(connection.pointee.max_write, UInt32(configuration.maxWrite))
@@ -52,7 +55,8 @@ extension Session {
     ///
     /// PARALLEL_DIROPS it takes as a capability and forgets. HANDLE_KILLPRIV likewise, which does no harm: the kernel
     /// then clears set-ID bits itself. Of HANDLE_KILLPRIV_V2 it has not heard: only that one spares the kernel the
-    /// question for security.capability before every write.
+    /// question for security.capability before every write. Nor of SETXATTR_EXT: without that nobody says whether the
+    /// set-group-ID bit goes with a new access control list.
     private func extraFlags(_ offered: UInt32) -> UInt64 {
         var flags: UInt64 = 0
         if offered & UInt32(FUSE_CAP_PARALLEL_DIROPS) != 0 { flags |= UInt64(FUSE_PARALLEL_DIROPS) }
@@ -61,6 +65,12 @@ extension Session {
             offer.flags & UInt32(FUSE_HANDLE_KILLPRIV_V2) != 0
         {
             flags |= UInt64(FUSE_HANDLE_KILLPRIV_V2)
+        }
+        if configuration.accessControlLists == .enforcedByKernel, let offer: fuse_init_in = ReceivedBody.current(),
+            offer.flags & UInt32(FUSE_SETXATTR_EXT) != 0
+        {
+            flags |= UInt64(FUSE_SETXATTR_EXT)
+            hasExtendedAttributes.store(true, ordering: .relaxed)
         }
         return flags
     }

@@ -79,7 +79,10 @@ extension Session {
                     withState { $0.failure = $0.failure ?? error }
                     break
                 }
-                unsafe worker.pointee = lk_fuse_worker(bytes: buffer.mem, count: Int(received), secret: false)
+                unsafe worker.pointee = lk_fuse_worker()
+                unsafe worker.pointee.bytes = buffer.mem
+                unsafe translate(&buffer, &worker.pointee)
+                unsafe worker.pointee.count = buffer.size
                 unsafe fuse_session_process_buf(raw, &buffer)
                 if unsafe ReceivedBody.isInit(worker.pointee) { raiseReadahead() }
                 if unsafe worker.pointee.secret { unsafe explicit_bzero(buffer.mem, Int(received)) }

@@ -13,6 +13,9 @@ public final class Session: Sendable {
     /// For dropping what the kernel has cached.
     public let notifier = Notifier()
     private let state = Mutex(State())
+    /// The kernel sends the extended struct fuse_setxattr_in.
+    let hasExtendedAttributes = Atomic(false)
+    var isAttributeExtended: Bool { hasExtendedAttributes.load(ordering: .relaxed) }
 
     struct State {
         var phase = Phase.new

@@ -33,6 +33,18 @@ public struct Attributes: Sendable {
     }
 }
 
+/// What statx(2) tells of an inode.
+public struct ExtendedAttributes: Sendable {
+    public var attributes: Attributes
+    /// When it was made, where that is known.
+    public var born: Timespec?
+
+    public init(_ attributes: Attributes, born: Timespec?) {
+        self.attributes = attributes
+        self.born = born
+    }
+}
+
 /// An opened file or directory.
 public struct Opened: Sendable {
     public var handle: HandleID

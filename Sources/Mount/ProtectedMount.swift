@@ -22,13 +22,16 @@ public final class ProtectedMount: Sendable {
     ) throws(ProtectedMountError) {
         let notifier = Mutex<Notifier?>(nil)
         let shared = Shared(notifier)
+        let enforcesLists = options.contains("default_permissions")
         do throws(VaultError) {
             fileSystem = try VaultFileSystem(
                 vault: vault, descriptorLimit: descriptorLimit, keepsAccessTimes: !options.contains("noatime"),
-                notifier: { shared.notifier.withLock { $0 } }, log: log)
+                enforcesLists: enforcesLists, notifier: { shared.notifier.withLock { $0 } }, log: log)
         } catch { throw .vault(error) }
         session = Session(
-            fileSystem: fileSystem, configuration: Configuration(privileges: .clearedByFileSystem))
+            fileSystem: fileSystem,
+            configuration: Configuration(
+                privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none))
         shared.notifier.withLock { $0 = session.notifier }
         do throws(MountError) {
             try session.mount(at: path, options: options)

@@ -26,6 +26,32 @@ extension VaultFileSystem {
         }
     }
 
+    /// The kernel asks so for the time of birth alone, and never for the end of a file.
+    func statx(_ request: Request, _ id: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>) {
+        do throws(VaultError) {
+            let node = try node(id)
+            let (status, protectionClass) = try status(of: node)
+            let attributes = Attributes(status: status, timeout: timeout(for: protectionClass))
+            reply.succeed(ExtendedAttributes(attributes, born: try born(node)))
+        } catch {
+            log(error, at: nodes[id])
+            reply.fail(error.errno)
+        }
+    }
+
+    private func born(_ node: Node) throws(VaultError) -> Timespec? {
+        try tree.withShared { () throws(VaultError) in
+            switch node.identity {
+            case .directory: return try vault.born(.directory(try directory(of: node)))
+            case .file: return try withFile(of: node) { (file) throws(VaultError) in try vault.born(.file(file)) }
+            case .other:
+                if node.state.withLock({ $0.last != nil }) { return nil }
+                let (name, directory) = try location(of: node)
+                return try vault.born(name, in: directory)
+            }
+        }
+    }
+
     /// The metadata of a node, and its class if it is a file.
     func status(of node: Node) throws(VaultError) -> (FileStatus, ProtectionClass?) {
         if let file = node.state.withLock({ $0.file?.file }) {
@@ -76,11 +102,13 @@ extension VaultFileSystem {
     ) throws(VaultError) {
         if let size = changes.size {
             try withGate(of: file, for: hasHandle ? .use : .open) { (_) throws(VaultError) in
+                try file.dropCapabilities()
                 if changes.dropsPrivileges { try dropPrivileges(of: file, node) }
                 try file.truncate(to: UInt64(size))
             }
         }
         if changes.owner != nil || changes.group != nil {
+            try file.dropCapabilities()
             try file.setOwner(user: changes.owner, group: changes.group)
         }
         if let mode = changes.mode { try file.setMode(mode & 0o7777) }

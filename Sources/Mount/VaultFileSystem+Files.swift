@@ -21,6 +21,7 @@ extension VaultFileSystem {
                 try file.loadKey()
                 if flags & O_ACCMODE != O_RDONLY { try file.prepareToWrite() }
                 if flags & O_TRUNC != 0 {
+                    try file.dropCapabilities()
                     if dropsPrivileges { try dropPrivileges(of: file, node) }
                     try file.truncate(to: 0)
                 }
@@ -177,6 +178,7 @@ extension VaultFileSystem {
             let protectionClass = try enterGate(of: file, for: isPage ? .page : .use)
             defer { gates.leave(protectionClass) }
             if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
+            if !isPage { try file.dropCapabilities() }
             if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node) }
             try file.write(bytes, at: UInt64(offset))
             reply.succeed(bytes.byteCount)
@@ -230,6 +232,7 @@ extension VaultFileSystem {
                 guard kind == 0 || kind == FALLOC_FL_ZERO_RANGE || (kind == FALLOC_FL_PUNCH_HOLE && keepsLength)
                 else { throw .system(.EOPNOTSUPP) }
                 // The kernel leaves it to us, and does not say who may keep them.
+                try file.dropCapabilities()
                 if request.user != 0 { try dropPrivileges(of: file, node) }
                 if kind != 0 { try file.punch(range) }
                 if kind != FALLOC_FL_PUNCH_HOLE { try file.allocate(range, keepingLength: keepsLength) }

@@ -170,8 +170,8 @@ extension VaultFileSystem {
 }
 
 extension Request {
-    /// The asker as the owner of what is made. The mode is masked already.
+    /// The asker as the owner of what is made.
     func ownership(_ mode: UInt32) -> Ownership {
-        Ownership(mode: mode & 0o7777, user: user, group: group)
+        Ownership(mode: mode & 0o7777, user: user, group: group, umask: umask)
     }
 }

@@ -7,7 +7,8 @@ import Vault
 
 extension VaultFileSystem {
     func setxattr(
-        _ request: Request, _ id: NodeID, _ name: String, value: RawSpan, flags: Int32, reply: consuming Reply<Done>
+        _ request: Request, _ id: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
+        reply: consuming Reply<Done>
     ) {
         let value = value.array(0..<value.byteCount)
         answer(reply, id) { (node) throws(VaultError) in
@@ -20,7 +21,12 @@ extension VaultFileSystem {
                 } else {
                     node.state.withLock { $0.hasFreshMetadata = true }
                     try withOwner(of: node, of: name) { (owner) throws(VaultError) in
-                        try vault.setAttribute(Array(name.utf8), to: value, flags: flags, of: owner)
+                        switch name {
+                        case AccessControlList.accessAttribute:
+                            try vault.setAccessList(value, of: owner, dropsSetGroupID: dropsSetGroupID)
+                        case AccessControlList.defaultAttribute: try vault.setDefaultList(value, of: owner)
+                        default: try vault.setAttribute(Array(name.utf8), to: value, flags: flags, of: owner)
+                        }
                     }
                 }
             }
@@ -35,6 +41,8 @@ extension VaultFileSystem {
                 if name == ProtectionClass.attributeName {
                     return Array(try protection(of: node).class.name.utf8)
                 }
+                // The kernel asks for it before it lets somebody else use the file.
+                if case .other = node.identity, AccessControlList.attributes.contains(name) { throw .system(.ENODATA) }
                 return try withOwner(of: node, of: name) { (owner) throws(VaultError) in
                     try vault.attribute(Array(name.utf8), of: owner)
                 }
@@ -55,6 +63,8 @@ extension VaultFileSystem {
                 var names = try withOwner(of: node) { (owner) throws(VaultError) in
                     try vault.attributeNames(of: owner)
                 }.map { String(decoding: $0, as: UTF8.self) }
+                // As on other file systems: xattr(7).
+                if request.user != 0 { names.removeAll { $0.hasPrefix("trusted.") } }
                 if try protection(of: node).isExplicit { names.append(ProtectionClass.attributeName) }
                 return names
             }
@@ -73,7 +83,11 @@ extension VaultFileSystem {
                 } else {
                     node.state.withLock { $0.hasFreshMetadata = true }
                     try withOwner(of: node, of: name) { (owner) throws(VaultError) in
-                        try vault.removeAttribute(Array(name.utf8), of: owner)
+                        switch name {
+                        case AccessControlList.accessAttribute: try vault.removeAccessList(of: owner)
+                        case AccessControlList.defaultAttribute: try vault.removeDefaultList(of: owner)
+                        default: try vault.removeAttribute(Array(name.utf8), of: owner)
+                        }
                     }
                 }
             }
@@ -151,7 +165,11 @@ extension VaultFileSystem {
     private func withOwner<Result>(
         of node: Node, of name: String, _ body: (AttributeOwner) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
-        guard name.hasPrefix("user."), !name.hasPrefix("user.latchkey.") else { throw .system(.EOPNOTSUPP) }
+        let isStored =
+            AccessControlList.attributes.contains(name)
+            ? enforcesLists
+            : ["user.", "trusted.", "security."].contains { name.hasPrefix($0) } && !name.hasPrefix("user.latchkey.")
+        guard isStored else { throw .system(.EOPNOTSUPP) }
         return try withOwner(of: node, body)
     }
 

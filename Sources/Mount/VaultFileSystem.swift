@@ -21,6 +21,8 @@ final class VaultFileSystem: Sendable {
     let tree = ReadWriteLock()
     /// Not mounted with noatime.
     let keepsAccessTimes: Bool
+    /// The kernel judges by access control lists.
+    let enforcesLists: Bool
     let log: @Sendable (MountEvent) -> Void
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. The vault's files are changed through
@@ -28,13 +30,14 @@ final class VaultFileSystem: Sendable {
     static let timeout = 1.0
 
     init(
-        vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool,
+        vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool, enforcesLists: Bool,
         notifier: @escaping @Sendable () -> Notifier?,
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(VaultError) {
         self.vault = vault
         self.log = log
         self.keepsAccessTimes = keepsAccessTimes
+        self.enforcesLists = enforcesLists
         let root = try vault.openRoot()
         let node = Node(
             id: .root, backing: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))

@@ -28,6 +28,24 @@ extension Descriptor {
         return FileStatus(status)
     }
 
+    /// When the file was made; nil where the file system does not know.
+    ///
+    /// Source: statx(2), STATX_BTIME.
+    public func born() throws(Errno) -> Timespec? {
+        var time = timespec()
+        return try call { unsafe lk_birth_time(number, "", &time) } == 1 ? Timespec(time) : nil
+    }
+
+    /// When an entry of this directory was made; nil where the file system does not know.
+    ///
+    /// Source: statx(2), STATX_BTIME.
+    public func born(_ name: Name) throws(Errno) -> Timespec? {
+        var time = timespec()
+        return try unsafe name.withCString { name throws(Errno) in
+            try call { unsafe lk_birth_time(number, name, &time) } == 1 ? Timespec(time) : nil
+        }
+    }
+
     /// Source: fchmod(2).
     public func setMode(_ mode: UInt32) throws(Errno) {
         try perform { lk_fchmod(number, mode) }

@@ -44,6 +44,12 @@ public final class DirectoryStore: Store {
         try file.status()
     }
 
+    public func born(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
+        try directory.born(name)
+    }
+
+    public func born(_ file: Descriptor) throws(Errno) -> Timespec? { try file.born() }
+
     public func read(
         _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
     ) throws(Errno) -> Int {

@@ -56,6 +56,14 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try inspect(.status) { () throws(Errno) in try base.status(of: file) }
     }
 
+    public func born(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
+        try inspect(.status) { () throws(Errno) in try base.born(name, in: directory) }
+    }
+
+    public func born(_ file: Descriptor) throws(Errno) -> Timespec? {
+        try inspect(.status) { () throws(Errno) in try base.born(file) }
+    }
+
     public func read(
         _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
     ) throws(Errno) -> Int {

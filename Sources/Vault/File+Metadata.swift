@@ -17,11 +17,33 @@ extension File {
 
     public func setMode(_ mode: UInt32) throws(VaultError) {
         forgetAccess()
-        try vault.changeBacking(.setMode(mode, of: .file(descriptor)))
+        try vault.setMode(mode, of: AttributeSubject(descriptor: descriptor, identifier: identifier.bytes))
     }
 
     public func setOwner(user: UInt32?, group: UInt32?) throws(VaultError) {
         forgetAccess()
         try vault.changeBacking(.setOwner(user: user, group: group, of: .file(descriptor)))
+    }
+}
+
+// MARK: Capabilities
+
+extension File {
+    private static let capabilities = Array("security.capability".utf8)
+
+    /// Removes the capabilities that a program gets which is executed from the file: what it holds is not what they were
+    /// given to.
+    ///
+    /// Source: capabilities(7), "File capabilities".
+    public func dropCapabilities() throws(VaultError) {
+        guard mayHaveCapabilities.load(ordering: .relaxed) else { return }
+        do throws(VaultError) { try vault.removeAttribute(Self.capabilities, of: .file(self)) } catch {
+            guard error == .system(.ENODATA) || error == .system(.EOPNOTSUPP) else { throw error }
+        }
+        mayHaveCapabilities.store(false, ordering: .relaxed)
+    }
+
+    func noteAttribute(_ name: [UInt8]) {
+        if name == Self.capabilities { mayHaveCapabilities.store(true, ordering: .relaxed) }
     }
 }

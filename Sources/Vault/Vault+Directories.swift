@@ -11,11 +11,14 @@ public struct Ownership: Hashable, Sendable {
     public var mode: UInt32
     public var user: UInt32
     public var group: UInt32
+    /// Bits that are not wanted in the mode, unless the directory in which it is made has a default list.
+    public var umask: UInt32
 
-    public init(mode: UInt32, user: UInt32, group: UInt32) {
+    public init(mode: UInt32, user: UInt32, group: UInt32, umask: UInt32 = 0) {
         self.mode = mode
         self.user = user
         self.group = group
+        self.umask = umask
     }
 }
 
@@ -32,11 +35,12 @@ extension Vault {
         try backing { () throws(Errno) in try store.synchronize(store.root, dataOnly: false) }
     }
 
-    /// Makes a directory. It takes over its parent's default class, and from a set-group-ID parent the group.
+    /// Makes a directory. It takes over its parent's default class and default list, and from a set-group-ID parent the
+    /// group.
     public func makeDirectory(_ name: Name, in parent: Directory, _ ownership: Ownership) throws(VaultError) {
         try boundUnsettled()
         let stored = try storedName(name, in: parent)
-        let ownership = try inheritingGroup(ownership, in: parent, isDirectory: true)
+        let inherited = try inheritance(ownership, in: parent, of: .directory)
         let temporary = Name.temporary()
         try backing { () throws(Errno) in try store.makeDirectory(temporary, in: parent.descriptor, mode: 0o700) }
         do {
@@ -46,7 +50,7 @@ extension Vault {
                 isExplicit: false)
             let place = place(of: name, in: parent)
             try writeRecord(record, at: place, as: .directoryRecord, in: folder)
-            try backing { () throws(Errno) in try give(folder, ownership) }
+            try give(AttributeSubject(descriptor: folder, identifier: record.directory.bytes), inherited)
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
             files.noteFolder(stored.name, in: parent)
@@ -111,27 +115,6 @@ extension Vault {
         if !isPrivileged { try? store.setMode(0o700, of: aside, in: parent.descriptor) }
         forgetFailure(ofFolder: aside, in: parent.descriptor)
         try? store.unlinkTree(aside, in: parent.descriptor)
-    }
-
-    /// Gives a new file to its owner; the mode last, since a change of owner clears set-ID bits.
-    func give(_ file: Descriptor, _ ownership: Ownership) throws(Errno) {
-        if isPrivileged { try store.setOwner(user: ownership.user, group: ownership.group, of: file) }
-        try store.setMode(ownership.mode, of: file)
-    }
-
-    /// S_ISGID.
-    private static let setGroupID: UInt32 = 0o2000
-
-    /// In a set-group-ID directory new entries take its group, and new directories the bit.
-    func inheritingGroup(
-        _ ownership: Ownership, in parent: Directory, isDirectory: Bool
-    ) throws(VaultError) -> Ownership {
-        let status = try backing { () throws(Errno) in try store.status(of: parent.descriptor) }
-        guard status.permissions & Self.setGroupID != 0 else { return ownership }
-        var ownership = ownership
-        ownership.group = status.group
-        if isDirectory { ownership.mode |= Self.setGroupID }
-        return ownership
     }
 
     /// Renames something new into place, where nothing stands yet.

@@ -64,6 +64,17 @@ extension Vault {
         try backingStatus(of: .file(directory.descriptor))
     }
 
+    /// When a file or directory was made, as far as the backing store knows. A copy of a vault is as old as the copy.
+    public func born(_ owner: AttributeOwner) throws(VaultError) -> Timespec? {
+        try backing { () throws(Errno) in try store.born(owner.descriptor) }
+    }
+
+    /// When an entry was made that is neither.
+    public func born(_ name: Name, in parent: Directory) throws(VaultError) -> Timespec? {
+        let stored = try storedName(name, in: parent)
+        return try backing { () throws(Errno) in try store.born(stored.name, in: parent.descriptor) }
+    }
+
     /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
     public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
@@ -96,7 +107,7 @@ extension Vault {
         _ name: Name, in parent: Directory, mode: UInt32, device: UInt64, _ ownership: Ownership
     ) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        let ownership = try inheritingGroup(ownership, in: parent, isDirectory: false)
+        let ownership = try inheritance(ownership, in: parent, of: .fifo).ownership
         try prepareSidecar(of: stored, in: parent)
         try makeOwned(stored, in: parent, ownership) { (name) throws(Errno) in
             try store.makeNode(name, in: parent.descriptor, mode: mode, device: device)
@@ -226,7 +237,8 @@ extension Vault {
 
     /// Changes a directory itself: the root has no name.
     public func setMode(_ mode: UInt32, of directory: Directory) throws(VaultError) {
-        try changeBacking(.setMode(mode, of: .file(directory.descriptor)))
+        try setMode(
+            mode, of: AttributeSubject(descriptor: directory.descriptor, identifier: directory.identifier.bytes))
     }
 
     public func setOwner(user: UInt32?, group: UInt32?, of directory: Directory) throws(VaultError) {

@@ -74,7 +74,7 @@ extension Vault {
         do {
             wrap = try ring.wrap(key.secret, file: identifier, class: protectionClass)
         } catch { throw VaultError(error) }
-        let ownership = try inheritingGroup(ownership, in: parent, isDirectory: false)
+        let inherited = try inheritance(ownership, in: parent, of: .regular)
         let header = FileHeader(
             volume: keys.volume, file: identifier,
             protection: FileProtection(protectionClass, isExplicit: false, wrap), place: place(of: name, in: parent))
@@ -90,13 +90,14 @@ extension Vault {
                     vault: self, descriptor: descriptor, isWritable: true, header: header, isNew: true,
                     status: status))
             file.key.withLock { $0 = key }
+            file.mayHaveCapabilities.store(false, ordering: .relaxed)
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.placeHeader()
                 file.state.unsettled.birthplace = parent.identifier
                 file.list()
             }
             do throws(VaultError) {
-                try backing { () throws(Errno) in try give(descriptor, ownership) }
+                try give(AttributeSubject(descriptor: descriptor, identifier: identifier.bytes), inherited)
                 try prepareSidecar(of: stored, in: parent)
                 try renameFresh(temporary, to: stored.name, in: parent)
             } catch {

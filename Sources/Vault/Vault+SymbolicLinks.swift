@@ -45,8 +45,9 @@ extension Vault {
         to target: [UInt8], _ name: Name, in parent: Directory, user: UInt32, group: UInt32
     ) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        let owner = try inheritingGroup(
-            Ownership(mode: 0, user: user, group: group), in: parent, isDirectory: false)
+        let owner = try inheritance(
+            Ownership(mode: 0, user: user, group: group), in: parent, of: .symbolicLink
+        ).ownership
         let nonce = Random.bytes(16)
         let sealed = try authentic("") { () throws(CryptoError) in
             try unsafe nonce + keys.symlinks.seal(target.span.bytes, associatedData: nonce.span.bytes)

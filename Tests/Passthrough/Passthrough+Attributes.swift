@@ -58,7 +58,7 @@ extension Passthrough {
     }
 
     func setxattr(
-        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32,
+        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>
     ) {
         let value = unsafe value.withUnsafeBytes { bytes in unsafe Array(bytes) }

@@ -30,6 +30,8 @@ is_installed() {
         libssl-dev) pkg-config --atleast-version=3.0 libcrypto ;;
         libargon2-dev) pkg-config --exists libargon2 ;;
         attr) command -v setfattr ;;
+        acl) command -v setfacl ;;
+        libcap2-bin) command -v setcap || [ -x /usr/sbin/setcap ] || [ -x /sbin/setcap ] ;;
         e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
         python3-venv) python3 -c 'import venv, ensurepip' ;;
         binutils) command -v strip ;;
@@ -82,7 +84,7 @@ need_to_build() {
 
 need_to_test() {
     need_to_build
-    need_packages attr e2fsprogs sqlite3 rsync tar
+    need_packages attr acl libcap2-bin e2fsprogs sqlite3 rsync tar
     need_python cryptography argon2=argon2-cffi varlink
     need_fuse
 }

@@ -115,9 +115,12 @@ def symlink_vectors() -> dict[str, Any]:
 
 def xattr_vectors() -> dict[str, Any]:
     owner, cases = fixed("file", 16), []
-    for name, value in [(b"user.comment", b"hello"), (b"user.empty", b""), (b"user.big", fixed("value", 3000))]:
+    for name, value in [(b"user.comment", b"hello"), (b"user.empty", b""), (b"user.big", fixed("value", 3000)),
+                        (b"user." + 164 * b"s", b"short"), (b"user." + 165 * b"l", b"long"),
+                        (b"user." + 250 * b"m", b"longest")]:
         stored_name, stored = xattr(owner, name, value)
-        cases.append({"name": name.decode(), "value": value, "nonce": stored[:16], "storedName": stored_name,
+        at = len(stored) - len(value) - 33
+        cases.append({"name": name.decode(), "value": value, "nonce": stored[at:at + 16], "storedName": stored_name,
                       "storedValue": stored})
     return {"xattrsKey": KEYS.xattrs, "ownerID": owner, "cases": cases}
 

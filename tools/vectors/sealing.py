@@ -125,8 +125,12 @@ def symlink_target(target: bytes) -> str:
 
 def xattr(owner: bytes, name: bytes, value: bytes) -> tuple[str, bytes]:
     nonce = fixed(f"xattr {owner.hex()} {name.hex()}", 16)
-    stored = "user.lk." + fmt.b64_encode(siv(KEYS.xattrs, [owner, b"name"], name)).decode()
-    return stored, nonce + siv(KEYS.xattrs, [owner, name, nonce], b"\0" + value)
+    sealed_name = siv(KEYS.xattrs, [owner, b"name"], name)
+    stored, note = "user.lk." + fmt.b64_encode(sealed_name).decode(), b""
+    if len(stored) > 255:
+        stored = "user.lk.long." + fmt.b64_encode(hashlib.sha256(sealed_name).digest()).decode()
+        note = len(sealed_name).to_bytes(2, "little") + sealed_name
+    return stored, note + nonce + siv(KEYS.xattrs, [owner, name, nonce], b"\0" + value)
 
 
 def recovery_text(key: bytes) -> str:

@@ -144,7 +144,8 @@ def vault_vectors() -> dict[str, Any]:
     """A vault without a journal."""
     vault = VaultBuilder()
     secret = vault.directory(ROOT, b"secret", 1, True)
-    vault.file(ROOT, b"hello.txt", 3, b"Hello, vault\n", attributes={b"user.comment": b"hi", b"user.empty": b""})
+    vault.file(ROOT, b"hello.txt", 3, b"Hello, vault\n",
+               attributes={b"user.comment": b"hi", b"user.empty": b"", b"user." + 250 * b"l": b"long"})
     vault.file(ROOT, b"empty", 4, b"")
     vault.file(ROOT, b"public", 4, fixed("public", 5000), explicit=True)
     vault.file(ROOT, b"one block", 3, fixed("one block", 4096))

@@ -11,6 +11,58 @@ struct lk_fuse_worker {
     void *bytes;
     size_t count;
     bool secret;
+    /// As the kernel sent it: libfuse may have been given another.
+    uint32_t opcode;
+    /// The setxattr_flags of the extended struct fuse_setxattr_in.
+    uint32_t attribute_flags;
+};
+
+/// Since protocol 7.39, which this header need not know.
+enum { LK_FUSE_STATX = 52 };
+
+/// STATX_BASIC_STATS and STATX_BTIME, which Glibc shows to GNU programs only.
+enum { LK_STATX_BASIC = 0x7ff, LK_STATX_BORN = 0x800 };
+
+struct lk_fuse_statx_in {
+    uint32_t getattr_flags;
+    uint32_t reserved;
+    uint64_t fh;
+    uint32_t sx_flags;
+    uint32_t sx_mask;
+};
+
+struct lk_fuse_sx_time {
+    int64_t tv_sec;
+    uint32_t tv_nsec;
+    int32_t reserved;
+};
+
+struct lk_fuse_statx_out {
+    uint64_t attr_valid;
+    uint32_t attr_valid_nsec;
+    uint32_t flags;
+    uint64_t spare[2];
+    uint32_t mask;
+    uint32_t blksize;
+    uint64_t attributes;
+    uint32_t nlink;
+    uint32_t uid;
+    uint32_t gid;
+    uint16_t mode;
+    uint16_t spare0;
+    uint64_t ino;
+    uint64_t size;
+    uint64_t blocks;
+    uint64_t attributes_mask;
+    struct lk_fuse_sx_time atime;
+    struct lk_fuse_sx_time btime;
+    struct lk_fuse_sx_time ctime;
+    struct lk_fuse_sx_time mtime;
+    uint32_t rdev_major;
+    uint32_t rdev_minor;
+    uint32_t dev_major;
+    uint32_t dev_minor;
+    uint64_t spare2[14];
 };
 
 /// The worker that runs on this thread, or NULL.
@@ -39,6 +91,10 @@ size_t lk_fuse_memory_size(void *memory);
 
 /// The device number of the file system at `path`, without asking that file system anything. 0 or errno.
 int lk_fuse_device(const char *path, uint64_t *device, uint32_t *device_minor);
+
+/// The parts of a device number, as dev_t has them.
+uint32_t lk_fuse_major(uint64_t device);
+uint32_t lk_fuse_minor(uint64_t device);
 
 /// Bit fields, which Swift does not see in every toolchain the same way.
 static inline bool lk_fuse_is_write_page(const struct fuse_file_info *info) { return info->writepage; }

@@ -47,8 +47,8 @@ final class NameParser: FuzzedParser {
         }
 
         let string = String(decoding: name, as: UTF8.self)
-        if let ciphertext = AttributeName.ciphertext(backing: string) {
-            try demand(AttributeName.backing(ciphertext: ciphertext) == string, "an attribute has two names")
+        if let attribute = AttributeName(backing: string) {
+            try demand(attribute.backing == string, "an attribute has two names")
             try demand(string.utf8.elementsEqual(name), "an attribute's name that is not UTF-8")
         }
         if let found = ProtectionClass(attributeValue: string) {

@@ -21,6 +21,19 @@ extension MountTests {
             }
         }
 
+        /// statx(2) tells when it was made, as far as the backing file system knows.
+        @Test func theTimeOfBirth() throws {
+            try withScene { scene in
+                try scene.makeFile("file", [1])
+                try shell("mkdir folder; ln -s x link; mkfifo fifo", in: scene.mount.path).succeeded()
+                for name in ["file", "folder", "link", "fifo"] {
+                    let shown = try shell("stat -c '%W %w' '\(scene.path(name))'").succeeded().text
+                    let backing = try shell("stat -c '%W %w' '\(try scene.mount.backingPath(name))'").succeeded().text
+                    #expect(shown == backing, "\(name)")
+                }
+            }
+        }
+
         /// A FIFO that is still open has metadata, also when its name has gone.
         @Test func anUnlinkedFIFOGoesOn() throws {
             try withScene { scene in

@@ -21,6 +21,7 @@ extension MountTests {
                 mkdir "$(printf 'D%.0s' $(seq 1 250))"; echo in > "$(printf 'D%.0s' $(seq 1 250))/file"
                 truncate -s 5M sparse; printf end >> sparse
                 setfattr -n user.one -v 1 size-1; setfattr -n user.long -v "$(printf 'v%.0s' $(seq 1 1500))" a
+                setfacl -m u:1234:rw,g:77:r size-1; setfacl -m u:1234:rwx -d -m g:77:rx a/b
                 touch -d '2002-02-02' a/b empty .
                 """, in: folder.path
             ).succeeded()
@@ -28,15 +29,15 @@ extension MountTests {
         }
 
         private static let archive =
-            "tar --sort=name --numeric-owner --format=posix --xattrs --pax-option=delete=atime,delete=ctime"
+            "tar --sort=name --numeric-owner --format=posix --xattrs --acls --pax-option=delete=atime,delete=ctime"
 
         @Test func tarInAndOut() throws {
             let vault = try Vault()
             let tree = try Self.makeTree(in: vault.folder)
             try shell("\(Self.archive) -C \(tree) -cf before.tar .", in: vault.folder.path).succeeded()
             try withMount(vault) { mount in
-                try shell("mkdir tree; tar --xattrs -xpf ../before.tar -C tree", in: mount.path).succeeded()
-                try shell("tar --xattrs --compare -f ../before.tar -C tree", in: mount.path).succeeded()
+                try shell("mkdir tree; tar --xattrs --acls -xpf ../before.tar -C tree", in: mount.path).succeeded()
+                try shell("tar --xattrs --acls --compare -f ../before.tar -C tree", in: mount.path).succeeded()
             }
             // And byte for byte, from a mount that has never seen the files.
             try withMount(vault) { mount in
@@ -49,13 +50,13 @@ extension MountTests {
             let vault = try Vault()
             let tree = try Self.makeTree(in: vault.folder)
             try withMount(vault) { mount in
-                try shell("rsync -aXH \(tree)/ tree/", in: mount.path).succeeded()
-                let again = try shell("rsync -aXHni --checksum \(tree)/ tree/", in: mount.path).succeeded()
+                try shell("rsync -aAXH \(tree)/ tree/", in: mount.path).succeeded()
+                let again = try shell("rsync -aAXHni --checksum \(tree)/ tree/", in: mount.path).succeeded()
                 #expect(again.text.isEmpty, "a second run finds nothing to do")
             }
             try withMount(vault) { mount in
-                try shell("rsync -aXH tree/ \(vault.folder.path)/back/", in: mount.path).succeeded()
-                let again = try shell("rsync -aXHni --checksum --delete \(tree)/ \(vault.folder.path)/back/")
+                try shell("rsync -aAXH tree/ \(vault.folder.path)/back/", in: mount.path).succeeded()
+                let again = try shell("rsync -aAXHni --checksum --delete \(tree)/ \(vault.folder.path)/back/")
                 #expect(again.text.isEmpty, "what came out is what went in")
             }
         }
@@ -82,7 +83,7 @@ extension MountTests {
             try withMount(vault) { mount in
                 try shell("cp -a \(tree) tree", in: mount.path).succeeded()
                 try mount.lockNow()
-                try shell("rsync -aXH --exclude=lk.lock \(vault.path)/ \(vault.folder.path)/copy/").succeeded()
+                try shell("rsync -aAXH --exclude=lk.lock \(vault.path)/ \(vault.folder.path)/copy/").succeeded()
             }
             try shell("mv vault original; mv copy vault", in: vault.folder.path).succeeded()
             try withMount(vault) { mount in
