@@ -102,12 +102,9 @@ public enum DeviceKeyFile {
     private static func place(_ temporary: Name, as name: Name, in folder: Descriptor) throws(Errno) {
         do throws(Errno) { try folder.link(temporary, to: name, in: folder) } catch {
             guard error == .EPERM || error == .EOPNOTSUPP || error == .EMLINK else { throw error }
-            try folder.rename(temporary, to: name, in: folder, flags: renameWithoutReplacing)
+            try folder.rename(temporary, to: name, in: folder, flags: RENAME_NOREPLACE)
         }
     }
-
-    /// RENAME_NOREPLACE.
-    private static let renameWithoutReplacing: UInt32 = 1
 
     /// The folder that a path is in, made if missing, and the last component.
     private static func folder(of path: String) throws(Errno) -> (Descriptor, Name) {

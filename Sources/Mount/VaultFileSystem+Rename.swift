@@ -9,32 +9,77 @@ extension VaultFileSystem {
         reply: consuming Reply<Done>
     ) {
         answer(reply, parent, name) { (parent) throws(VaultError) in
-            guard flags & ~RENAME_NOREPLACE == 0 else { throw .system(.EINVAL) }
+            guard flags & ~(RenameFlags.noReplace | RenameFlags.exchange | RenameFlags.whiteout) == 0 else {
+                throw .system(.EINVAL)
+            }
             let old = Location(parent: parent, name: name)
             let new = Location(parent: try node(newParent), name: newName)
-            let noReplace = flags & RENAME_NOREPLACE != 0
-            let isDirectory = try tree.withShared { () throws(VaultError) in
-                let directory = try self.directory(of: parent)
-                if try vault.status(of: name, in: directory).kind == .directory { return true }
-                try move(old, to: new, noReplace: noReplace)
+            let exchanges = flags & RenameFlags.exchange != 0
+            let renameKind = RenameKind(
+                noReplace: flags & RenameFlags.noReplace != 0, leavesWhiteout: flags & RenameFlags.whiteout != 0)
+            func perform() throws(VaultError) {
+                if exchanges { try exchange(old, new) } else { try move(old, to: new, renameKind) }
+            }
+            let movesDirectory = try tree.withShared { () throws(VaultError) in
+                if try kind(at: old) == .directory { return true }
+                if exchanges, try kind(at: new) == .directory { return true }
+                try perform()
                 return false
             }
             // A directory that moves must not be walked through meanwhile.
-            if isDirectory {
-                try tree.withExclusive { () throws(VaultError) in try move(old, to: new, noReplace: noReplace) }
+            if movesDirectory { try tree.withExclusive(perform) }
+        }
+    }
+
+    private func kind(at location: Location) throws(VaultError) -> FileKind? {
+        try vault.status(of: location.name, in: try directory(of: location.parent)).kind
+    }
+
+    /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
+    private func exchange(_ first: Location, _ second: Location) throws(VaultError) {
+        let (one, other) = (try found(at: first), try found(at: second))
+        defer { for found in [one, other] { nodes.forget(found.node.id, count: 1) } }
+        // Two links of one file: nothing is to be done.
+        guard one.node !== other.node else { return }
+        try withMoved(one) { (moved) throws(VaultError) in
+            try withMoved(other) { (otherMoved) throws(VaultError) in
+                try vault.exchange(
+                    Exchanged(first.name, in: try directory(of: first.parent), moved),
+                    Exchanged(second.name, in: try directory(of: second.parent), otherMoved))
             }
+        }
+        one.node.remove(first)
+        one.node.add(second)
+        other.node.remove(second)
+        other.node.add(first)
+    }
+
+    /// What stands somewhere, with its node, of which a lookup counts.
+    private func found(at location: Location) throws(VaultError) -> (node: Node, details: FoundEntry.Details) {
+        let entry = try vault.lookup(location.name, in: try directory(of: location.parent))
+        return (enter(entry, at: location).1, entry.details)
+    }
+
+    /// Runs `body` with something open that is about to get another name.
+    private func withMoved(
+        _ found: (node: Node, details: FoundEntry.Details), _ body: (Moved) throws(VaultError) -> Void
+    ) throws(VaultError) {
+        switch found.details {
+        case .file: try withFile(of: found.node) { (file) throws(VaultError) in try body(.file(file)) }
+        case .directory: try body(.directory(try directory(of: found.node)))
+        case .other: try body(.other)
         }
     }
 
     /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
-    private func move(_ old: Location, to new: Location, noReplace: Bool) throws(VaultError) {
+    private func move(_ old: Location, to new: Location, _ kind: RenameKind) throws(VaultError) {
         let directory = try directory(of: old.parent)
         let newDirectory = try self.directory(of: new.parent)
         let status = try vault.status(of: old.name, in: directory)
         let target = try target(at: new, in: newDirectory)
         let gone = target.map { Gone($0.status, nodes) }
         if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
-        if noReplace && target != nil { throw .system(.EEXIST) }
+        if kind.noReplace && target != nil { throw .system(.EEXIST) }
 
         // Whoever has an empty directory open that is replaced goes on with it.
         if let node = gone?.node, node.isDirectory { _ = try? self.directory(of: node) }
@@ -42,7 +87,7 @@ extension VaultFileSystem {
         func perform(_ moved: Moved) throws(VaultError) {
             try vault.rename(
                 old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: target?.header,
-                replacesDirectory: target?.status.kind == .directory, noReplace: noReplace)
+                replacesDirectory: target?.status.kind == .directory, kind)
         }
         switch status.kind {
         case .regular:

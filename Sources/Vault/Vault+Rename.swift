@@ -1,5 +1,4 @@
 import Format
-import Glibc
 import Posix
 import Store
 
@@ -19,7 +18,7 @@ extension Vault {
     ///   - replacesDirectory: an empty directory is there.
     public func rename(
         _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
-        replaced: FileHeader?, replacesDirectory: Bool, noReplace: Bool
+        replaced: FileHeader?, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
@@ -36,7 +35,7 @@ extension Vault {
             do throws(VaultError) {
                 let oldPlace = self.place(of: name, in: parent)
                 try replacing(new, newName, in: newParent, isReplaced: true, by: file) { () throws(VaultError) in
-                    try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
+                    try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
                     // Before anybody writes to it: the journal may know it by the new name once the folders are durable.
                     file.leave(oldPlace, for: place, [parent.descriptor, newParent.descriptor])
                 }
@@ -47,19 +46,20 @@ extension Vault {
         case .directory(let directory):
             try renameDirectory(
                 directory, old, in: parent, to: new, newName, in: newParent, replacesDirectory: replacesDirectory,
-                noReplace: noReplace)
+                kind)
         case .other:
             try replacing(new, newName, in: newParent, isReplaced: true) { () throws(VaultError) in
-                try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
+                try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
             }
         }
-        if old.name != new.name || parent.identifier != newParent.identifier { dropSidecar(of: old, in: parent) }
+        let isElsewhere = old.name != new.name || parent.identifier != newParent.identifier
+        if isElsewhere && !kind.leavesWhiteout { dropSidecar(of: old, in: parent) }
     }
 
     /// Each step is durable before the next one relies on it: a directory whose record belongs elsewhere does not open.
     private func renameDirectory(
         _ directory: Directory, _ old: StoredName, in parent: Directory, to new: StoredName, _ newName: Name,
-        in newParent: Directory, replacesDirectory: Bool, noReplace: Bool
+        in newParent: Directory, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
         // The journal knows files by their paths: the fewer it knows the better.
         try settle()
@@ -69,8 +69,9 @@ extension Vault {
         do throws(VaultError) {
             aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
             do throws(VaultError) {
-                try keepingClaims(within: directory, at: new.name, in: newParent) { () throws(VaultError) in
-                    try renameStored(old.name, in: parent, to: new.name, in: newParent, noReplace: noReplace)
+                let change = { self.change(of: old.name, in: parent, to: new.name, in: newParent, isFolder: true) }
+                try keepingClaims({ change().map { [$0] } }) { () throws(VaultError) in
+                    try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
                 }
             } catch {
                 if let aside { try? renameFresh(aside, to: new.name, in: newParent) }
@@ -88,63 +89,6 @@ extension Vault {
         if let aside, directory.state.withLock({ $0.movedIn.isEmpty }) { removeAside(aside, in: newParent) }
     }
 
-    /// Runs `body`, which gives a folder another name, once the journal knows under what paths its files are found then.
-    /// They may be written to at any time.
-    private func keepingClaims(
-        within directory: Directory, at name: Name, in parent: Directory, _ body: () throws(VaultError) -> Void
-    ) throws(VaultError) {
-        var most = 16
-        let bound = Int(halfSize / Journal.roomForFile / 2)
-        var isDone = false
-        while !isDone {
-            let room = UInt64(most) * Journal.roomForFile
-            try makeRoom(room)
-            defer { giveBackRoom(room) }
-            isDone = try paths.withExclusive { () throws(VaultError) in
-                // Too long to be told, then so are those within: they are found without.
-                guard let old = try? store.path(of: directory.descriptor) else {
-                    try body()
-                    return true
-                }
-                let new = path(of: name, in: parent)
-                let isNoted = try backing { () throws(Errno) in
-                    let journal = try openJournal()
-                    let claims = journal.claims(within: old)
-                    guard claims.count <= most else {
-                        // Those who write to these do not wait for this.
-                        most = min(bound, 2 * claims.count)
-                        return false
-                    }
-                    let paths = claims.mapValues { claim in
-                        let path = new.map { $0 + claim.path.dropFirst(old.count) } ?? []
-                        return path.count >= Int(PATH_MAX) ? [] : path
-                    }
-                    // Without a path a file is found by its header.
-                    guard claims.allSatisfy({ $0.value.low > 0 || !paths[$0.key]!.isEmpty }) else { return false }
-                    for (file, claim) in claims {
-                        let path = paths[file]!
-                        _ = try journal.append(Journal.Claim(path: path, low: claim.low, high: claim.high), of: file)
-                    }
-                    if !claims.isEmpty { try journal.flush() }
-                    return true
-                }
-                if isNoted { try body() }
-                return isNoted
-            }
-            if !isDone {
-                try settle()
-                try releaseSettled()
-            }
-        }
-    }
-
-    /// Nil where it cannot be told.
-    private func path(of name: Name, in parent: Directory) -> [UInt8]? {
-        if parent.descriptor === store.root { return name.bytes }
-        guard let path = try? store.path(of: parent.descriptor) else { return nil }
-        return path + [UInt8(ascii: "/")] + name.bytes
-    }
-
     /// The class and mark that a file takes over from the one that it replaces: the atomic save of every editor must
     /// not lose a class. From another directory only a stricter one.
     private func protection(
@@ -158,13 +102,30 @@ extension Vault {
     }
 
     private func renameStored(
-        _ old: Name, in parent: Directory, to new: Name, in newParent: Directory, noReplace: Bool
+        _ old: Name, in parent: Directory, to new: Name, in newParent: Directory, _ kind: RenameKind
     ) throws(VaultError) {
-        if noReplace {
+        if kind.noReplace && !kind.leavesWhiteout {
             return try renameFresh(old, in: parent.descriptor, to: new, in: newParent.descriptor)
         }
         try backing { () throws(Errno) in
-            try store.rename(old, in: parent.descriptor, to: new, in: newParent.descriptor, flags: 0)
+            try store.rename(old, in: parent.descriptor, to: new, in: newParent.descriptor, flags: kind.flags)
         }
+    }
+}
+
+/// How a rename treats both names.
+public struct RenameKind: Sendable {
+    /// `EEXIST` if something stands at the new name.
+    public var noReplace: Bool
+    /// A character device 0/0 comes to stand at the old name, which overlay file systems take for nothing.
+    public var leavesWhiteout: Bool
+
+    public init(noReplace: Bool = false, leavesWhiteout: Bool = false) {
+        self.noReplace = noReplace
+        self.leavesWhiteout = leavesWhiteout
+    }
+
+    var flags: UInt32 {
+        (noReplace ? RenameFlags.noReplace : 0) | (leavesWhiteout ? RenameFlags.whiteout : 0)
     }
 }

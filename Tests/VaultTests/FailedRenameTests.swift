@@ -55,7 +55,7 @@ import Testing
         func rename(_ name: Name, to newName: Name) throws {
             try test.vault.rename(
                 name, in: test.root, .directory(directory), to: newName, in: test.root, replaced: nil,
-                replacesDirectory: false, noReplace: false)
+                replacesDirectory: false, RenameKind())
         }
         // The first time is that of the record which is written before the rename.
         faults.faults.fail(.setTimes, nth: 2, with: .EIO)
@@ -77,7 +77,7 @@ import Testing
         func rename(_ directory: Directory, _ name: Name, in parent: Directory, to newName: Name) throws {
             try test.vault.rename(
                 name, in: parent, .directory(directory), to: newName, in: folder, replaced: nil,
-                replacesDirectory: false, noReplace: false)
+                replacesDirectory: false, RenameKind())
         }
         faults.faults.fail(.synchronize, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
@@ -105,7 +105,7 @@ import Testing
                 func rename(_ name: Name, in parent: Directory, to newName: Name, in newParent: Directory) throws {
                     try test.vault.rename(
                         name, in: parent, .directory(directory), to: newName, in: newParent, replaced: nil,
-                        replacesDirectory: replaces && newName == "second", noReplace: false)
+                        replacesDirectory: replaces && newName == "second", RenameKind())
                 }
                 func expectReadable(_ vault: Vault, _ root: Directory, _ step: String) throws {
                     let other = try vault.openDirectory("other", in: root)

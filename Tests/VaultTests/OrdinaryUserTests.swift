@@ -72,7 +72,7 @@ import Testing
             } else {
                 try test.vault.rename(
                     "folder", in: test.root, .directory(folder), to: "replaced", in: inner, replaced: nil,
-                    replacesDirectory: true, noReplace: false)
+                    replacesDirectory: true, RenameKind())
             }
             try test.vault.setMode(mode, of: inner)
             try test.vault.setMode(mode, of: outer)

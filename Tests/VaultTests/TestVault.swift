@@ -97,7 +97,7 @@ final class TestVault: Sendable {
             }
         try vault.rename(
             old, in: parent, moved, to: new, in: newParent, replaced: replaced,
-            replacesDirectory: target?.status.kind == .directory, noReplace: false)
+            replacesDirectory: target?.status.kind == .directory, RenameKind())
     }
 
     func names(in parent: Directory? = nil) throws -> Set<String> {

@@ -71,7 +71,7 @@ import Testing
         let other = try vault.openFile("two", in: root)
         try vault.rename(
             "two", in: root, .file(other), to: "one", in: root, replaced: nil, replacesDirectory: false,
-            noReplace: false)
+            RenameKind())
         #expect(try Self.contents(["one"], of: test) == [Self.old])
     }
 }

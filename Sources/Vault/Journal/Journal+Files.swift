@@ -41,13 +41,12 @@ extension Journal {
         }
     }
 
-    /// The files that have records and lie within a folder, as far as is known.
-    func claims(within folder: [UInt8]) -> [FileIdentity: Claim] {
-        let prefix = folder + [UInt8(ascii: "/")]
-        return state.withLock { state in
+    /// The files that have records and lie where something is about to get another path, as far as is known.
+    func claims(under change: PathChange) -> [FileIdentity: Claim] {
+        state.withLock { state in
             var claims: [FileIdentity: Claim] = [:]
             for half in [1 - state.active, state.active] {
-                for (file, claim) in state.halves[half].claims where claim.path.starts(with: prefix) {
+                for (file, claim) in state.halves[half].claims where change.concerns(claim.path) {
                     claims[file] = claim
                 }
             }

@@ -19,7 +19,7 @@ extension RepairWork {
             try note(finding, finding.lost.map { [Self.text($0)] } ?? [])
             try vault.rename(
                 name, in: source, .file(file), to: newName, in: target, replaced: nil, replacesDirectory: false,
-                noReplace: true)
+                RenameKind(noReplace: true))
             try vault.settle()
             try flush(target.descriptor, source.descriptor)
         }

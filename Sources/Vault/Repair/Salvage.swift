@@ -137,7 +137,7 @@ extension Vault {
         try file.synchronize(dataOnly: false)
         try rename(
             partial, in: directory, .file(file), to: name, in: directory, replaced: nil, replacesDirectory: false,
-            noReplace: true)
+            RenameKind(noReplace: true))
         try synchronize(directory)
     }
 }

@@ -26,6 +26,7 @@ public struct Ledger: Sendable {
         case remove(Slot, RecordedInode)
         /// With the class that the file takes over from the one that it replaces, if it does.
         case rename(Slot, to: Slot, RecordedInode, replacing: RecordedInode?, taking: Protection?)
+        case exchange(Slot, RecordedInode, with: Slot, RecordedInode)
         case write(RecordedInode, [UInt8], at: Int)
         case truncate(RecordedInode, to: Int)
         /// A change of contents failed half-way: this is what the file holds since.

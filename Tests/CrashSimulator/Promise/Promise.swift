@@ -74,6 +74,8 @@ public struct Promise: Sendable {
         case .remove(let slot, let inode): change(.remove(slot, inode))
         case .rename(let old, let new, let inode, let replaced, let protection):
             change(.move(old, to: new, inode, replaced.map { .happened($0) } ?? .allowed), taking: protection)
+        case .exchange(let one, let inode, let other, let otherInode):
+            change(.exchange(one, inode, with: other, otherInode))
         case .write(let inode, let bytes, let offset): files[inode]!.write(bytes, at: offset)
         case .truncate(let inode, let size): files[inode]!.truncate(to: size)
         case .found(let inode, let bytes): files[inode]!.found(bytes)
@@ -140,7 +142,7 @@ public struct Promise: Sendable {
         settle { name in
             switch name.change {
             case .add(_, file): !name.isFirst
-            case .move(_, _, file, _): true
+            case .move(_, _, file, _), .exchange(_, file, _, _), .exchange(_, _, _, file): true
             default: false
             }
         }

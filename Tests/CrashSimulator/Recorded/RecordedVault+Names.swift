@@ -106,7 +106,7 @@ extension RecordedVault {
         try log {
             try vault.rename(
                 name, in: parent.directory, moved, to: newName, in: newParent.directory, replaced: replaced,
-                replacesDirectory: target?.status.kind == .directory, noReplace: false)
+                replacesDirectory: target?.status.kind == .directory, RenameKind())
             var taken: Protection?
             if case .file(let file) = moved, protection(of: file) != before { taken = protection(of: file) }
             return (
@@ -114,6 +114,32 @@ extension RecordedVault {
                     Slot(name, in: parent.inode), to: Slot(newName, in: newParent.inode), inode,
                     replacing: replacedInode, taking: taken), ()
             )
+        }
+    }
+
+    /// A file or directory at a name, to be exchanged with another.
+    public struct Named {
+        let name: Name
+        let parent: Folder
+        let moved: Moved
+        let inode: RecordedInode
+
+        public init(_ name: Name, _ file: OpenFile, in parent: Folder) {
+            (self.name, self.parent, moved, inode) = (name, parent, .file(file.file), file.inode)
+        }
+
+        public init(_ name: Name, _ folder: Folder, in parent: Folder) {
+            (self.name, self.parent, moved, inode) = (name, parent, .directory(folder.directory), folder.inode)
+        }
+
+        fileprivate var slot: Slot { Slot(name, in: parent.inode) }
+        fileprivate var exchanged: Exchanged { Exchanged(name, in: parent.directory, moved) }
+    }
+
+    public func exchange(_ one: Named, _ other: Named) throws {
+        try log {
+            try vault.exchange(one.exchanged, other.exchanged)
+            return (.exchange(one.slot, one.inode, with: other.slot, other.inode), ())
         }
     }
 

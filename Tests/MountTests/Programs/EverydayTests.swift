@@ -21,6 +21,44 @@ extension MountTests {
             }
         }
 
+        private static let renameat2 =
+            "import ctypes, os, sys; libc = ctypes.CDLL(None, use_errno=True)\n"
+            + "a, b, flags = sys.argv[1:]\n"
+            + "if libc.renameat2(-100, a.encode(), -100, b.encode(), int(flags)):\n"
+            + "    sys.exit(os.strerror(ctypes.get_errno()))"
+
+        /// What overlay file systems and atomic replacements of folders take.
+        @Test func renamesOfAllKinds() throws {
+            try withScene { scene in
+                try shell(
+                    """
+                    rename() { python3 -c '\(Self.renameat2)' "$@"; }
+                    echo one > one; mkdir -p folder/inner; echo two > folder/inner/two; ln -s target link
+                    rename one folder 2
+                    test "$(cat folder)" = one; test "$(cat one/inner/two)" = two
+                    exec 3>> one/inner/two; echo more >&3
+                    rename one/inner link 2
+                    test "$(readlink one/inner)" = target; test "$(cat link/two | tr '\\n' ' ')" = 'two more '
+                    echo again >&3; test "$(wc -l < link/two)" = 3
+                    rename folder folder 2; ln folder hard; rename folder hard 2; test "$(cat hard)" = one
+                    if rename folder nothing 2; then exit 1; fi
+                    if rename folder link 1; then exit 1; fi
+                    rename folder new 1; test "$(cat new)" = one
+                    """, in: scene.mount.path
+                ).succeeded()
+                // Only root makes device nodes, of which a whiteout is one.
+                try shell(
+                    """
+                    test "$(id -u)" = 0 || exit 0
+                    rename() { python3 -c '\(Self.renameat2)' "$@"; }
+                    rename new elsewhere 4
+                    test "$(cat elsewhere)" = one; test "$(stat -c '%F %t %T' new)" = 'character special file 0 0'
+                    rm new; test "$(ls | sort | tr '\\n' ' ')" = 'elsewhere hard link one '
+                    """, in: scene.mount.path
+                ).succeeded()
+            }
+        }
+
         /// statx(2) tells when it was made, as far as the backing file system knows.
         @Test func theTimeOfBirth() throws {
             try withScene { scene in

@@ -176,7 +176,7 @@ struct PlainTree {
         let moved = try vault.openFile("moved away", in: parent)
         try vault.rename(
             "moved away", in: parent, .file(moved), to: "moved here", in: parent, replaced: nil,
-            replacesDirectory: false, noReplace: false)
+            replacesDirectory: false, RenameKind())
         contents[prefix + "moved here"] = contents[prefix + "moved away"]
         try vault.unlink("removed", in: parent)
         for name in ["attributes", "attributes too"] {

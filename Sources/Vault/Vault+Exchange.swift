@@ -1,0 +1,116 @@
+import Format
+import Posix
+import Store
+
+/// One of two entries that are exchanged.
+public struct Exchanged: Sendable {
+    let name: Name
+    let parent: Directory
+    let moved: Moved
+
+    /// - Parameter moved: open, as for a rename.
+    public init(_ name: Name, in parent: Directory, _ moved: Moved) {
+        self.name = name
+        self.parent = parent
+        self.moved = moved
+    }
+}
+
+extension Vault {
+    /// Gives each of two entries the other's name, at once. Their classes go with them: neither replaces the other.
+    ///
+    /// Source: renameat2(2), RENAME_EXCHANGE.
+    public func exchange(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {
+        let stored = (try storedName(first.name, in: first.parent), try storedName(second.name, in: second.parent))
+        let folders = [first.parent.descriptor, second.parent.descriptor]
+        let files = [first.moved, second.moved].compactMap { if case .file(let file) = $0 { file } else { nil } }
+        func perform() throws(VaultError) {
+            try backing { () throws(Errno) in
+                try store.rename(
+                    stored.0.name, in: folders[0], to: stored.1.name, in: folders[1], flags: RenameFlags.exchange)
+            }
+        }
+        let hasFolder = [first.moved, second.moved].contains { if case .directory = $0 { true } else { false } }
+        // The journal knows files by their paths: the fewer it knows the better.
+        if hasFolder { try settle() }
+        let moves = try beginMoves(first, second, stored.0.name, stored.1.name)
+        do throws(VaultError) {
+            if !hasFolder {
+                try File.withoutClaims(on: files) { () throws(VaultError) in
+                    try perform()
+                    leave(first, for: second, folders)
+                    leave(second, for: first, folders)
+                }
+            } else {
+                let changes = { () -> [PathChange]? in
+                    let changes = [
+                        self.change(of: stored.0.name, first, to: stored.1.name, second),
+                        self.change(of: stored.1.name, second, to: stored.0.name, first),
+                    ].compactMap { $0 }
+                    return changes.isEmpty ? nil : changes
+                }
+                try keepingClaims(changes, perform)
+                for (one, other) in [(first, second), (second, first)] {
+                    guard case .file(let file) = one.moved else { continue }
+                    file.lock.withExclusive { leave(one, for: other, folders) }
+                }
+            }
+        } catch {
+            for move in moves { move() }
+            throw error
+        }
+        for (one, other, name) in [(first, second, stored.0.name), (second, first, stored.1.name)] {
+            guard case .directory(let directory) = one.moved else { continue }
+            self.files.forgetFolder(name, in: one.parent)
+            directory.state.withLock { $0.place = place(of: other.name, in: other.parent) }
+            finishMove(of: directory, in: folders)
+        }
+    }
+
+    /// May each stand where the other does, durably; how to take that back.
+    private func beginMoves(
+        _ first: Exchanged, _ second: Exchanged, _ firstName: Name, _ secondName: Name
+    ) throws(VaultError) -> [() -> Void] {
+        // Before anything is written: at the place that it comes to, a copy has seen this time.
+        let times = (
+            try? store.status(of: firstName, in: first.parent.descriptor).modified,
+            try? store.status(of: secondName, in: second.parent.descriptor).modified
+        )
+        var undone: [() -> Void] = []
+        do throws(VaultError) {
+            for (one, other, time) in [(first, second, times.1), (second, first, times.0)] {
+                let place = place(of: other.name, in: other.parent)
+                switch one.moved {
+                case .file(let file):
+                    let move = try file.beginMove(to: place, taking: nil, replacing: time ?? .now, isRename: true)
+                    undone.append { try? file.cancelMove(move) }
+                case .directory(let directory):
+                    try beginMove(of: directory, to: place)
+                    undone.append { self.cancelMove(of: directory) }
+                case .other: break
+                }
+            }
+        } catch {
+            for undo in undone { undo() }
+            throw error
+        }
+        return undone
+    }
+
+    /// Needs the file's lock exclusively.
+    private func leave(_ one: Exchanged, for other: Exchanged, _ folders: [Descriptor]) {
+        guard case .file(let file) = one.moved else { return }
+        file.leave(
+            place(of: one.name, in: one.parent), for: place(of: other.name, in: other.parent), folders)
+    }
+
+    private func change(of name: Name, _ one: Exchanged, to newName: Name, _ other: Exchanged) -> PathChange? {
+        let isFolder: Bool
+        switch one.moved {
+        case .directory: isFolder = true
+        case .file: isFolder = false
+        case .other: return nil
+        }
+        return change(of: name, in: one.parent, to: newName, in: other.parent, isFolder: isFolder)
+    }
+}
