@@ -990,7 +990,7 @@ def parse_recovery_key(text: str) -> bytes:
 
 
 RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.journal",
-                    b"lk.targets")
+                    b"lk.targets", b"lk.nameless")
 
 
 @dataclass

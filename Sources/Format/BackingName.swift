@@ -25,12 +25,14 @@ public enum BackingName: Hashable, Sendable {
     public static let temporaryPrefix = "lk.tmp."
     /// A folder in the root: targets of symbolic links that are too long for the store's.
     public static let targets = "lk.targets"
+    /// A folder in the root: files that have no name yet.
+    public static let nameless = "lk.nameless"
     public static let longTargetPrefix = "lk.target."
     /// Of what a cut has left of a directory: foreign.
     public static let lostPrefix = "lk.lost."
 
     private static let reservedNames: Set<[UInt8]> = Set(
-        [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord, targets].map {
+        [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord, targets, nameless].map {
             Array($0.utf8)
         })
     private static let longPrefixBytes = Array(longPrefix.utf8)

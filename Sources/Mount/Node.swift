@@ -37,6 +37,8 @@ final class Node: Sendable {
         /// The header when the file was last closed: another generation on disk means that somebody else wrote the
         /// backing file.
         var header: FileHeader?
+        /// A file that was made without a name and has got none so far.
+        var isNameless = false
         /// What stat(2) says of something that is neither file nor directory and has no name any more.
         var last: FileStatus?
         /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that the
@@ -77,6 +79,14 @@ final class Node: Sendable {
                 state.names = []
             }
         }
+    }
+
+    /// What stat(2) says of it, if its file says that.
+    func shown(_ status: FileStatus) -> FileStatus {
+        guard state.withLock({ $0.isNameless }) else { return status }
+        var status = status
+        status.linkCount = 0
+        return status
     }
 
     var isDirectory: Bool { if case .directory = identity { true } else { false } }

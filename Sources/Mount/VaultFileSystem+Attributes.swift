@@ -18,7 +18,7 @@ extension VaultFileSystem {
             let file = try openFile(of: node)
             let protectionClass = try enterGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
-            let status = try file.status()
+            let status = node.shown(try file.status())
             reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
         } catch {
             log(error, at: nodes[id])
@@ -55,7 +55,7 @@ extension VaultFileSystem {
     /// The metadata of a node, and its class if it is a file.
     func status(of node: Node) throws(VaultError) -> (FileStatus, ProtectionClass?) {
         if let file = node.state.withLock({ $0.file?.file }) {
-            return (try file.status(), file.protectionClass)
+            return (node.shown(try file.status()), file.protectionClass)
         }
         return try tree.withShared { () throws(VaultError) in
             switch node.identity {

@@ -61,32 +61,72 @@ extension VaultFileSystem {
         }
     }
 
-    /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key, and the
-    /// handle that keeps the key of class B. Counts a lookup, and a user of the file.
+    func tmpfile(
+        _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>
+    ) {
+        let made: (entry: Fuse.Entry, node: Node, opened: Opened?)
+        do throws(VaultError) {
+            let parent = try node(parent)
+            made = try tree.withShared { () throws(VaultError) in
+                let directory = try directory(of: parent)
+                let protectionClass = directory.record.defaultClass
+                return try enterMade(protectionClass, opening: flags, at: nil) { () throws(VaultError) in
+                    try vault.createNamelessFile(in: directory, request.ownership(mode), protectionClass)
+                }
+            }
+        } catch {
+            log(error, at: nodes[parent])
+            return reply.fail(error.errno)
+        }
+        if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
+            removeHandle(of: made.node, flags)
+            nodes.forget(made.entry.node, count: 1)
+        }
+    }
+
+    /// Makes a file with a name. Counts a lookup, and a user of the file.
     func makeFile(
         _ location: Location, in directory: Directory, _ ownership: Ownership, opening flags: Int32?
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         let protectionClass = try vault.classOfNewFile(location.name, in: directory)
+        return try enterMade(protectionClass, opening: flags, at: location) { () throws(VaultError) in
+            try vault.createFile(location.name, in: directory, ownership, protectionClass)
+        }
+    }
+
+    /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key, and the
+    /// handle that keeps the key of class B. Counts a lookup, and a user of the file.
+    ///
+    /// - Parameter location: nil for a file without a name.
+    private func enterMade(
+        _ protectionClass: ProtectionClass, opening flags: Int32?, at location: Location?,
+        _ make: () throws(VaultError) -> File
+    ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         guard gates.enter(protectionClass, for: .create) else { throw .locked }
         defer { gates.leave(protectionClass) }
-        let file = try vault.createFile(location.name, in: directory, ownership, protectionClass)
+        let file = try make()
         let status: FileStatus
         do throws(VaultError) { status = try file.status() } catch {
             // Nobody would find its key to wipe it.
             file.close()
-            try? vault.unlink(location.name, in: directory)
+            if let location {
+                try? vault.unlink(location.name, in: try directory(of: location.parent))
+            } else {
+                try? vault.removeNameless(file)
+            }
             throw error
         }
         let node = nodes.look(up: BackingInode(status), .file(file.identifier))
-        node.add(location)
+        if let location { node.add(location) }
         let opened = node.state.withLock { state in
             state.protectionClass = protectionClass
+            state.isNameless = location == nil
             node.setFile(Node.OpenFile(file: file, users: 1, handles: 0), in: &state)
             // Within: a file of class B without a handle is one whose key an eviction wipes.
             return flags.map { addHandle(to: node, file, $0, in: &state) }
         }
         let entry = Fuse.Entry(
-            node: node.id, status: status, attributeTimeout: timeout(for: protectionClass),
+            node: node.id, status: node.shown(status), attributeTimeout: timeout(for: protectionClass),
             entryTimeout: Self.timeout)
         return (entry, node, opened)
     }

@@ -158,7 +158,12 @@ extension VaultFileSystem {
                     try vault.link(name, in: directory, file: file, to: newName, in: newDirectory)
                 }
             }
-            if node.isFile {
+            if node.state.withLock({ $0.isNameless }) {
+                try withFile(of: node) { (file) throws(VaultError) in
+                    try vault.giveName(newName, in: newDirectory, to: file)
+                }
+                node.state.withLock { $0.isNameless = false }
+            } else if node.isFile {
                 try withFile(of: node) { (file) throws(VaultError) in try link(file) }
             } else {
                 try link(nil)

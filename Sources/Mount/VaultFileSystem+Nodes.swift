@@ -103,10 +103,16 @@ extension VaultFileSystem {
 
     /// A user of the file is done; the last one closes it, with its length written.
     func disuseFile(of node: Node) {
+        var isGone = false
         let isClosed = node.state.withLock { state in
             state.file!.users -= 1
             guard state.file!.users == 0 else { return false }
             let file = state.file!.file
+            if state.isNameless {
+                // A failure leaves it for the next session.
+                try? vault.removeNameless(file)
+                isGone = true
+            }
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.header = file.header
@@ -114,6 +120,7 @@ extension VaultFileSystem {
             node.setFile(nil, in: &state)
             return true
         }
+        if isGone { nodes.unlinked(node) }
         if isClosed { nodes.closed(node) }
     }
 

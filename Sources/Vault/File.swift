@@ -29,6 +29,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     let flushing = RecursiveLock()
     /// Why a flush has failed, if one has.
     let flushFailure = Mutex<Errno?>(nil)
+    /// Where it stands while it has no name yet.
+    let nameless = Mutex<NamelessPlace?>(nil)
     /// It may have file capabilities, which go when it is written to.
     let mayHaveCapabilities = Atomic(true)
     /// The second in which an access was last noted, 0 if none was.

@@ -66,22 +66,41 @@ extension Vault {
     public func createFile(
         _ name: Name, in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
-        try boundUnsettled()
         let stored = try storedName(name, in: parent)
+        let temporary = Name.temporary()
+        let file = try makeFile(
+            temporary, in: parent.descriptor, at: place(of: name, in: parent), birthplace: parent.identifier,
+            try inheritance(ownership, in: parent, of: .regular), protectionClass)
+        do throws(VaultError) {
+            try prepareSidecar(of: stored, in: parent)
+            try renameFresh(temporary, to: stored.name, in: parent)
+        } catch {
+            files.unlist(file)
+            try? store.unlink(temporary, in: parent.descriptor)
+            throw error
+        }
+        return file
+    }
+
+    /// Makes an empty file in a folder of the store, to belong at `place`.
+    ///
+    /// - Parameter birthplace: the directory whose sync makes it durable that the file is there.
+    func makeFile(
+        _ temporary: Name, in folder: Descriptor, at place: Place, birthplace: DirectoryIdentifier?,
+        _ inherited: Inheritance, _ protectionClass: ProtectionClass
+    ) throws(VaultError) -> File {
+        try boundUnsettled()
         let identifier = FileIdentifier(Random.bytes(16))
         let key = FileKey(try authentic("") { () throws(CryptoError) in try Secret(random: 32) })
         let wrap: FileKeyWrap
         do {
             wrap = try ring.wrap(key.secret, file: identifier, class: protectionClass)
         } catch { throw VaultError(error) }
-        let inherited = try inheritance(ownership, in: parent, of: .regular)
         let header = FileHeader(
             volume: keys.volume, file: identifier,
-            protection: FileProtection(protectionClass, isExplicit: false, wrap), place: place(of: name, in: parent))
-
-        let temporary = Name.temporary()
+            protection: FileProtection(protectionClass, isExplicit: false, wrap), place: place)
         let descriptor = try backing { () throws(Errno) in
-            try store.open(temporary, in: parent.descriptor, OpenFlags.create, mode: 0o600)
+            try store.open(temporary, in: folder, OpenFlags.create, mode: 0o600)
         }
         do throws(VaultError) {
             let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
@@ -93,20 +112,18 @@ extension Vault {
             file.mayHaveCapabilities.store(false, ordering: .relaxed)
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.placeHeader()
-                file.state.unsettled.birthplace = parent.identifier
+                file.state.unsettled.birthplace = birthplace
                 file.list()
             }
             do throws(VaultError) {
                 try give(AttributeSubject(descriptor: descriptor, identifier: identifier.bytes), inherited)
-                try prepareSidecar(of: stored, in: parent)
-                try renameFresh(temporary, to: stored.name, in: parent)
             } catch {
                 files.unlist(file)
                 throw error
             }
             return file
         } catch {
-            try? store.unlink(temporary, in: parent.descriptor)
+            try? store.unlink(temporary, in: folder)
             throw error
         }
     }

@@ -33,6 +33,7 @@ extension Name {
     }
 
     static let targets = Name(ascii: BackingName.targets)
+    static let nameless = Name(ascii: BackingName.nameless)
     static let directoryRecord = Name(ascii: BackingName.directoryRecord)
     static let newDirectoryRecord = Name(ascii: BackingName.newDirectoryRecord)
 }

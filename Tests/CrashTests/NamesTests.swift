@@ -144,6 +144,25 @@ extension CrashTests {
             try expectPromiseHolds("exchanges", vault)
         }
 
+        /// As programs publish what they have written: a file without a name, synced, linked, and perhaps its folder synced.
+        @Test func filesThatGetAName() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(8)
+            let folder = try vault.makeDirectory("folder")
+            try vault.synchronize()
+            for turn in 0..<12 {
+                let contents = random.bytes(Int.random(in: 1...9000, using: &random))
+                let nameless = try vault.makeNamelessFile()
+                try unsafe nameless.write(contents.span.bytes, at: 0)
+                try nameless.synchronize(dataOnly: turn % 2 == 0)
+                let file = try vault.giveName(name("f\(turn)"), in: folder, to: nameless, holding: contents)
+                if turn % 3 == 0 { try vault.synchronize(folder) }
+                if turn % 4 == 1 { try vault.write(random.bytes(500), to: file, at: 100) }
+                if turn % 4 == 2 { try vault.synchronize(file) }
+            }
+            try expectPromiseHolds("files that get a name", vault)
+        }
+
         @Test func longNamesAndMoves() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(7)

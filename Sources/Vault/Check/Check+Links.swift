@@ -41,6 +41,22 @@ extension Check {
     }
 }
 
+extension Check {
+    /// What a session that did not end has left without a name.
+    func checkNameless() {
+        guard !isCancelled, let folder = try? vault.store.open(.nameless, in: vault.store.root, OpenFlags.directory),
+            let entries = try? vault.backingEntries(of: folder)
+        else { return }
+        for entry in entries {
+            var finding = Finding(
+                .leftover, .temporary, at: Spot(trail: .root, stored: entry.name),
+                reason: "a file that had no name when its session ended: the next mount removes it")
+            finding.backingPath = Array(BackingName.nameless.utf8) + [UInt8(ascii: "/")] + entry.name.bytes
+            report(finding)
+        }
+    }
+}
+
 extension Finding {
     /// Whether it is about a long target, which does not lie where its spot says.
     var isOfTarget: Bool { backingPath.starts(with: Array((BackingName.targets + "/").utf8)) }

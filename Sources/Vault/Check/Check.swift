@@ -62,6 +62,7 @@ public final class Check: Sendable {
         guard let root = openRoot() else { return }
         try run(from: root)
         checkTargets()
+        checkNameless()
     }
 
     /// Checks a directory and all that is below it.

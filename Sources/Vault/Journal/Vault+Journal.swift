@@ -52,6 +52,7 @@ extension Vault {
             try journal.changeHead { _ in }
         }
         self.journal.withLock { $0 = journal }
+        clearNameless()
     }
 
     /// Lets go of all files with their keys: what is not settled is for the next session's replay. Nobody may use the

@@ -21,6 +21,23 @@ extension RecordedVault {
         }
     }
 
+    /// A file that nothing promises anything of before it has a name.
+    public func makeNamelessFile() throws -> File {
+        try vault.createNamelessFile(in: root.directory, ownership(0o644), .completeUntilFirstUserAuthentication)
+    }
+
+    /// What it holds by then was synced.
+    public func giveName(_ name: Name, in parent: Folder, to file: File, holding contents: [UInt8]) throws -> OpenFile {
+        let made = try log {
+            try vault.giveName(name, in: parent.directory, to: file)
+            let made = OpenFile(file: file, inode: ledger.number(file.identifier))
+            return (.makeFile(Slot(name, in: parent.inode), made.inode, protection(of: file)), made)
+        }
+        log { (.write(made.inode, contents, at: 0), ()) }
+        log { (.synchronize(made.inode, dataOnly: true), ()) }
+        return made
+    }
+
     public func makeDirectory(_ name: Name, in parent: Folder? = nil) throws -> Folder {
         let parent = parent ?? root
         return try log {

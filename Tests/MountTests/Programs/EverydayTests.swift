@@ -59,6 +59,46 @@ extension MountTests {
             }
         }
 
+        /// open(2) with O_TMPFILE, and the name that such a file may get.
+        @Test func aFileWithoutAName() throws {
+            let vault = try Vault()
+            try withMount(vault) { mount in
+                try shell(
+                    #"""
+                    mkdir -m 2755 folder; setfattr -n user.latchkey.class -v complete folder
+                    cat > ../script.py <<'END'
+                    import os, errno
+                    def refused(error, call, *arguments, **more):
+                        try: call(*arguments, **more)
+                        except OSError as failure: assert failure.errno == error, failure
+                        else: raise AssertionError("not refused")
+                    here = os.open(".", os.O_RDONLY)
+                    # Python calls linkat(2) with AT_SYMLINK_FOLLOW only so.
+                    def link(file, name): os.link(f"/proc/self/fd/{file}", name, src_dir_fd=here, follow_symlinks=True)
+                    file = os.open("folder", os.O_TMPFILE | os.O_RDWR, 0o640)
+                    assert os.fstat(file).st_nlink == 0 and os.listdir("folder") == []
+                    os.write(file, b"text" * 5000); os.fsync(file); os.setxattr(file, "user.one", b"1")
+                    assert os.pread(file, 4, 19996) == b"text"
+                    refused(errno.EEXIST, link, file, "folder")
+                    link(file, "folder/name")
+                    assert os.fstat(file).st_nlink == 1 and os.listdir("folder") == ["name"]
+                    os.write(file, b"more"); os.fsync(file); link(file, "second")
+                    assert os.stat("second").st_nlink == 2
+                    os.close(file)
+                    assert open("second").read() == "text" * 5000 + "more"
+                    assert os.getxattr("folder/name", "user.one") == b"1"
+                    assert os.getxattr("folder/name", "user.latchkey.class") == b"complete"
+                    # Gone with its last descriptor.
+                    other = os.open(".", os.O_TMPFILE | os.O_WRONLY); os.write(other, b"lost"); os.close(other)
+                    only = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_EXCL); refused(errno.ENOENT, link, only, "only")
+                    END
+                    python3 ../script.py; rm ../script.py
+                    """#, in: mount.path
+                ).succeeded()
+                #expect(try shell("ls '\(vault.path)/lk.nameless'").text.isEmpty)
+            }
+        }
+
         /// statx(2) tells when it was made, as far as the backing file system knows.
         @Test func theTimeOfBirth() throws {
             try withScene { scene in

@@ -49,7 +49,7 @@ extension MountTests {
             }
             for (name, contents) in files {
                 let outcome = try read(vault, ["cat", "/" + name])
-                #expect(outcome.status == 0, "\(name): \(outcome.errors)")
+                try #require(outcome.status == 0, "\(name): \(outcome.errors)")
                 #expect(outcome.output == contents, "\(name)")
             }
             let verified = try read(vault, ["verify"])

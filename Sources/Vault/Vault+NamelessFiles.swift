@@ -1,0 +1,86 @@
+import Crypto
+import Format
+import Posix
+import Store
+
+// Files without a name, which they may get later: open(2), O_TMPFILE. They stand in a folder of their own that is shown
+// nowhere; a name is a rename out of it. What a session leaves there goes when the next one begins.
+
+/// Where a file stands that has no name yet.
+struct NamelessPlace {
+    let name: Name
+    let folder: Descriptor
+    let place: Place
+}
+
+extension Vault {
+    /// Makes an empty file without a name, open and with its key in memory, with what a file in `parent` would have.
+    ///
+    /// It lasts until `removeNameless`, or a name that `giveName` gives it.
+    public func createNamelessFile(
+        in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
+    ) throws(VaultError) -> File {
+        let folder = try backing { () throws(Errno) in
+            do throws(Errno) {
+                try store.makeDirectory(.nameless, in: store.root, mode: 0o700)
+            } catch {
+                guard error == .EEXIST else { throw error }
+            }
+            return try store.open(.nameless, in: store.root, OpenFlags.directory, mode: 0)
+        }
+        let nameless = NamelessPlace(name: .temporary(), folder: folder, place: Place(Random.bytes(16)))
+        let file = try makeFile(
+            nameless.name, in: folder, at: nameless.place, birthplace: nil,
+            try inheritance(ownership, in: parent, of: .regular), protectionClass)
+        file.nameless.withLock { $0 = nameless }
+        return file
+    }
+
+    /// Gives a file without a name one; `EEXIST` if something has that name, `ENOENT` if the file has had one.
+    public func giveName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
+        guard let old = file.nameless.withLock({ $0 }) else { throw .system(.ENOENT) }
+        let new = try storedName(name, in: parent)
+        let place = place(of: name, in: parent)
+        try prepareSidecar(of: new, in: parent)
+        let move = try file.beginMove(to: place, taking: nil, replacing: nil, isRename: true)
+        do throws(VaultError) {
+            try File.withoutClaims(on: [file]) { () throws(VaultError) in
+                try renameFresh(old.name, in: old.folder, to: new.name, in: parent.descriptor)
+                file.leave(old.place, for: place, [old.folder, parent.descriptor])
+            }
+        } catch {
+            try? file.cancelMove(move)
+            throw error
+        }
+        file.nameless.withLock { $0 = nil }
+    }
+
+    /// Removes a file that has had no name, if it has none now.
+    public func removeNameless(_ file: File) throws(VaultError) {
+        let old = file.nameless.withLock { nameless in
+            defer { nameless = nil }
+            return nameless
+        }
+        guard let old else { return }
+        let born = journal.withLock { $0 }?.born(inode: file.identity.inode)
+        try backing { () throws(Errno) in try store.unlink(old.name, in: old.folder) }
+        file.noteRemoval(from: old.folder)
+        if let born { noteRemoval(of: born) }
+    }
+
+    /// Removes what an earlier session has left without a name.
+    func clearNameless() {
+        guard let folder = try? store.open(.nameless, in: store.root, OpenFlags.directory, mode: 0),
+            let entries = try? store.entries(of: folder)
+        else { return }
+        // A failure leaves it for the next time.
+        for entry in entries where BackingName(entry.name.bytes) == .temporary {
+            try? store.unlink(entry.name, in: folder)
+        }
+    }
+}
+
+extension File {
+    /// It has no name yet.
+    public var isNameless: Bool { nameless.withLock { $0 != nil } }
+}
