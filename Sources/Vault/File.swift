@@ -166,6 +166,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
                 state.header = header.settled(at: place)
                 state.length = header.provisionalLength
                 state.isUnproven = header.length < state.length
+                // As if it lay in the file: what an earlier header says of the last block counts no more.
+                state.unsettled.placedLength = header.length
             }
             state.unsettled.slots = overlay.slots
             state.unsettled.holes = overlay.holes
