@@ -88,9 +88,11 @@ extension File {
         return count
     }
 
-    /// How many bytes block `block` is stored in, if that is not in the backing file.
+    /// How many bytes block `block` is stored in, if that is not in the backing file. In a vault that is only read all of
+    /// them count as if they were there: as replay puts them.
     private func elsewhere(_ block: UInt64) -> Int? {
-        state.unsettled.slots[block]?.count ?? state.unsettled.torn[block]?.count
+        guard !vault.isReadOnly else { return nil }
+        return state.unsettled.slots[block]?.count ?? state.unsettled.torn[block]?.count
     }
 
     /// How many bytes block `block` is stored in, if the backing file has `available` bytes from its beginning on.
