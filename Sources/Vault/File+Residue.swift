@@ -78,10 +78,16 @@ extension File {
                 defer { state.unsettled.modified = shown }
                 try cutResidue(key, scratch)
                 noteChange()
-                // The block that the confirmed length ends in is as long as that makes it, unless zeros are added.
-                try extendBehindHole()
                 var block = BlockGeometry.block(at: state.header.length)
                 let end = BlockGeometry.blockCount(forLength: state.length)
+                // Before zeros are added: the block that the confirmed length ends in may be as long as the backing file
+                // makes it.
+                if state.header.length % BlockGeometry.blockSize > 0 && block < end {
+                    try prove(block, key, scratch)
+                    block += 1
+                }
+                try extendBehindHole()
+                block = min(end, try skipHole(at: block))
                 while block < end {
                     try prove(block, key, scratch)
                     block = min(end, try skipHole(at: block + 1))
