@@ -78,20 +78,13 @@ extension File {
                 defer { state.unsettled.modified = shown }
                 try cutResidue(key, scratch)
                 noteChange()
-                var block = BlockGeometry.block(at: state.header.length)
+                let first = BlockGeometry.block(at: state.header.length)
                 let end = BlockGeometry.blockCount(forLength: state.length)
-                // Before zeros are added: the block that the confirmed length ends in may be as long as the backing file
-                // makes it.
-                if state.header.length % BlockGeometry.blockSize > 0 && block < end {
-                    try prove(block, key, scratch)
-                    block += 1
-                }
+                // Before zeros are added: the last block may be as long as the backing file makes it.
+                let behind = min(end, try storedBlocks())
+                if first < behind { try prove(first..<behind, key, scratch) }
                 try extendBehindHole()
-                block = min(end, try skipHole(at: block))
-                while block < end {
-                    try prove(block, key, scratch)
-                    block = min(end, try skipHole(at: block + 1))
-                }
+                if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
                 state.isUnproven = false
                 state.unsettled.modified = shown
                 if state.unsettled.isJournaled { try journalHeader() }
@@ -126,6 +119,21 @@ extension File {
         return try backing { () throws(Errno) in
             guard let data = try vault.store.nextData(of: descriptor, from: Int64(offset)) else { return .max }
             return block + (UInt64(data) - offset) / BlockGeometry.storedBlockSize
+        }
+    }
+
+    /// How many blocks the backing file has, the last one cut short perhaps.
+    private func storedBlocks() throws(VaultError) -> UInt64 {
+        let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
+        let count = UInt64(size) - min(UInt64(size), BlockGeometry.backingOffset(ofBlock: 0))
+        return (count + BlockGeometry.storedBlockSize - 1) / BlockGeometry.storedBlockSize
+    }
+
+    private func prove(_ blocks: Range<UInt64>, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+        var block = blocks.lowerBound
+        while block < blocks.upperBound {
+            try prove(block, key, scratch)
+            block = try skipHole(at: block + 1)
         }
     }
 
