@@ -699,6 +699,8 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
             twins[record.file] = claim_of(record)[0]
         if record.kind in (FILE_RECORD, TWIN_RECORD):
             owners[claim_of(record)[1]] = record.file
+    # Of several that lead to one file the last counts.
+    effects: dict[bytes, list[JournalRecord]] = {}
     for tag, records in files.items():
         paths = [(at, record) for at, record in enumerate(records) if record.kind in (FILE_RECORD, TWIN_RECORD)]
         if not paths:
@@ -713,7 +715,10 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         if found is not None:
             path, base = found
             counting = next((records[at:] for at, record in paths if record.number <= base <= record.generation), [])
-            replay_file(replay, keys, path, counting)
+            if any(record.kind == HEADER_RECORD for record in counting):
+                effects[path] = counting
+    for path, counting in effects.items():
+        replay_file(replay, keys, path, counting)
 
 
 def put_back(replay: Replay, vault: bytes, folder: bytes, aside: bytes, name: bytes) -> None:
@@ -735,7 +740,7 @@ def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path:
                       if not name.startswith(b"lk.") or name.startswith(b"lk.long.")]
     for candidate in candidates:
         try:
-            with BackingFile(candidate, replay.writes.get(candidate, {})) as backing:
+            with BackingFile(candidate, {}) as backing:
                 raw = backing.header()
             if is_void(raw):
                 if path and may_be_void:

@@ -25,6 +25,7 @@ extension OldJournal {
         /// The ID in its header.
         let file: FileIdentifier
         let descriptor: Descriptor
+        let inode: UInt64
         /// Of the header on disk; 0 for a file that a cut has left empty.
         let generation: UInt64
         let entries: [Entry]
@@ -89,6 +90,8 @@ extension OldJournal {
             }
         }
         var effects: [Effect] = []
+        /// Where in these each file stands, by its inode: of several that lead to one file the last counts.
+        var indices: [UInt64: Int] = [:]
         for tag in order {
             let claim = claims[tag]!
             // The last path first: the one before it is that of a folder that was to get another name and did not.
@@ -103,10 +106,16 @@ extension OldJournal {
             guard let first = claim.first(fitting: found.generation) else { continue }
             let records = entries[first...].filter { $0.record.file == tag }
             guard let (last, header) = try lastHeader(of: claim.file, in: records) else { continue }
-            effects.append(
-                Effect(
-                    file: claim.file, descriptor: found.descriptor, generation: found.generation,
-                    entries: Array(records[...last]), header: header))
+            let inode = try backing { () throws(Errno) in try vault.store.status(of: found.descriptor).inode }
+            let effect = Effect(
+                file: claim.file, descriptor: found.descriptor, inode: inode, generation: found.generation,
+                entries: Array(records[...last]), header: header)
+            if let index = indices[inode] {
+                effects[index] = effect
+            } else {
+                indices[inode] = effects.count
+                effects.append(effect)
+            }
         }
         return effects
     }

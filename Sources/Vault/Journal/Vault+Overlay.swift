@@ -40,9 +40,8 @@ extension Vault {
         var overlays = Overlays()
         overlays.asides = try old.asides(in: entries)
         for effect in try old.effects(of: entries) {
-            let inode = try backing { () throws(Errno) in try store.status(of: effect.descriptor).inode }
-            overlays.files[FileIdentity(identifier: effect.file, inode: inode)] = old.overlay(of: effect)
-            if effect.generation == 0 { overlays.made[inode] = effect.header }
+            overlays.files[FileIdentity(identifier: effect.file, inode: effect.inode)] = old.overlay(of: effect)
+            if effect.generation == 0 { overlays.made[effect.inode] = effect.header }
         }
         self.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
