@@ -15,7 +15,9 @@ public enum AttributeName: Hashable, Sendable {
     /// A backing name; nil for a foreign one.
     public init?(backing name: String) {
         if name.hasPrefix(Self.longPrefix) {
-            self = .long(hash: Array(name.utf8.dropFirst(Self.longPrefix.utf8.count)))
+            let hash = Array(name.utf8.dropFirst(Self.longPrefix.utf8.count))
+            guard Base64URL.decode(hash)?.count == 32 else { return nil }
+            self = .long(hash: hash)
             return
         }
         guard name.hasPrefix(Self.prefix),
