@@ -161,8 +161,9 @@ extension VaultFileSystem {
             if node.state.withLock({ $0.isNameless }) {
                 try withFile(of: node) { (file) throws(VaultError) in
                     try vault.giveName(newName, in: newDirectory, to: file)
+                    // Within: its last handle may be closed meanwhile.
+                    node.state.withLock { $0.isNameless = false }
                 }
-                node.state.withLock { $0.isNameless = false }
             } else if node.isFile {
                 try withFile(of: node) { (file) throws(VaultError) in try link(file) }
             } else {
