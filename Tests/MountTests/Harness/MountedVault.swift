@@ -97,6 +97,16 @@ final class MountedVault {
         return try MountStatus(json: outcome.output)
     }
 
+    /// Returns when the daemon has heard of every close: close(2) does not wait for that.
+    func untilNothingIsOpen() throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            let status = try status()
+            if status.openFiles.values.allSatisfy({ $0 == 0 }), status.fileKeysInMemory == 0 { return }
+            guard ContinuousClock.now < end else { throw HarnessError("still open: \(status)") }
+        }
+    }
+
     /// Its control socket, named by the volume ID.
     func socket() throws -> String {
         let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }

@@ -63,7 +63,7 @@ extension MountTests {
                     try scene.probe.open(handle, scene.path("file-\(protection)"), "rw").required()
                     try scene.probe.pread(handle, 0, 3).required()
                 }
-                var status = try scene.mount.status()
+                let status = try scene.mount.status()
                 for protection in ProtectionClass.allCases {
                     #expect(status.openFiles[protection.rawValue] == 1, "\(protection)")
                 }
@@ -73,12 +73,7 @@ extension MountTests {
                 for handle in 0..<4 {
                     try scene.probe.close(handle).required()
                 }
-                // close(2) does not wait for the daemon to hear of it.
-                let end = ContinuousClock.now + .seconds(3)
-                repeat {
-                    status = try scene.mount.status()
-                } while status.openFiles.values.contains { $0 > 0 } && ContinuousClock.now < end
-                #expect(status.openFiles.values.allSatisfy { $0 == 0 }, "\(status.openFiles)")
+                try scene.mount.untilNothingIsOpen()
             }
         }
 

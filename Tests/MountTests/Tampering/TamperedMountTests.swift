@@ -73,6 +73,7 @@ extension MountTests {
                     }
                     #expect(try probe.pread(0, 4096, 4096) == whole, "/\(path), under the header that was read")
                     try probe.close(0).required()
+                    try mount.untilNothingIsOpen()
                     #expect(try probe.open(0, mount.file(path)) == .refused("EIO"), "/\(path), opened anew")
                     try stored.edit { $0[72] ^= 1 }
                 }
