@@ -203,8 +203,8 @@ def open_directory_record(keys: VolumeKeys, place: bytes, target: bytes) -> Dire
 # Files: the header -------------------------------------------------------------------------------------------------
 
 HEADER_SIZE = 512
-HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI240sqq")
-PLACES_ROOM, WRAPS_ROOM = 15, 120
+HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI208sqIIqIIqq")
+PLACES_ROOM, WRAPS_ROOM = 13, 120
 WRAP_LENGTHS = {1: 40, 2: 72}
 EXPLICIT, MANY_LINKS, MOVING = 1, 2, 4
 
@@ -231,10 +231,17 @@ class FileHeader:
     places: list[bytes]
     modified: tuple[int, int]
     stamp: int
+    changed: tuple[int, int]
+    written: tuple[int, int]
 
     def shown_time(self, backing: tuple[int, int]) -> tuple[int, int]:
         """When the file was modified, by the backing file's own time."""
         return self.modified if backing == (self.stamp, 0) else backing
+
+    def shown_change(self, backing: tuple[int, int]) -> tuple[int, int]:
+        """When the file was changed, by the backing file's own time of change."""
+        seconds, nanoseconds = self.written
+        return self.changed if self.written <= backing <= (seconds + 1, nanoseconds) else backing
 
     def at(self, place: bytes) -> FileProtection:
         """What holds for the file that is found at `place`."""
@@ -259,7 +266,8 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     raw = raw[:HEADER_SIZE]
     (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, count,
      wrap_length, second_class, second_flags, generation, length, sparse, provisional, second_algorithm, zero1,
-     second_length, nanoseconds, places, seconds, stamp) = HEADER_FIELDS.unpack(raw[:360])
+     second_length, nanoseconds, places, change_seconds, change_nanoseconds, zero2, written_seconds,
+     written_nanoseconds, zero3, seconds, stamp) = HEADER_FIELDS.unpack(raw[:360])
     if magic != b"LKFILE\r\n":
         refuse("not a file of a vault")
     if version != 1 or size != HEADER_SIZE:
@@ -293,12 +301,14 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         second = FileProtection(second_class, bool(second_flags & EXPLICIT), second_algorithm, second_wrap)
     elif second_class or second_flags or second_algorithm or second_length:
         refuse("a second class without moving")
-    if nanoseconds >= 10**9:
-        refuse(f"{nanoseconds} nanoseconds")
-    if zero1 or any(places[16 * count:]) or any(wraps[wrap_length + second_length:]):
+    for count_of in (nanoseconds, change_nanoseconds, written_nanoseconds):
+        if count_of >= 10**9:
+            refuse(f"{count_of} nanoseconds")
+    if zero1 or zero2 or zero3 or any(places[16 * count:]) or any(wraps[wrap_length + second_length:]):
         refuse("header: a zero byte is otherwise")
     return FileHeader(file, first, second, generation, length, provisional, sparse,
-                      [places[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp)
+                      [places[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
+                      (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds))
 
 
 # Files: wrap algorithms --------------------------------------------------------------------------------------------
@@ -1171,6 +1181,12 @@ class Vault:
                                 else header.shown_time(divmod(entry.status.st_mtime_ns, 10**9)))
         return f"{seconds}.{nanoseconds:09}"
 
+    def changed(self, entry: Entry, header: FileHeader) -> str:
+        # A replay writes the header.
+        seconds, nanoseconds = (header.changed if entry.backing in self.replay.headers
+                                else header.shown_change(divmod(entry.status.st_ctime_ns, 10**9)))
+        return f"{seconds}.{nanoseconds:09}"
+
     def symlink(self, entry: Entry) -> bytes:
         return open_symlink(self.keys, os.readlink(entry.backing), self.path)
 
@@ -1229,7 +1245,8 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
                   "places": len(header.places) or "any", "moving": header.second is not None,
                   "generation": header.generation, "length": header.length,
                   "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
-                  "modified": vault.modified(entry, header), "xattrs": vault.xattrs(backing, header.file)}
+                  "modified": vault.modified(entry, header), "changed": vault.changed(entry, header),
+                  "xattrs": vault.xattrs(backing, header.file)}
     elif stat.S_ISLNK(mode):
         facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry))}
     else:

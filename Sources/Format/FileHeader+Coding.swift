@@ -50,15 +50,21 @@ extension FileHeader {
             coming == nil || placeCount > 0
         else { throw .badField("places") }
         places = (0..<placeCount).map { Place(bytes, at: Self.placesOffset + 16 * $0) }
-        let nanoseconds = bytes.integer(at: Self.nanosecondsOffset, as: UInt32.self)
-        guard nanoseconds < 1_000_000_000 else { throw .badField("nanoseconds") }
-        modified = ModificationTime(
-            seconds: Int64(bitPattern: bytes.integer(at: Self.modifiedOffset, as: UInt64.self)),
-            nanoseconds: nanoseconds)
+        modified = try Self.time(bytes, at: Self.modifiedOffset, Self.nanosecondsOffset)
+        changed = try Self.time(bytes, at: Self.changedOffset, Self.changedOffset + 8)
+        written = try Self.time(bytes, at: Self.writtenOffset, Self.writtenOffset + 8)
         stamp = Int64(bitPattern: bytes.integer(at: Self.stampOffset, as: UInt64.self))
-        guard bytes.isZero(97..<98), bytes.isZero(Self.placesOffset + 16 * placeCount..<Self.modifiedOffset),
+        guard bytes.isZero(97..<98), bytes.isZero(Self.placesOffset + 16 * placeCount..<Self.changedOffset),
+            bytes.isZero(324..<328), bytes.isZero(340..<344),
             bytes.isZero(wrapsEnd..<Self.signedByteCount)
         else { throw .badField("reserved") }
+    }
+
+    private static func time(_ bytes: RawSpan, at seconds: Int, _ nanoseconds: Int) throws(FormatError) -> FileTime {
+        let fraction = bytes.integer(at: nanoseconds, as: UInt32.self)
+        guard fraction < 1_000_000_000 else { throw .badField("nanoseconds") }
+        return FileTime(
+            seconds: Int64(bitPattern: bytes.integer(at: seconds, as: UInt64.self)), nanoseconds: fraction)
     }
 
     /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
@@ -81,8 +87,9 @@ extension FileHeader {
         bytes.store(length, at: 72)
         bytes.store(firstSparseBlock, at: Self.firstSparseBlockOffset)
         bytes.store(provisionalLength, at: Self.provisionalLengthOffset)
-        bytes.store(modified.nanoseconds, at: Self.nanosecondsOffset)
-        bytes.store(UInt64(bitPattern: modified.seconds), at: Self.modifiedOffset)
+        bytes.store(modified, at: Self.modifiedOffset, Self.nanosecondsOffset)
+        bytes.store(changed, at: Self.changedOffset, Self.changedOffset + 8)
+        bytes.store(written, at: Self.writtenOffset, Self.writtenOffset + 8)
         bytes.store(UInt64(bitPattern: stamp), at: Self.stampOffset)
         for (index, place) in places.enumerated() { place.store(into: &bytes, at: Self.placesOffset + 16 * index) }
         bytes.store(protection.wrap, at: Self.wrapOffset)
@@ -93,5 +100,12 @@ extension FileHeader {
             bytes.store(UInt16(coming.wrap.count), at: 98)
             bytes.store(coming.wrap, at: Self.wrapOffset + protection.wrap.count)
         }
+    }
+}
+
+extension MutableRawSpan {
+    fileprivate mutating func store(_ time: FileTime, at seconds: Int, _ nanoseconds: Int) {
+        store(UInt64(bitPattern: time.seconds), at: seconds)
+        store(time.nanoseconds, at: nanoseconds)
     }
 }

@@ -11,7 +11,7 @@ public struct FileHeader: Hashable, Sendable {
     public static let largestWrap = 120
     public static let largestLength: UInt64 = 1 << 62
     /// A file of more links is found at any place.
-    public static let mostPlaces = 15
+    public static let mostPlaces = 13
     /// The value of `firstSparseBlock` in a file without holes.
     public static let noSparseBlock = UInt64.max
 
@@ -19,6 +19,8 @@ public struct FileHeader: Hashable, Sendable {
     static let version: UInt16 = 1
     static let nanosecondsOffset = 100
     static let placesOffset = 104
+    static let changedOffset = 312
+    static let writtenOffset = 328
     static let modifiedOffset = 344
     static let stampOffset = 352
     static let firstSparseBlockOffset = 80
@@ -56,9 +58,13 @@ public struct FileHeader: Hashable, Sendable {
     /// Where the file may stand: one for each link, and the coming one of a rename under way. Empty: anywhere.
     public var places: [Place]
     /// The time of modification that stat(2) shows while the backing file's own is `stamp`.
-    public var modified = ModificationTime.zero
+    public var modified = FileTime.zero
     /// In whole seconds since 1970: a copy whose times have lost their fractions still has it.
     public var stamp: Int64 = 0
+    /// The time of change that stat(2) shows while the backing file's own is that of this header's writing.
+    public var changed = FileTime.zero
+    /// The moment before this header was written to the backing file.
+    public var written = FileTime.zero
 
     public init(volume: VolumeIdentifier, file: FileIdentifier, protection: FileProtection, place: Place) {
         self.volume = volume

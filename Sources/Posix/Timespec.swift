@@ -45,4 +45,13 @@ extension Timespec {
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Timespec(time)
     }
+
+    /// Never later than the time of change that a file system on this machine gives from now on: those go by the tick.
+    ///
+    /// Source: clock_gettime(2), CLOCK_REALTIME_COARSE.
+    public static var tick: Timespec {
+        var time = Glibc.timespec()
+        unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
+        return Timespec(time)
+    }
 }

@@ -71,7 +71,10 @@ extension File {
 
     /// Its last name has gone from a folder.
     func noteRemoval(from folder: Descriptor) {
-        lock.withExclusive { state.unsettled.removedFrom = folder }
+        lock.withExclusive {
+            state.unsettled.removedFrom = folder
+            state.unsettled.touched = .now
+        }
     }
 
     private enum ClaimResult {

@@ -34,6 +34,7 @@ extension File {
     /// In the backing file at once: what somebody looks at there is what he has asked for, and the wrap for a weaker class
     /// is gone from it. Needs `lock` exclusively, and room in the journal.
     private func changeProtection(_ protection: FileProtection) throws(VaultError) {
+        noteTouch()
         guard state.unsettled.isJournaled || isStampSpent else {
             return try changeHeader { $0.protection = protection }
         }
@@ -45,6 +46,7 @@ extension File {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             guard state.header.protection.isExplicit else { return true }
             try settlePlaces()
+            noteTouch()
             try changeHeader { $0.protection.isExplicit = false }
             return true
         }

@@ -22,10 +22,13 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in _ = try writable() }
     }
 
-    /// The 512 bytes of the header as `state` has it, showing the time `modified` if that is another. Needs `lock`.
-    func signedHeader(modified: Timespec? = nil) -> InlineArray<512, UInt8> {
+    /// The 512 bytes of the header as `state` has it, showing other times if there are any. Needs `lock`.
+    func signedHeader(times: (modified: Timespec, changed: Timespec)? = nil) -> InlineArray<512, UInt8> {
         var header = state.header
-        if let modified { header.modified = ModificationTime(modified) }
+        if let times {
+            header.modified = FileTime(times.modified)
+            header.changed = FileTime(times.changed)
+        }
         header.provisionalLength = state.length
         if let leaving = state.unsettled.leaving {
             header.coming = header.protection

@@ -45,6 +45,7 @@ extension File {
         let now = Timespec.now
         let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.unsettled.placedStamp)
         if state.unsettled.modified != nil || isStamped { state.unsettled.modified = now }
+        state.unsettled.touched = now
         list()
     }
 
@@ -143,9 +144,9 @@ extension File {
     /// into the backing file is stamped.
     private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Slot] {
         try backing { () throws(Errno) in
-            let modified = try shownTime()
+            let times = try shownTimes()
             state.header.generation += 1
-            let bytes = signedHeader(modified: modified)
+            let bytes = signedHeader(times: times)
             let header = JournalRecord(.header, of: identifier, payloadCount: FileHeader.byteCount)
             let room = blocks.reduce(header.byteCount) {
                 $0 + JournalRecord.byteCount(payload: $1.range.count)

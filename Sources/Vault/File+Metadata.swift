@@ -18,11 +18,13 @@ extension File {
     public func setMode(_ mode: UInt32) throws(VaultError) {
         forgetAccess()
         try vault.setMode(mode, of: AttributeSubject(descriptor: descriptor, identifier: identifier.bytes))
+        touch()
     }
 
     public func setOwner(user: UInt32?, group: UInt32?) throws(VaultError) {
         forgetAccess()
         try vault.changeBacking(.setOwner(user: user, group: group, of: .file(descriptor)))
+        touch()
     }
 }
 
@@ -44,6 +46,7 @@ extension File {
     }
 
     func noteAttribute(_ name: [UInt8]) {
+        touch()
         if name == Self.capabilities { mayHaveCapabilities.store(true, ordering: .relaxed) }
     }
 }

@@ -26,6 +26,7 @@ extension File {
         var made: Move?
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try settlePlaces()
+            noteTouch()
             let move = Move(places: state.header.places, protection: state.header.protection)
             let places = Self.adding(place, to: state.header.places)
             var taken = state.header.protection
@@ -103,6 +104,8 @@ extension File {
     /// exclusively.
     func leave(_ place: Place, for newPlace: Place? = nil, _ folders: [Descriptor]) {
         guard place != newPlace else { return }
+        // A rename was told before it was made.
+        if newPlace == nil { noteTouch() }
         state.unsettled.movedIn += folders
         list()
         let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }

@@ -39,15 +39,16 @@ extension File {
     func cutBehind(isConfirmed: Bool) throws(VaultError) {
         let needed = Int64(neededBackingSize)
         let file = try writable()
-        let isCut = try backing { () throws(Errno) in
-            guard try vault.store.status(of: descriptor).size > needed else { return false }
-            try keepingBackingTimes { () throws(Errno) in
-                try vault.keepingSetID(of: file) { () throws(Errno) in try vault.store.truncate(file, to: needed) }
+        guard try backing({ () throws(Errno) in try vault.store.status(of: descriptor).size > needed }) else { return }
+        try keepingChangeTime { (_) throws(VaultError) in
+            try backing { () throws(Errno) in
+                try keepingBackingTimes { () throws(Errno) in
+                    try vault.keepingSetID(of: file) { () throws(Errno) in try vault.store.truncate(file, to: needed) }
+                }
             }
-            if !isConfirmed && state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
-            return isConfirmed
         }
-        guard isCut else { return }
+        if !isConfirmed && state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
+        guard isConfirmed else { return }
         // At once: nobody knows of it any more when the file is next opened.
         try flush(dataOnly: true)
         state.unsettled.cut = .durable
@@ -71,25 +72,29 @@ extension File {
             guard state.isUnproven else { return true }
             try requireConfirmed()
             let key = try currentKey()
-            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
-                defer { scratch.wipePlain() }
-                let shown = try backing { () throws(Errno) in try shownTime() }
-                // What reads is what it was, also if a full disk stops this.
-                defer { state.unsettled.modified = shown }
-                try cutResidue(key, scratch)
-                noteChange()
-                let first = BlockGeometry.block(at: state.header.length)
-                let end = BlockGeometry.blockCount(forLength: state.length)
-                // Before zeros are added: the last block may be as long as the backing file makes it.
-                let behind = min(end, try storedBlocks())
-                if first < behind { try prove(first..<behind, key, scratch) }
-                try extendBehindHole()
-                if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
-                state.isUnproven = false
-                state.unsettled.modified = shown
-                if state.unsettled.isJournaled { try journalHeader() }
-            }
+            try keepingChangeTime { (_) throws(VaultError) in try prove(key) }
             return true
+        }
+    }
+
+    private func prove(_ key: FileKey) throws(VaultError) {
+        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+            defer { scratch.wipePlain() }
+            let shown = try backing { () throws(Errno) in try shownTime() }
+            // What reads is what it was, also if a full disk stops this.
+            defer { state.unsettled.modified = shown }
+            try cutResidue(key, scratch)
+            noteChange()
+            let first = BlockGeometry.block(at: state.header.length)
+            let end = BlockGeometry.blockCount(forLength: state.length)
+            // Before zeros are added: the last block may be as long as the backing file makes it.
+            let behind = min(end, try storedBlocks())
+            if first < behind { try prove(first..<behind, key, scratch) }
+            try extendBehindHole()
+            if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
+            state.isUnproven = false
+            state.unsettled.modified = shown
+            if state.unsettled.isJournaled { try journalHeader() }
         }
     }
 

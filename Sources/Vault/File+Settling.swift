@@ -53,6 +53,10 @@ extension File {
         guard !state.unsettled.slots.isEmpty || !state.unsettled.holes.isEmpty else { return }
         if state.unsettled.isHeaderless { try journalMissingHeader() }
         let file = try writable()
+        try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
+    }
+
+    private func copyIntoPlace(of file: Descriptor) throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
             // Before: a cut in the middle of the copying needs them.

@@ -3,7 +3,7 @@ import Posix
 import Store
 
 // Each header that is written to the backing file gives it another whole second, so that a copy by size and time takes it
-// along; what stat(2) shows is in the header: docs/FORMAT.md, "Times of modification".
+// along; what stat(2) shows is in the header: docs/FORMAT.md, "Times".
 
 extension File {
     /// When it was last modified, as stat(2) shows it. Needs `lock`.
@@ -12,23 +12,37 @@ extension File {
         return state.header.shownTime(of: try vault.store.status(of: descriptor).modified)
     }
 
-    /// Writes the header as `state` has it to the backing file, with the time that is shown, and stamps it. Needs `lock`
+    /// When it was last modified and changed, as stat(2) shows it. Needs `lock`.
+    func shownTimes() throws(Errno) -> (modified: Timespec, changed: Timespec) {
+        var status = try vault.store.status(of: descriptor)
+        show(&status)
+        return (status.modified, status.changed)
+    }
+
+    /// Writes the header as `state` has it to the backing file, with the times that are shown, and stamps it. Needs `lock`
     /// exclusively.
     ///
     /// - Parameter replaced: the time of a backing file in whose place this one is about to be put.
     func placeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
-        let own = try backing { () throws(Errno) in try vault.store.status(of: descriptor).modified }
-        let shown = state.unsettled.modified ?? state.header.shownTime(of: own)
-        let seen = [own.seconds, state.unsettled.placedStamp, replaced?.seconds].compactMap { $0 }
+        try keepingChangeTime { (own) throws(VaultError) in try placeStampedHeader(over: own, replacing: replaced) }
+    }
+
+    private func placeStampedHeader(over own: FileStatus, replacing replaced: Timespec?) throws(VaultError) {
+        var status = own
+        show(&status)
+        let shown = status.modified
+        let seen = [own.modified.seconds, state.unsettled.placedStamp, replaced?.seconds].compactMap { $0 }
         let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds)
-        let before = (state.header.modified, state.header.stamp)
-        state.header.modified = ModificationTime(shown)
+        let before = (state.header.modified, state.header.stamp, state.header.changed, state.header.written)
+        state.header.modified = FileTime(shown)
         state.header.stamp = stamp
+        state.header.changed = FileTime(status.changed)
+        state.header.written = FileTime(.tick)
         _ = try writable()
         do throws(VaultError) {
             try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
         } catch {
-            (state.header.modified, state.header.stamp) = before
+            (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
             throw error
         }
         state.unsettled.placedStamp = stamp
@@ -54,10 +68,12 @@ extension File {
             try backing { () throws(Errno) in
                 try vault.store.setTimes(accessed: accessed, modified: .keep, of: descriptor)
             }
+            touch()
         }
         guard modified != .keep else { return }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            let before = state.unsettled.modified
+            let before = (state.unsettled.modified, state.unsettled.touched)
+            state.unsettled.touched = .now
             switch modified {
             case .keep: break
             case .now: state.unsettled.modified = .now
@@ -72,7 +88,7 @@ extension File {
                 }
                 return true
             } catch {
-                state.unsettled.modified = before
+                (state.unsettled.modified, state.unsettled.touched) = before
                 throw error
             }
         }
@@ -81,6 +97,7 @@ extension File {
     /// The file was modified now. Needs `lock` exclusively.
     func noteModification() {
         state.unsettled.modified = .now
+        state.unsettled.touched = state.unsettled.modified
         state.unsettled.isSynced = false
         state.unsettled.isHeaderCurrent = false
         list()
@@ -92,13 +109,49 @@ extension File {
         try body()
         try? vault.store.setTimes(accessed: .keep, modified: .at(own), of: descriptor)
     }
+
+    // MARK: The time of change
+
+    /// The user has changed what belongs to the file and does not lie in it: its mode, an attribute, a name.
+    func touch() { lock.withExclusive { noteTouch() } }
+
+    /// Needs `lock` exclusively.
+    func noteTouch() {
+        let now = Timespec.now
+        state.unsettled.touched = now
+        guard state.header.hidesChange(now: FileTime(now)), !vault.isReadOnly else { return }
+        state.unsettled.isHeaderCurrent = false
+        list()
+    }
+
+    /// Runs `body`, which changes the backing file, whose status it gets, and nothing that the user sees. Needs `lock`
+    /// exclusively.
+    func keepingChangeTime(_ body: (FileStatus) throws(VaultError) -> Void) throws(VaultError) {
+        let before = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
+        let shown = shownChange(of: before)
+        defer {
+            if let after = try? vault.store.status(of: descriptor) {
+                state.unsettled.change = (shown, after.changed)
+                state.unsettled.touched = nil
+            }
+        }
+        try body(before)
+    }
+
+    /// The time of change that stat(2) shows. Needs `lock`.
+    func shownChange(of status: FileStatus) -> Timespec {
+        let kept = state.unsettled.change.flatMap { $0.backing == status.changed ? $0.shown : nil }
+        let shown = kept ?? state.header.shownChange(of: status.changed)
+        return max(shown, state.unsettled.touched ?? shown)
+    }
 }
 
 extension FileHeader {
-    func shownTime(of backing: Timespec) -> Timespec { Timespec(shownTime(of: ModificationTime(backing))) }
+    func shownTime(of backing: Timespec) -> Timespec { Timespec(shownTime(of: FileTime(backing))) }
+    func shownChange(of backing: Timespec) -> Timespec { Timespec(shownChange(of: FileTime(backing))) }
 }
 
-extension ModificationTime {
+extension FileTime {
     init(_ time: Timespec) {
         // A store that answers otherwise must not make a header that is refused.
         self.init(seconds: time.seconds, nanoseconds: UInt32(min(max(0, time.nanoseconds), 999_999_999)))
@@ -106,5 +159,5 @@ extension ModificationTime {
 }
 
 extension Timespec {
-    init(_ time: ModificationTime) { self.init(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)) }
+    init(_ time: FileTime) { self.init(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)) }
 }

@@ -135,21 +135,15 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     public var length: UInt64 { lock.withShared { state.length } }
 
-    /// What stat(2) says. A length that the header does not have yet is written first: the next close need not move the
-    /// time of change that somebody has seen.
-    public func status() throws(VaultError) -> FileStatus {
-        if lock.withShared({ !state.unsettled.isJournaled }) {
-            do throws(VaultError) { try persistLength() } catch { guard error.isFullDisk else { throw error } }
-        }
-        return try status(of: .file(descriptor))
-    }
+    /// What stat(2) says.
+    public func status() throws(VaultError) -> FileStatus { try status(of: .file(descriptor)) }
 
-    /// The mode without the type. Writes nothing, unlike `status`.
+    /// The mode without the type.
     public func permissions() throws(VaultError) -> UInt32 {
         try vault.backingStatus(of: .file(descriptor)).permissions
     }
 
-    /// What stat(2) says of a name of the file, also if the next close moves the time of change.
+    /// What stat(2) says of a name of the file.
     func status(of subject: Vault.Subject) throws(VaultError) -> FileStatus {
         // With the lock: the time and the header that tells what it means belong together.
         try lock.withShared { () throws(VaultError) in
@@ -160,7 +154,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     }
 
     /// Shows what the journal has of it, in a vault that is only read.
-    func show(_ overlay: Overlay, at place: Place) {
+    ///
+    /// - Parameter status: of the backing file.
+    func show(_ overlay: Overlay, at place: Place, _ status: FileStatus) {
         lock.withExclusive {
             if let header = overlay.header {
                 state.header = header.settled(at: place)
@@ -175,17 +171,14 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
                 overlay.slots.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }.max() ?? 0,
                 overlay.holes.ranges.last.map { BlockGeometry.backingOffset(ofBlock: $0.upperBound) } ?? 0)
             state.unsettled.modified = overlay.modified
+            state.unsettled.change = overlay.changed.map { ($0, status.changed) }
         }
     }
 
     /// Puts into what stat(2) says of the backing file what is not there yet. Needs `lock`.
     func show(_ status: inout FileStatus) {
         status.size = Int64(state.length)
-        guard let modified = state.unsettled.modified else {
-            status.modified = state.header.shownTime(of: status.modified)
-            return
-        }
-        status.modified = modified
-        status.changed = max(status.changed, modified)
+        status.modified = state.unsettled.modified ?? state.header.shownTime(of: status.modified)
+        status.changed = shownChange(of: status)
     }
 }

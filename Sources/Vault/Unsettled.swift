@@ -62,6 +62,11 @@ struct Unsettled {
     /// When it was last written to, if the backing file does not tell.
     var modified: Timespec?
 
+    /// When it was last changed, if the backing file does not tell.
+    var touched: Timespec?
+    /// What is shown as the time of change while the backing file's is that of what was last done to it unseen.
+    var change: (shown: Timespec, backing: Timespec)?
+
     /// Folders whose names must be durable before the file may cease to belong at `places` that it has left, and before the
     /// journal may know it by a new one.
     var movedIn: [Descriptor] = []

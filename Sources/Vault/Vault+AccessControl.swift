@@ -87,6 +87,7 @@ extension Vault {
         // A list whose mask is narrower than the mode, or wider, for as long as this takes: never one without its mask.
         if !list.isMode { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: owner) }
         if mode != old { try changeBacking(.setMode(mode, of: .file(owner.descriptor))) }
+        if case .file(let file) = owner { file.touch() }
         if list.isMode { try removeAccessList(of: owner) }
     }
 

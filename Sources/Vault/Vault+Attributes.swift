@@ -134,6 +134,7 @@ extension Vault {
 
     public func removeAttribute(_ name: [UInt8], of owner: AttributeOwner) throws(VaultError) {
         try removeAttribute(name, of: owner.subject)
+        if case .file(let file) = owner { file.touch() }
     }
 
     func removeAttribute(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) {

@@ -35,9 +35,11 @@ extension Vault {
             }
             var latest = header
             status.modified = header.shownTime(of: status.modified)
+            status.changed = header.shownChange(of: status.changed)
             if let overlay = overlay(of: header, inode: status.inode) {
                 latest = overlay.header ?? header
                 status.modified = overlay.modified ?? status.modified
+                status.changed = overlay.changed ?? status.changed
             }
             status.size = Int64(latest.provisionalLength)
             return FoundEntry(status: status, details: .file(latest.settled(at: place)))

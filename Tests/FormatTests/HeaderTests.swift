@@ -12,8 +12,10 @@ private func sampleHeader() -> FileHeader {
     header.length = 123_456_789
     header.provisionalLength = 123_456_789
     header.generation = 7
-    header.modified = ModificationTime(seconds: 0x0102, nanoseconds: 0x0304)
+    header.modified = FileTime(seconds: 0x0102, nanoseconds: 0x0304)
     header.stamp = 0x0506
+    header.changed = FileTime(seconds: 0x0708, nanoseconds: 0x090A)
+    header.written = FileTime(seconds: 0x0B0C, nanoseconds: 0x0D0E)
     return header
 }
 
@@ -38,7 +40,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
             protectionClass: .none, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.firstSparseBlock = 5
         header.provisionalLength += 1
-        header.modified = ModificationTime(seconds: -1, nanoseconds: 999_999_999)
+        header.modified = FileTime(seconds: -1, nanoseconds: 999_999_999)
         header.stamp = .min
         #expect(try decoded(encoded(header)) == header)
     }
@@ -66,11 +68,15 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(bytes[88...91] == [0x15, 0xCD, 0x5B, 0x07])
         #expect(bytes[100...103] == [4, 3, 0, 0])
         #expect(Array(bytes[104..<120]) == [UInt8](33...48))
+        #expect(bytes[312...327] == [8, 7, 0, 0, 0, 0, 0, 0, 0x0A, 9, 0, 0, 0, 0, 0, 0])
+        #expect(bytes[328...343] == [0x0C, 0x0B, 0, 0, 0, 0, 0, 0, 0x0E, 0x0D, 0, 0, 0, 0, 0, 0])
         #expect(bytes[344...359] == [2, 1, 0, 0, 0, 0, 0, 0, 6, 5, 0, 0, 0, 0, 0, 0])
         #expect(bytes[360] == 0xA5 && bytes[431] == 0xA5 && bytes[432] == 0)
     }
 
-    @Test(arguments: [0, 8, 10, 20, 56, 57, 59, 61, 62, 63, 79, 95, 96, 97, 98, 103, 120, 343, 432, 479])
+    @Test(arguments: [
+        0, 8, 10, 20, 56, 57, 59, 61, 62, 63, 79, 95, 96, 97, 98, 103, 120, 311, 323, 324, 327, 339, 340, 343, 432, 479,
+    ])
     func refusesAForeignByte(at offset: Int) {
         var bytes = encoded(sampleHeader())
         bytes[offset] = 0x77
@@ -79,14 +85,38 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
 
     @Test func showsWhatItKeepsWhileTheBackingFileHasTheStamp() {
         let header = sampleHeader()
-        #expect(header.shownTime(of: ModificationTime(seconds: 0x0506, nanoseconds: 0)) == header.modified)
+        #expect(header.shownTime(of: FileTime(seconds: 0x0506, nanoseconds: 0)) == header.modified)
         for other in [(0x0506, 1), (0x0507, 0), (0x0102, 0x0304), (0, 0)] as [(Int64, UInt32)] {
-            let other = ModificationTime(seconds: other.0, nanoseconds: other.1)
+            let other = FileTime(seconds: other.0, nanoseconds: other.1)
             #expect(header.shownTime(of: other) == other)
         }
         var fresh = sampleHeader()
         (fresh.modified, fresh.stamp) = (.zero, 0)
         #expect(fresh.shownTime(of: .zero) == .zero)
+    }
+
+    @Test func showsTheTimeOfChangeThatItKeepsRightBehindItsWriting() {
+        var header = sampleHeader()
+        for (seconds, nanoseconds) in [(0x0B0C, 0x0D0E), (0x0B0C, 999_999_999), (0x0B0D, 0x0D0E)] as [(Int64, UInt32)] {
+            let backing = FileTime(seconds: seconds, nanoseconds: nanoseconds)
+            #expect(header.shownChange(of: backing) == header.changed)
+        }
+        for (seconds, nanoseconds) in [(0x0B0C, 0x0D0D), (0x0B0D, 0x0D0F), (0x0B0E, 0), (0, 0)] as [(Int64, UInt32)] {
+            let backing = FileTime(seconds: seconds, nanoseconds: nanoseconds)
+            #expect(header.shownChange(of: backing) == backing)
+        }
+        // A change of then would not show, also where the file system's clock lags behind.
+        for seconds in 0x0B0B...0x0B0E as ClosedRange<Int64> {
+            #expect(header.hidesChange(now: FileTime(seconds: seconds, nanoseconds: 0)))
+        }
+        for seconds in [0x0B0A, 0x0B0F, .min, .max] as [Int64] {
+            #expect(!header.hidesChange(now: FileTime(seconds: seconds, nanoseconds: 0)))
+        }
+        for end in [Int64.min, .max] {
+            header.written = FileTime(seconds: end, nanoseconds: 1)
+            #expect(header.shownChange(of: header.written) == header.changed)
+            #expect(header.shownChange(of: .zero) == .zero)
+        }
     }
 
     /// By two, and even: FAT tells no others, and rsync is told to forgive one.

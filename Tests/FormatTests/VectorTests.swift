@@ -43,6 +43,13 @@ import Testing
         let shown: [Shown]
     }
 
+    private struct Changed: Decodable {
+        let seconds: Int64
+        let nanoseconds: UInt32
+        let written: [Int64]
+        let shown: [Shown]
+    }
+
     /// Pairs of seconds and nanoseconds.
     private struct Shown: Decodable {
         let backing: [Int64]
@@ -59,6 +66,7 @@ import Testing
         let generation: UInt64
         let firstSparseBlock: UInt64
         let modified: Modified
+        let changed: Changed
         let header: String
         let at: [Standing]
         let notAt: [String]
@@ -70,8 +78,8 @@ import Testing
         let header: String
     }
 
-    private func time(_ parts: [Int64]) -> ModificationTime {
-        ModificationTime(seconds: parts[0], nanoseconds: UInt32(parts[1]))
+    private func time(_ parts: [Int64]) -> FileTime {
+        FileTime(seconds: parts[0], nanoseconds: UInt32(parts[1]))
     }
 
     private func expect(_ protection: FileProtection, _ vector: Protection) {
@@ -94,10 +102,15 @@ import Testing
             #expect(header.provisionalLength == item.provisionalLength)
             #expect(header.generation == item.generation)
             #expect(header.firstSparseBlock == item.firstSparseBlock)
-            let modified = ModificationTime(seconds: item.modified.seconds, nanoseconds: item.modified.nanoseconds)
+            let modified = FileTime(seconds: item.modified.seconds, nanoseconds: item.modified.nanoseconds)
             #expect(header.modified == modified && header.stamp == item.modified.stamp)
             for shown in item.modified.shown {
                 #expect(header.shownTime(of: time(shown.backing)) == time(shown.time))
+            }
+            let changed = FileTime(seconds: item.changed.seconds, nanoseconds: item.changed.nanoseconds)
+            #expect(header.changed == changed && header.written == time(item.changed.written))
+            for shown in item.changed.shown {
+                #expect(header.shownChange(of: time(shown.backing)) == time(shown.time))
             }
             var encoded = [UInt8](repeating: 0xFF, count: FileHeader.signedByteCount)
             var elements = encoded.mutableSpan

@@ -78,6 +78,12 @@ def check_headers(failures: list[str]) -> None:
         for item in times["shown"]:
             if opened.shown_time(tuple(item["backing"])) != tuple(item["time"]):
                 failures.append(f"headers: another time shown for {item['backing']}")
+        times = case["changed"]
+        if (opened.changed, opened.written) != ((times["seconds"], times["nanoseconds"]), tuple(times["written"])):
+            failures.append("headers: another time of change")
+        for item in times["shown"]:
+            if opened.shown_change(tuple(item["backing"])) != tuple(item["time"]):
+                failures.append(f"headers: another time of change shown for {item['backing']}")
         for place in case["notAt"]:
             if not refusal(opened.at, place):
                 failures.append(f"headers: not refused at {place.hex()}")

@@ -11,19 +11,22 @@ FILE_KEY = fixed("file key", 32)
 
 def header_vectors() -> dict[str, Any]:
     here, there, coming = fixed("place", 16), fixed("another place", 16), fixed("coming place", 16)
-    fifteen = [fixed(f"place {number}", 16) for number in range(15)]
+    thirteen = [fixed(f"place {number}", 16) for number in range(13)]
     to_a = Second(1, False, wrap(FILE_KEY, fixed("file 3", 16), 1))
     to_mark = Second(4, True, wrap(FILE_KEY, fixed("file 4", 16), 4))
     to_b = Second(2, True, wrap(FILE_KEY, fixed("file 1", 16), 2))
     cases = [
         case(1, [here], length=10_000, flags=1, generation=3), case(2, [here], length=4096, provisional=5000),
-        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, coming]), case(4, fifteen),
+        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, coming]), case(4, thirteen),
         case(4, [here], provisional=1 << 62),
         case(3, [here, there, coming], flags=1, second=to_a, generation=2**64 - 1),
-        case(1, [here, coming], second=to_b), case(4, fifteen, second=to_mark),
+        case(1, [here, coming], second=to_b), case(4, thirteen, second=to_mark),
         case(3, [here], modified=(1_750_000_000, 123_456_789), stamp=1_750_000_007),
-        case(4, fifteen, modified=(-2**63, 999_999_999), stamp=2**63 - 1),
-        case(1, [], modified=(2**63 - 1, 0), stamp=-1)]
+        case(4, thirteen, modified=(-2**63, 999_999_999), stamp=2**63 - 1),
+        case(1, [], modified=(2**63 - 1, 0), stamp=-1),
+        case(2, [here], changed=(1_750_000_000, 123_456_789), written=(1_750_000_003, 999_999_999)),
+        case(3, thirteen, changed=(-2**63, 999_999_999), written=(2**63 - 1, 1)),
+        case(4, [], changed=(2**63 - 1, 0), written=(-2**63, 0))]
     return {"volumeID": V, "headersKey": KEYS.headers, "cases": cases, "refused": refused(here, coming),
             "readOnly": [bad("an unknown read-only compatible feature", [here], read_only=1)],
             "compatible": [bad("an unknown compatible feature", [here], compatible=1)]}
@@ -44,6 +47,7 @@ def case(protection: int, places: list[bytes], **fields: Any) -> dict[str, Any]:
     return {"fileID": file, "first": first, "second": coming, "places": places, "length": fields.get("length", 0),
             "provisionalLength": fields.get("provisional", fields.get("length", 0)),
             "modified": shown_times(fields.get("modified", (0, 0)), fields.get("stamp", 0)),
+            "changed": shown_changes(fields.get("changed", (0, 0)), fields.get("written", (0, 0))),
             "generation": fields.get("generation", 1), "firstSparseBlock": fields.get("sparse", NEVER_SPARSE),
             "header": header(file, protection, wrapped, places, **fields),
             "at": standing, "notAt": [elsewhere, bytes(16)] if places else []}
@@ -55,6 +59,17 @@ def shown_times(modified: tuple[int, int], stamp: int) -> dict[str, Any]:
     return {"seconds": modified[0], "nanoseconds": modified[1], "stamp": stamp,
             "shown": [{"backing": [stamp, 0], "time": list(modified)}]
                      + [{"backing": list(other), "time": list(other)} for other in others]}
+
+
+def shown_changes(changed: tuple[int, int], written: tuple[int, int]) -> dict[str, Any]:
+    """The fields, and what is shown for some times of change of the backing file."""
+    at = written[0] * 10**9 + written[1]
+    moments = {moment: moment < at or moment > at + 10**9
+               for moment in [at, at + 1, at + 10**9, at - 1, at + 10**9 + 1, 0] if -2**63 <= moment // 10**9 < 2**63}
+    return {"seconds": changed[0], "nanoseconds": changed[1], "written": list(written),
+            "shown": [{"backing": list(divmod(moment, 10**9)),
+                       "time": list(divmod(moment, 10**9) if is_other else changed)}
+                      for moment, is_other in moments.items()]}
 
 
 def bad(why: str, places: list[bytes], protection: int = 3, wrapped: bytes | None = None, by: str = "fields",
@@ -84,11 +99,15 @@ def refused(here: bytes, coming: bytes) -> list[dict[str, Any]]:
         bad("provisional length below the length", one, length=4097, provisional=4096),
         bad("zero at 97", one, zero1=1), bad("10^9 nanoseconds", one, modified=(0, 10**9)),
         bad("2^32 - 1 nanoseconds", one, modified=(0, 2**32 - 1)),
+        bad("10^9 nanoseconds of change", one, changed=(0, 10**9)),
+        bad("10^9 nanoseconds of writing", one, written=(0, 10**9)),
+        bad("a byte behind the time of change", one, zero2=1 << 31),
+        bad("a byte behind the time of writing", one, zero3=1),
         # Places.
-        bad("16 places", [bytes([at]) * 16 for at in range(15)], count=16),
-        bad("17 places", one, count=17), bad("no place without many links", [], all_flags=0),
+        bad("14 places", [bytes([at]) * 16 for at in range(13)], count=14),
+        bad("15 places", one, count=15), bad("no place without many links", [], all_flags=0),
         bad("a place with many links", one, flags=2),
-        bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(223) + b"\1"),
+        bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(191) + b"\1"),
         bad("many links and moving", [], second=Second(1, False, to_a)),
         # The wrap.
         bad("algorithm 0", one, algorithm=0, by="wrap"), bad("algorithm 3", one, algorithm=3, by="wrap"),

@@ -86,7 +86,8 @@ class Second:
 
 def header(file: bytes, protection: int, wrapped: bytes, places: list[bytes], *, length: int = 0,
            provisional: int | None = None, flags: int = 0, generation: int = 1, sparse: int = NEVER_SPARSE,
-           second: Second | None = None, modified: tuple[int, int] = (0, 0), stamp: int = 0, **odd: Any) -> bytes:
+           second: Second | None = None, modified: tuple[int, int] = (0, 0), stamp: int = 0,
+           changed: tuple[int, int] = (0, 0), written: tuple[int, int] = (0, 0), **odd: Any) -> bytes:
     """A header. `odd` replaces single fields, to make headers that must be refused for that and nothing else."""
     flags |= (0 if places else 2) | (4 if second else 0)
     other = second or Second(0, False)
@@ -98,7 +99,7 @@ def header(file: bytes, protection: int, wrapped: bytes, places: list[bytes], *,
         generation, length, sparse, length if provisional is None else provisional,
         odd.get("second_algorithm", algorithm_of(other.protection)), odd.get("zero1", 0),
         odd.get("second_length", len(other.wrapped)), modified[1], b"".join(places) + odd.get("tail", b""),
-        modified[0], stamp)
+        *changed, odd.get("zero2", 0), *written, odd.get("zero3", 0), modified[0], stamp)
     wraps = wrapped + other.wrapped
     body += wraps + odd.get("padding", bytes(120 - len(wraps)))
     return body + fmt.hmac_sha256(KEYS.headers, body)

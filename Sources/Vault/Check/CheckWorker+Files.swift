@@ -38,7 +38,7 @@ extension CheckWorker {
             let file = File(
                 vault: vault, descriptor: descriptor, isWritable: false, header: header.settled(at: place),
                 isNew: false, status: status)
-            if let overlay { file.show(overlay, at: place) }
+            if let overlay { file.show(overlay, at: place, status) }
             let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
             contents.loseMissing()
             if check.readsContents {

@@ -200,6 +200,7 @@ extension OldJournal {
             var header = effect.header
             header.stamp = FileHeader.stamp(
                 after: [before.modified.seconds, copied.modified.seconds, header.stamp], now: Timespec.now.seconds)
+            header.written = FileTime(.tick)
             do throws(Errno) {
                 try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
                 try vault.store.setTimes(

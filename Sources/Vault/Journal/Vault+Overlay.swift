@@ -11,6 +11,7 @@ struct Overlay: Sendable {
     let slots: [UInt64: Journal.Slot]
     let holes: RangeSet<UInt64>
     let modified: Timespec?
+    let changed: Timespec?
 }
 
 /// All that a cut has left to be done in a vault that may not be written to.
@@ -94,7 +95,8 @@ extension OldJournal {
             slots: effect.contents.blocks.mapValues { entry in
                 Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
             },
-            holes: effect.contents.holes, modified: Timespec(effect.header.modified))
+            holes: effect.contents.holes, modified: Timespec(effect.header.modified),
+            changed: Timespec(effect.header.changed))
     }
 }
 

@@ -12,10 +12,14 @@ final class HeaderParser: FuzzedParser {
         try demand(
             header.length <= header.provisionalLength && header.provisionalLength <= FileHeader.largestLength,
             "a length of \(header.length) below \(header.provisionalLength)")
-        let stamped = ModificationTime(seconds: header.stamp, nanoseconds: 0)
+        let stamped = FileTime(seconds: header.stamp, nanoseconds: 0)
         try demand(
             header.modified.nanoseconds < 1_000_000_000 && header.shownTime(of: stamped) == header.modified,
             "a time of \(header.modified)")
+        try demand(
+            header.changed.nanoseconds < 1_000_000_000 && header.shownChange(of: header.written) == header.changed
+                && header.hidesChange(now: header.written),
+            "a time of change of \(header.changed)")
         try demand(header.places.isEmpty == header.flags.contains(.manyLinks), "a file of no places")
         for place in header.places + [.zero] { try settle(header, at: place) }
     }

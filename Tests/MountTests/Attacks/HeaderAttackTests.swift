@@ -36,7 +36,8 @@ extension MountTests {
             ("generation", 64, 99), ("length", 72, 1), ("length", 73, 1), ("sparse block", 80, 0),
             ("provisional length", 88, 1), ("number of places", 59, 0), ("place", 104, 0), ("another place", 120, 1),
             ("second class", 62, 4), ("second mark", 63, 1), ("wrap length", 60, 72), ("second wrap length", 98, 40),
-            ("zero", 97, 1), ("nanoseconds", 100, 1), ("time", 344, 1), ("stamp", 352, 1), ("wrap", 361, 0),
+            ("zero", 97, 1), ("nanoseconds", 100, 1), ("time", 344, 1), ("stamp", 352, 1),
+            ("time of change", 312, 1), ("time of writing", 328, 1), ("wrap", 361, 0),
             ("end of wrap", 479, 1), ("MAC", 511, 0), ("magic", 0, 0), ("volume", 24, 0), ("file", 40, 0),
         ])
         func aChangedField(_ field: String, _ offset: Int, _ value: UInt8) throws {

@@ -112,6 +112,40 @@ extension MountTests {
             }
         }
 
+        /// What goes on behind a file moves no time of change: git and its like would read each file again.
+        @Test func theTimeOfChangeStays() throws {
+            let vault = try Vault()
+            var before = ""
+            let times = "stat -c '%n %Z %.Z %.Y' one two three four | sort"
+            try withMount(vault) { mount in
+                try shell(
+                    """
+                    head -c 50000 /dev/urandom > one; cp one two; cp one three; cp one four; sync two
+                    printf x | dd of=two conv=notrunc bs=1 seek=5000 status=none; sync two
+                    truncate -s 100 three; chmod 600 four; ln four five; rm five
+                    """, in: mount.path
+                ).succeeded()
+                before = try shell(times, in: mount.path).succeeded().text
+                // It settles what is locked, and what is unmounted.
+                try mount.lockNow()
+                try mount.unlock()
+                #expect(try shell(times, in: mount.path).succeeded().text == before)
+                let reader = """
+                    python3 '\(Built.project)/tools/read-vault.py' '\(vault.path)' --passcode-file '\(vault.passcodeFile)' \
+                    --device-key '\(try vault.deviceKeyFile())' stat
+                    """
+                for name in ["one", "two", "three", "four"] {
+                    try shell(
+                        "\(reader) /\(name) | grep \"\\\"changed\\\": \\\"$(stat -c %.Z \(name))\\\"\"", in: mount.path
+                    ).succeeded()
+                }
+            }
+            try withMount(vault) { mount in
+                let after = try shell(times, in: mount.path).succeeded().text
+                #expect(after == before)
+            }
+        }
+
         /// A FIFO that is still open has metadata, also when its name has gone.
         @Test func anUnlinkedFIFOGoesOn() throws {
             try withScene { scene in

@@ -12,10 +12,10 @@ extension Attack {
         Attack("put another file there") { bench in
             try bench.forEachPair(ofManyLinks: false) { path, other in try bench.substitute(other, for: path) }
         },
-        Attack("put a file of more than 15 links there", .manyLinks) { bench in
+        Attack("put a file of more than 13 links there", .manyLinks) { bench in
             try bench.forEachPair(ofManyLinks: true) { path, other in try bench.substitute(other, for: path) }
         },
-        Attack("put a file's body under the header of one with more than 15 links", .manyLinks) { bench in
+        Attack("put a file's body under the header of one with more than 13 links", .manyLinks) { bench in
             try bench.forEachPair(ofManyLinks: true) { path, other in
                 let header = bench.scene.current.bytes(bench.scene.backing(other)).prefix(StoredHeader.size)
                 try bench.attempt("/\(path), header of /\(other)", lookingAt: bench.scene.names(ofFileAt: path)) {
@@ -113,7 +113,7 @@ extension Attack {
 
 extension Documented {
     static let manyLinks = Documented(
-        [.other, .zeros, .missing], "*Substitution among files that had more than 15 hard links.*")
+        [.other, .zeros, .missing], "*Substitution among files that had more than 13 hard links.*")
     static let links = Documented([.other, .missing], "*Substitution by symbolic links and special files.*")
 }
 

@@ -19,7 +19,7 @@ extension Attack {
                 }
             }
         },
-        Attack("exchange names of links, special files or files of more than 15 links", .unbound) { bench in
+        Attack("exchange names of links, special files or files of more than 13 links", .unbound) { bench in
             for folder in bench.scene.folders {
                 let entries = bench.entries(of: folder)
                 for one in entries where bench.isUnbound(one) {

@@ -1,14 +1,18 @@
-/// A time of modification: seconds and nanoseconds since 1970.
-public struct ModificationTime: Hashable, Sendable {
+/// A time of a file: seconds and nanoseconds since 1970.
+public struct FileTime: Hashable, Comparable, Sendable {
     public var seconds: Int64
     /// Below 10^9, also before 1970.
     public var nanoseconds: UInt32
 
-    public static let zero = ModificationTime(seconds: 0, nanoseconds: 0)
+    public static let zero = FileTime(seconds: 0, nanoseconds: 0)
 
     public init(seconds: Int64, nanoseconds: UInt32) {
         self.seconds = seconds
         self.nanoseconds = nanoseconds
+    }
+
+    public static func < (one: FileTime, other: FileTime) -> Bool {
+        (one.seconds, one.nanoseconds) < (other.seconds, other.nanoseconds)
     }
 }
 
@@ -17,8 +21,25 @@ extension FileHeader {
     ///
     /// Whoever writes the header gives the backing file a time that says so to those who go by it, and keeps here what
     /// the user's file shows. Any other time is that of a write which no header has followed yet.
-    public func shownTime(of backing: ModificationTime) -> ModificationTime {
-        backing == ModificationTime(seconds: stamp, nanoseconds: 0) ? modified : backing
+    public func shownTime(of backing: FileTime) -> FileTime {
+        backing == FileTime(seconds: stamp, nanoseconds: 0) ? modified : backing
+    }
+
+    /// What stat(2) shows as the time of change of a backing file whose own is `backing`: writing the header has moved that,
+    /// to a moment right behind `written`. Any other is that of a change that the user has made.
+    public func shownChange(of backing: FileTime) -> FileTime {
+        let (end, isPast) = written.seconds.addingReportingOverflow(1)
+        guard written <= backing, isPast || backing <= FileTime(seconds: end, nanoseconds: written.nanoseconds) else {
+            return backing
+        }
+        return changed
+    }
+
+    /// Whether a change that is made now is one that `shownChange` does not tell from the writing of this header.
+    public func hidesChange(now: FileTime) -> Bool {
+        let (seconds, isFar) = now.seconds.subtractingReportingOverflow(written.seconds)
+        // The clocks of file systems are coarse.
+        return !isFar && (-1...2).contains(seconds)
     }
 
     /// So far ahead of the clock stamps run when a file is closed again and again.
