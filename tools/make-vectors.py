@@ -23,7 +23,8 @@ from typing import Any
 sys.dont_write_bytecode = True
 
 from vectors.building import build_with_keys, compare
-from vectors.checks import (check_headers, check_journal, check_journal_vault, check_refusals, check_vault)
+from vectors.checks import (check_attributes, check_headers, check_journal, check_journal_vault,
+                            check_refusals, check_vault)
 from vectors.example import worked_example
 from vectors.headers import header_vectors
 from vectors.journal_vault import journal_vault_vectors
@@ -62,6 +63,7 @@ def check() -> int:
     if worked_example() not in (TOOLS.parent / "docs" / "FORMAT.md").read_text():
         failures.append("the worked example in docs/FORMAT.md is not what tools/make-vectors.py --example prints")
     check_refusals(failures)
+    check_attributes(failures)
     check_headers(failures)
     check_journal(failures)
     check_vault(failures)

@@ -472,19 +472,33 @@ def open_symlink(keys: VolumeKeys, stored: bytes, vault: bytes) -> bytes:
 
 # Extended attributes -----------------------------------------------------------------------------------------------
 
-XATTR_PREFIX = "user.lk."
-LONG_XATTR_PREFIX = "user.lk.long."
+XATTR_PREFIX, NODE_XATTR_PREFIX = "user.lk.", "trusted.lk."
+LARGEST_XATTR = 65536
 
 
-def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: bytes) -> tuple[bytes, bytes]:
-    """Name and value of an attribute of the file or directory with the ID `owner`."""
-    if stored_name.startswith(LONG_XATTR_PREFIX):
-        end = 2 + int.from_bytes(stored_value[:2], "little")
-        sealed_name, stored_value = stored_value[2:end], stored_value[end:]
-        if LONG_XATTR_PREFIX + b64_encode(hashlib.sha256(sealed_name).digest()).decode() != stored_name:
-            refuse("attribute name: it is another one's")
-    else:
-        sealed_name = b64_decode(os.fsencode(stored_name)[len(XATTR_PREFIX):])
+def split_xattr(stored_name: str, stored_value: bytes, prefix: str) -> tuple[bytes, bytes]:
+    """The encrypted name, and what is stored from the nonce on."""
+    own = stored_name.removeprefix(prefix)
+    if not own.startswith("long."):
+        return b64_decode(os.fsencode(own)), stored_value
+    end = 2 + int.from_bytes(stored_value[:2], "little")
+    sealed_name = stored_value[2:end]
+    if "long." + b64_encode(hashlib.sha256(sealed_name).digest()).decode() != own:
+        refuse("attribute name: it is another one's")
+    return sealed_name, stored_value[end:]
+
+
+def rest_name(stored_name: str, stored_value: bytes, prefix: str) -> Optional[str]:
+    """Where the rest of a stored value is, if it has one."""
+    if len(stored_value) != LARGEST_XATTR:
+        return None
+    return prefix + "rest." + b64_encode(split_xattr(stored_name, stored_value, prefix)[1][:16]).decode()
+
+
+def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: bytes,
+               prefix: str = XATTR_PREFIX) -> tuple[bytes, bytes]:
+    """Name and value of an attribute of the file or directory with the ID `owner`, of all that is stored of it."""
+    sealed_name, stored_value = split_xattr(stored_name, stored_value, prefix)
     name = siv_open(keys.xattrs, [owner, b"name"], sealed_name, "attribute name")
     nonce, sealed = stored_value[:16], stored_value[16:]
     value = siv_open(keys.xattrs, [owner, name, nonce], sealed, "attribute value")
@@ -1190,15 +1204,22 @@ class Vault:
     def symlink(self, entry: Entry) -> bytes:
         return open_symlink(self.keys, os.readlink(entry.backing), self.path)
 
-    def xattrs(self, backing: bytes, owner: bytes) -> dict[bytes, bytes]:
+    def xattrs(self, backing: bytes, owner: bytes, prefix: str = XATTR_PREFIX) -> dict[bytes, bytes]:
         found = {}
-        for stored_name in os.listxattr(backing, follow_symlinks=False):
-            if not stored_name.startswith(XATTR_PREFIX):
+        stored = [name for name in os.listxattr(backing, follow_symlinks=False) if name.startswith(prefix)]
+        for stored_name in stored:
+            if stored_name.startswith(prefix + "rest."):
                 continue
             value = os.getxattr(backing, stored_name, follow_symlinks=False)
-            name, plain = open_xattr(self.keys, owner, stored_name, value)
+            rest = rest_name(stored_name, value, prefix)
+            if rest in stored:
+                value += os.getxattr(backing, rest, follow_symlinks=False)
+            name, plain = open_xattr(self.keys, owner, stored_name, value, prefix)
             found[name] = plain
         return found
+
+    def node_xattrs(self, backing: bytes) -> dict[bytes, bytes]:
+        return self.xattrs(backing, bytes(16), NODE_XATTR_PREFIX)
 
 
 # Commands ----------------------------------------------------------------------------------------------------------
@@ -1248,9 +1269,10 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
                   "modified": vault.modified(entry, header), "changed": vault.changed(entry, header),
                   "xattrs": vault.xattrs(backing, header.file)}
     elif stat.S_ISLNK(mode):
-        facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry))}
+        facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry)),
+                  "xattrs": vault.node_xattrs(backing)}
     else:
-        facts |= {"kind": "special file"}
+        facts |= {"kind": "special file", "xattrs": vault.node_xattrs(backing)}
     if "xattrs" in facts:
         facts["xattrs"] = {shown(name): value.hex() for name, value in facts["xattrs"].items()}
     return facts

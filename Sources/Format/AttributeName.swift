@@ -4,37 +4,55 @@ public enum AttributeName: Hashable, Sendable {
     case short(ciphertext: [UInt8])
     /// The hash of the encrypted name as base64url; that stands before the value.
     case long(hash: [UInt8])
+    /// What of a value is too long for one attribute, by the value's nonce.
+    case rest(nonce: [UInt8])
 
-    /// Before the base64url of the encrypted name; what lacks it is foreign.
-    public static let prefix = "user.lk."
-    /// Before the hash of one that is too long.
-    public static let longPrefix = "user.lk.long."
+    /// What the backing names begin with; what lacks it is foreign.
+    public enum Prefix: String, Sendable {
+        /// On files and directories.
+        case user = "user.lk."
+        /// On what can have no attributes of users: FIFOs, sockets, device nodes and symbolic links.
+        case trusted = "trusted.lk."
+    }
+
+    /// Before the hash of a name that is too long.
+    public static let longInfix = "long."
+    /// Before the nonce of a value whose rest it is.
+    public static let restInfix = "rest."
     /// setxattr(2) takes names of up to 255 bytes.
     public static let largest = 255
+    /// And values of up to 64 KiB: XATTR_SIZE_MAX.
+    public static let largestValue = 65_536
 
     /// A backing name; nil for a foreign one.
-    public init?(backing name: String) {
-        if name.hasPrefix(Self.longPrefix) {
-            let hash = Array(name.utf8.dropFirst(Self.longPrefix.utf8.count))
+    public init?(backing name: String, _ prefix: Prefix = .user) {
+        guard name.utf8.starts(with: prefix.rawValue.utf8) else { return nil }
+        let own = name.utf8.dropFirst(prefix.rawValue.utf8.count)
+        if own.starts(with: Self.longInfix.utf8) {
+            let hash = Array(own.dropFirst(Self.longInfix.utf8.count))
             guard Base64URL.decode(hash)?.count == 32 else { return nil }
             self = .long(hash: hash)
-            return
+        } else if own.starts(with: Self.restInfix.utf8) {
+            guard let nonce = Base64URL.decode(Array(own.dropFirst(Self.restInfix.utf8.count))), nonce.count == 16
+            else { return nil }
+            self = .rest(nonce: nonce)
+        } else {
+            guard let ciphertext = Base64URL.decode(Array(own)) else { return nil }
+            self = .short(ciphertext: ciphertext)
         }
-        guard name.hasPrefix(Self.prefix),
-            let ciphertext = Base64URL.decode(Array(name.utf8.dropFirst(Self.prefix.utf8.count)))
-        else { return nil }
-        self = .short(ciphertext: ciphertext)
     }
 
     /// Whether an encrypted name of that many bytes has to be stored by its hash.
-    public static func isLong(ciphertextCount count: Int) -> Bool {
-        prefix.utf8.count + Base64URL.encodedCount(count) > largest
+    public static func isLong(ciphertextCount count: Int, _ prefix: Prefix = .user) -> Bool {
+        prefix.rawValue.utf8.count + Base64URL.encodedCount(count) > largest
     }
 
-    public var backing: String {
-        switch self {
-        case .short(let ciphertext): Self.prefix + String(decoding: Base64URL.encode(ciphertext), as: UTF8.self)
-        case .long(let hash): Self.longPrefix + String(decoding: hash, as: UTF8.self)
+    public func backing(_ prefix: Prefix = .user) -> String {
+        func text(_ ascii: [UInt8]) -> String { String(decoding: ascii, as: UTF8.self) }
+        return switch self {
+        case .short(let ciphertext): prefix.rawValue + text(Base64URL.encode(ciphertext))
+        case .long(let hash): prefix.rawValue + Self.longInfix + text(hash)
+        case .rest(let nonce): prefix.rawValue + Self.restInfix + text(Base64URL.encode(nonce))
         }
     }
 }

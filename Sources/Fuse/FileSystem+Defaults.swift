@@ -150,13 +150,13 @@ extension FileSystem {
     }
 
     public func setxattr(
-        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
+        _ request: Request, _ node: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>
     ) {
         reply.fail(.ENOSYS)
     }
 
-    public func getxattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<AttributeValue>) {
+    public func getxattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>) {
         reply.fail(.ENOSYS)
     }
 
@@ -164,7 +164,7 @@ extension FileSystem {
         reply.fail(.ENOSYS)
     }
 
-    public func removexattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<Done>) {
+    public func removexattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<Done>) {
         reply.fail(.ENOSYS)
     }
 

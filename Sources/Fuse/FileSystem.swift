@@ -89,12 +89,12 @@ public protocol FileSystem: AnyObject, Sendable {
     /// `flags`: XATTR_CREATE, XATTR_REPLACE. `dropsSetGroupID`: with this access control list the set-group-ID bit goes,
     /// for the caller is not in the file's group and lacks CAP_FSETID.
     func setxattr(
-        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
+        _ request: Request, _ node: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>)
     /// Answers ENODATA if there is none of that name.
-    func getxattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<AttributeValue>)
+    func getxattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>)
     func listxattr(_ request: Request, _ node: NodeID, reply: consuming Reply<AttributeNames>)
-    func removexattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<Done>)
+    func removexattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<Done>)
 
     /// `mode`: FALLOC_FL bits.
     func fallocate(

@@ -116,10 +116,10 @@ extension Reply where Value == AttributeNames {
     ///
     /// Source: fuse_reply_xattr, fuse_reply_buf; listxattr(2).
     @discardableResult
-    public consuming func succeed(_ names: [String]) -> Bool {
+    public consuming func succeed(_ names: [[UInt8]]) -> Bool {
         var list: [UInt8] = []
         for name in names {
-            list += name.utf8
+            list += name
             list.append(0)
         }
         return sendSized(list)

@@ -107,7 +107,7 @@ extension VaultFileSystem {
                 try file.truncate(to: UInt64(size))
             }
         }
-        if changes.owner != nil || changes.group != nil {
+        if changes.areOfOwner {
             try file.dropCapabilities()
             try file.setOwner(user: changes.owner, group: changes.group)
         }
@@ -121,7 +121,7 @@ extension VaultFileSystem {
     private func change(_ node: Node, _ changes: AttributeChanges) throws(VaultError) {
         if node.isDirectory {
             let directory = try directory(of: node)
-            if changes.owner != nil || changes.group != nil {
+            if changes.areOfOwner {
                 try vault.setOwner(user: changes.owner, group: changes.group, of: directory)
             }
             if let mode = changes.mode { try vault.setMode(mode & 0o7777, of: directory) }
@@ -136,7 +136,7 @@ extension VaultFileSystem {
         }
         if isGone { return }
         let (name, directory) = try location(of: node)
-        if changes.owner != nil || changes.group != nil {
+        if changes.areOfOwner {
             try vault.setOwner(user: changes.owner, group: changes.group, of: name, in: directory)
         }
         if let mode = changes.mode { try vault.setMode(mode & 0o7777, of: name, in: directory) }
@@ -181,5 +181,12 @@ extension FileStatus {
         accessed = time(changes.accessed, accessed)
         modified = time(changes.modified, modified)
         changed = .now
+    }
+}
+
+extension AttributeChanges {
+    /// chown(2). Of neither user nor group it comes as a change of nothing, and takes the set-ID bits all the same.
+    fileprivate var areOfOwner: Bool {
+        owner != nil || group != nil || (mode == nil && size == nil && accessed == .keep && modified == .keep)
     }
 }

@@ -7,44 +7,42 @@ import Vault
 
 extension VaultFileSystem {
     func setxattr(
-        _ request: Request, _ id: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
+        _ request: Request, _ id: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>
     ) {
         let value = value.array(0..<value.byteCount)
         answer(reply, id) { (node) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
-                if name == ProtectionClass.attributeName {
+                let attribute = NamedAttribute(name)
+                if case .protectionClass = attribute {
                     guard let wanted = ProtectionClass(attributeValue: String(decoding: value, as: UTF8.self)) else {
                         throw .system(.EINVAL)
                     }
-                    try setClass(wanted, of: node, by: request, flags)
-                } else {
-                    node.state.withLock { $0.hasFreshMetadata = true }
-                    try withOwner(of: node, of: name) { (owner) throws(VaultError) in
-                        switch name {
-                        case AccessControlList.accessAttribute:
-                            try vault.setAccessList(value, of: owner, dropsSetGroupID: dropsSetGroupID)
-                        case AccessControlList.defaultAttribute: try vault.setDefaultList(value, of: owner)
-                        default: try vault.setAttribute(Array(name.utf8), to: value, flags: flags, of: owner)
-                        }
+                    return try setClass(wanted, of: node, by: request, flags)
+                }
+                node.state.withLock { $0.hasFreshMetadata = true }
+                try withOwner(of: node, for: attribute) { (owner) throws(VaultError) in
+                    switch attribute {
+                    case .accessList: try vault.setAccessList(value, of: owner, dropsSetGroupID: dropsSetGroupID)
+                    case .defaultList: try vault.setDefaultList(value, of: owner)
+                    default: try vault.setAttribute(name, to: value, flags: flags, of: owner)
                     }
                 }
             }
         }
     }
 
-    func getxattr(_ request: Request, _ id: NodeID, _ name: String, reply: consuming Reply<AttributeValue>) {
+    func getxattr(_ request: Request, _ id: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>) {
         let value: [UInt8]
         do throws(VaultError) {
             let node = try node(id)
             value = try tree.withShared { () throws(VaultError) in
-                if name == ProtectionClass.attributeName {
-                    return Array(try protection(of: node).class.name.utf8)
-                }
+                let attribute = NamedAttribute(name)
+                if case .protectionClass = attribute { return Array(try protection(of: node).class.name.utf8) }
                 // The kernel asks for it before it lets somebody else use the file.
-                if case .other = node.identity, AccessControlList.attributes.contains(name) { throw .system(.ENODATA) }
-                return try withOwner(of: node, of: name) { (owner) throws(VaultError) in
-                    try vault.attribute(Array(name.utf8), of: owner)
+                if attribute.isList, !hasAttributes(node) { throw .system(.ENODATA) }
+                return try withOwner(of: node, for: attribute) { (owner) throws(VaultError) in
+                    try vault.attribute(name, of: owner)
                 }
             }
         } catch {
@@ -55,17 +53,18 @@ extension VaultFileSystem {
     }
 
     func listxattr(_ request: Request, _ id: NodeID, reply: consuming Reply<AttributeNames>) {
-        let names: [String]
+        let names: [[UInt8]]
         do throws(VaultError) {
             let node = try node(id)
             names = try tree.withShared { () throws(VaultError) in
-                if case .other = node.identity { return [] }
+                guard hasAttributes(node) else { return [] }
                 var names = try withOwner(of: node) { (owner) throws(VaultError) in
                     try vault.attributeNames(of: owner)
-                }.map { String(decoding: $0, as: UTF8.self) }
+                }
                 // As on other file systems: xattr(7).
-                if request.user != 0 { names.removeAll { $0.hasPrefix("trusted.") } }
-                if try protection(of: node).isExplicit { names.append(ProtectionClass.attributeName) }
+                if request.user != 0 { names.removeAll { $0.starts(with: NamedAttribute.trusted) } }
+                if case .other = node.identity { return names }
+                if try protection(of: node).isExplicit { names.append(Array(ProtectionClass.attributeName.utf8)) }
                 return names
             }
         } catch {
@@ -75,19 +74,17 @@ extension VaultFileSystem {
         reply.succeed(names)
     }
 
-    func removexattr(_ request: Request, _ id: NodeID, _ name: String, reply: consuming Reply<Done>) {
+    func removexattr(_ request: Request, _ id: NodeID, _ name: [UInt8], reply: consuming Reply<Done>) {
         answer(reply, id) { (node) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
-                if name == ProtectionClass.attributeName {
-                    try clearMark(of: node, by: request)
-                } else {
-                    node.state.withLock { $0.hasFreshMetadata = true }
-                    try withOwner(of: node, of: name) { (owner) throws(VaultError) in
-                        switch name {
-                        case AccessControlList.accessAttribute: try vault.removeAccessList(of: owner)
-                        case AccessControlList.defaultAttribute: try vault.removeDefaultList(of: owner)
-                        default: try vault.removeAttribute(Array(name.utf8), of: owner)
-                        }
+                let attribute = NamedAttribute(name)
+                if case .protectionClass = attribute { return try clearMark(of: node, by: request) }
+                node.state.withLock { $0.hasFreshMetadata = true }
+                try withOwner(of: node, for: attribute) { (owner) throws(VaultError) in
+                    switch attribute {
+                    case .accessList: try vault.removeAccessList(of: owner)
+                    case .defaultList: try vault.removeDefaultList(of: owner)
+                    default: try vault.removeAttribute(name, of: owner)
                     }
                 }
             }
@@ -159,27 +156,5 @@ extension VaultFileSystem {
             owner = try withFile(of: node) { (file) throws(VaultError) in try file.status() }.owner
         }
         guard owner == request.user else { throw .system(.EPERM) }
-    }
-
-    /// Lends what an attribute of that name hangs on; `EOPNOTSUPP` for names that are not stored.
-    private func withOwner<Result>(
-        of node: Node, of name: String, _ body: (AttributeOwner) throws(VaultError) -> Result
-    ) throws(VaultError) -> Result {
-        let isStored =
-            AccessControlList.attributes.contains(name)
-            ? enforcesLists
-            : ["user.", "trusted.", "security."].contains { name.hasPrefix($0) } && !name.hasPrefix("user.latchkey.")
-        guard isStored else { throw .system(.EOPNOTSUPP) }
-        return try withOwner(of: node, body)
-    }
-
-    private func withOwner<Result>(
-        of node: Node, _ body: (AttributeOwner) throws(VaultError) -> Result
-    ) throws(VaultError) -> Result {
-        switch node.identity {
-        case .directory: try body(.directory(try directory(of: node)))
-        case .file: try withFile(of: node) { (file) throws(VaultError) in try body(.file(file)) }
-        case .other: throw .system(.EOPNOTSUPP)
-        }
     }
 }

@@ -17,7 +17,7 @@ extension File {
 
     public func setMode(_ mode: UInt32) throws(VaultError) {
         forgetAccess()
-        try vault.setMode(mode, of: AttributeSubject(descriptor: descriptor, identifier: identifier.bytes))
+        try vault.setMode(mode, of: AttributeOwner.file(self).subject)
         touch()
     }
 

@@ -50,7 +50,7 @@ public struct StoreTraits: Hashable, Sendable {
             guard error == .ENOENT else { throw error }
         }
         do {
-            try store.setAttribute(AttributeName.prefix + "probe", to: [1], flags: 0, of: file)
+            try store.setAttribute(AttributeName.Prefix.user.rawValue + "probe", to: [1], flags: 0, of: file)
         } catch {
             traits.hasAttributes = false
         }

@@ -34,13 +34,12 @@ extension Vault {
             if kind == .directory { inherited.ownership.mode |= Self.setGroupID }
         }
         guard kind != .symbolicLink else { return inherited }
-        let parent = AttributeSubject(descriptor: parent.descriptor, identifier: parent.identifier.bytes)
-        guard let defaults = try list(Self.defaultName, of: parent) else {
+        guard let defaults = try list(Self.defaultName, of: AttributeOwner.directory(parent).subject) else {
             inherited.ownership.mode &= ~ownership.umask
             return inherited
         }
         let access = defaults.inherited(mode: ownership.mode)
-        let canHaveList = kind == .regular || kind == .directory
+        let canHaveList = kind == .regular || kind == .directory || hasNodeAttributes
         inherited.ownership.mode =
             ownership.mode & ~0o777 | (canHaveList ? access.mode : access.modeWithoutList)
             | (inherited.ownership.mode & Self.setGroupID)
@@ -61,6 +60,29 @@ extension Vault {
         if let list = inheritance.access { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: file) }
         if let list = inheritance.defaults { try setAttribute(Self.defaultName, to: list.encoded, flags: 0, of: file) }
         try backing { () throws(Errno) in try store.setMode(ownership.mode, of: file.descriptor) }
+    }
+
+    /// Gives a new FIFO, socket or device node its mode, and the list that it inherits.
+    func give(node name: Name, in folder: Descriptor, _ inheritance: Inheritance) throws(Errno) {
+        var mode = inheritance.ownership.mode
+        if let list = inheritance.access {
+            let node = AttributeSubject(node: try store.open(name, in: folder, O_PATH, mode: 0))
+            do throws(VaultError) { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: node) } catch {
+                // A store that has attributes of users and none of root's.
+                guard error.errno == .EOPNOTSUPP || error.errno == .EPERM else { throw error.errno }
+                mode = mode & ~0o777 | list.modeWithoutList
+            }
+        }
+        try store.setMode(mode, of: name, in: folder)
+    }
+
+    /// Sets the mode of what is neither file nor directory, and with it the list if there is one.
+    func setMode(_ mode: UInt32, ofNode name: Name, in folder: Descriptor) throws(VaultError) {
+        guard hasNodeAttributes else {
+            return try changeBacking(.setMode(mode, of: .entry(name, in: folder)))
+        }
+        let node = try backing { () throws(Errno) in try store.open(name, in: folder, O_PATH, mode: 0) }
+        try setMode(mode, of: AttributeSubject(node: node))
     }
 
     /// The list in an attribute; nil if there is none.

@@ -109,11 +109,11 @@ extension Vault {
         _ name: Name, in parent: Directory, mode: UInt32, device: UInt64, _ ownership: Ownership
     ) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        let ownership = try inheritance(ownership, in: parent, of: .fifo).ownership
+        let inherited = try inheritance(ownership, in: parent, of: .fifo)
         try prepareSidecar(of: stored, in: parent)
-        try makeOwned(stored, in: parent, ownership) { (name) throws(Errno) in
+        try makeOwned(stored, in: parent, inherited.ownership) { (name) throws(Errno) in
             try store.makeNode(name, in: parent.descriptor, mode: mode, device: device)
-            try store.setMode(ownership.mode, of: name, in: parent.descriptor)
+            try give(node: name, in: parent.descriptor, inherited)
         }
     }
 
@@ -219,7 +219,7 @@ extension Vault {
 
     public func setMode(_ mode: UInt32, of name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        try changeBacking(.setMode(mode, of: .entry(stored.name, in: parent.descriptor)))
+        try setMode(mode, ofNode: stored.name, in: parent.descriptor)
     }
 
     public func setOwner(user: UInt32?, group: UInt32?, of name: Name, in parent: Directory) throws(VaultError) {
@@ -239,8 +239,7 @@ extension Vault {
 
     /// Changes a directory itself: the root has no name.
     public func setMode(_ mode: UInt32, of directory: Directory) throws(VaultError) {
-        try setMode(
-            mode, of: AttributeSubject(descriptor: directory.descriptor, identifier: directory.identifier.bytes))
+        try setMode(mode, of: AttributeOwner.directory(directory).subject)
     }
 
     public func setOwner(user: UInt32?, group: UInt32?, of directory: Directory) throws(VaultError) {

@@ -116,7 +116,7 @@ extension Vault {
                 file.list()
             }
             do throws(VaultError) {
-                try give(AttributeSubject(descriptor: descriptor, identifier: identifier.bytes), inherited)
+                try give(AttributeOwner.file(file).subject, inherited)
             } catch {
                 files.unlist(file)
                 throw error

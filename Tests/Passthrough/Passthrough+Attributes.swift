@@ -58,16 +58,16 @@ extension Passthrough {
     }
 
     func setxattr(
-        _ request: Request, _ node: NodeID, _ name: String, value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
+        _ request: Request, _ node: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>
     ) {
         let value = unsafe value.withUnsafeBytes { bytes in unsafe Array(bytes) }
-        answer(reply) { () throws(Errno) in try file(node).setAttribute(name, to: value, flags: flags) }
+        answer(reply) { () throws(Errno) in try file(node).setAttribute(try text(name), to: value, flags: flags) }
     }
 
-    func getxattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<AttributeValue>) {
+    func getxattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>) {
         do throws(Errno) {
-            reply.succeed(try file(node).attribute(name))
+            reply.succeed(try file(node).attribute(try text(name)))
         } catch {
             reply.fail(error)
         }
@@ -75,13 +75,18 @@ extension Passthrough {
 
     func listxattr(_ request: Request, _ node: NodeID, reply: consuming Reply<AttributeNames>) {
         do throws(Errno) {
-            reply.succeed(try file(node).attributeNames())
+            reply.succeed(try file(node).attributeNames().map { Array($0.utf8) })
         } catch {
             reply.fail(error)
         }
     }
 
-    func removexattr(_ request: Request, _ node: NodeID, _ name: String, reply: consuming Reply<Done>) {
-        answer(reply) { () throws(Errno) in try file(node).removeAttribute(name) }
+    func removexattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<Done>) {
+        answer(reply) { () throws(Errno) in try file(node).removeAttribute(try text(name)) }
+    }
+
+    private func text(_ name: [UInt8]) throws(Errno) -> String {
+        guard let text = String(validating: name, as: UTF8.self) else { throw .EOPNOTSUPP }
+        return text
     }
 }

@@ -37,7 +37,7 @@ def names() -> Iterator[bytes]:
     for text in values(vectors("names"), "backingName"):
         yield b"\0" + text.encode()
         yield b"\0" + text.encode() + b".name"
-    for text in (*values(vectors("base64url"), "text"), *values(vectors("xattrs"), "storedName")):
+    for text in (*values(vectors("base64url"), "text"), *values(vectors("xattrs"), "storedName", "restName")):
         yield b"\0" + text.encode()
     for text in ("complete", "b", "NSFileProtectionNone", "lk.dir", "lk.keybag.new", "lk.tmp.x", "lk.long."):
         yield b"\0" + text.encode()

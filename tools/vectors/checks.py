@@ -14,8 +14,9 @@ from .headers import header_vectors
 from .journal_vault import journal_vault_vectors
 from .journals import journal_head, journal_vectors
 from .keybags import keybag_vectors
-from .parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors, wrap_vectors)
-from .sealing import CLASSES, DEVICE_KEY, KEYS, PASSCODE, TOOLS, V, algorithm_of, fmt
+from .parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors, wrap_vectors,
+                    xattr_vectors)
+from .sealing import CLASSES, DEVICE_KEY, KEYS, PASSCODE, TOOLS, V, algorithm_of, fmt, xattr
 from .vaults import vault_vectors
 
 
@@ -61,6 +62,31 @@ def check_refusals(failures: list[str]) -> None:
     for case in bags["refusedAtUnlock"]:
         bag = fmt.parse_keybag(case["keybag"])
         expect(refusal(fmt.unlock, bag, given, fmt.open_device_slot(bag, DEVICE_KEY)), "keybag", case)
+
+
+def check_attributes(failures: list[str]) -> None:
+    """What was sealed opens, with its rest and not without it."""
+    given = xattr_vectors()
+
+    def expect(condition: bool, case: dict[str, Any]) -> None:
+        if not condition:
+            failures.append(f"xattrs: {case['name'][:20]}")
+
+    for case in given["cases"]:
+        found = fmt.open_xattr(KEYS, given["ownerID"], case["storedName"], case["storedValue"])
+        expect(found == (case["name"].encode(), case["value"]), case)
+    for case in given["nodes"]:
+        found = fmt.open_xattr(KEYS, bytes(16), case["storedName"], case["storedValue"], "trusted.lk.")
+        expect(found == (case["name"].encode(), case["value"]), case)
+    for case in given["large"]:
+        whole = xattr(given["ownerID"], case["name"].encode(), case["size"] * b"v")[1]
+        first, rest = whole[:65536], case.get("rest", b"")
+        rest_name = fmt.rest_name(case["storedName"], first, "user.lk.")
+        expect(first + rest == whole and (case["size"] <= 65503 or rest_name == case["restName"]), case)
+        found = fmt.open_xattr(KEYS, given["ownerID"], case["storedName"], first + rest)
+        expect(found == (case["name"].encode(), case["size"] * b"v"), case)
+        if rest:
+            expect(refusal(fmt.open_xattr, KEYS, given["ownerID"], case["storedName"], first), case)
 
 
 def check_headers(failures: list[str]) -> None:

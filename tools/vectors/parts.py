@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -122,7 +123,26 @@ def xattr_vectors() -> dict[str, Any]:
         at = len(stored) - len(value) - 33
         cases.append({"name": name.decode(), "value": value, "nonce": stored[at:at + 16], "storedName": stored_name,
                       "storedValue": stored})
-    return {"xattrsKey": KEYS.xattrs, "ownerID": owner, "cases": cases}
+    nodes = []
+    for name, value in [(b"security.label", b"node"), (b"trusted." + 158 * b"s", b"short"),
+                        (b"trusted." + 159 * b"l", b"long")]:
+        stored_name, stored = xattr(bytes(16), name, value, "trusted.lk.")
+        nodes.append({"name": name.decode(), "value": value, "storedName": stored_name, "storedValue": stored})
+    return {"xattrsKey": KEYS.xattrs, "ownerID": owner, "cases": cases,
+            "large": [large_xattr(owner, name, size) for name, size in [
+                (b"user.fits", 65503), (b"user.large", 65504), (b"user.largest", 65536),
+                (b"user." + 250 * b"m", 65536)]],
+            "nodes": nodes}
+
+
+def large_xattr(owner: bytes, name: bytes, size: int) -> dict[str, Any]:
+    """A value of as many bytes "v", of which a hash alone stands in the vectors, and where its rest is."""
+    stored_name, stored = xattr(owner, name, size * b"v")
+    nonce = stored[len(stored) - size - 33:][:16]
+    first, rest = stored[:65536], stored[65536:]
+    return {"name": name.decode(), "size": size, "nonce": nonce, "storedName": stored_name,
+            "storedSHA256": hashlib.sha256(first).digest(),
+            **({"restName": "user.lk.rest." + fmt.b64_encode(nonce).decode(), "rest": rest} if rest else {})}
 
 
 def recovery_vectors() -> dict[str, Any]:

@@ -124,12 +124,13 @@ def symlink_target(target: bytes) -> str:
     return fmt.b64_encode(nonce + siv(KEYS.symlinks, [nonce], target)).decode()
 
 
-def xattr(owner: bytes, name: bytes, value: bytes) -> tuple[str, bytes]:
+def xattr(owner: bytes, name: bytes, value: bytes, prefix: str = "user.lk.") -> tuple[str, bytes]:
+    """The name in the backing store, and all that is stored under it, though it may be more than fits."""
     nonce = fixed(f"xattr {owner.hex()} {name.hex()}", 16)
     sealed_name = siv(KEYS.xattrs, [owner, b"name"], name)
-    stored, note = "user.lk." + fmt.b64_encode(sealed_name).decode(), b""
+    stored, note = prefix + fmt.b64_encode(sealed_name).decode(), b""
     if len(stored) > 255:
-        stored = "user.lk.long." + fmt.b64_encode(hashlib.sha256(sealed_name).digest()).decode()
+        stored = prefix + "long." + fmt.b64_encode(hashlib.sha256(sealed_name).digest()).decode()
         note = len(sealed_name).to_bytes(2, "little") + sealed_name
     return stored, note + nonce + siv(KEYS.xattrs, [owner, name, nonce], b"\0" + value)
 

@@ -54,11 +54,11 @@ extension CheckWorker {
             checkFile(spot, in: folder, &part)
         case .symbolicLink:
             checkLink(spot, in: folder)
+            checkNode(spot, in: folder)
         case nil:
             note(.unchecked, "nobody can tell what it is", at: spot)
         default:
-            // FIFOs, sockets and devices are nothing but a name.
-            break
+            checkNode(spot, in: folder)
         }
     }
 
@@ -123,23 +123,6 @@ extension CheckWorker {
         }
     }
 
-    /// Checks that each extended attribute of ours opens.
-    func checkAttributes(of file: Descriptor, _ owner: [UInt8], _ spot: Spot) {
-        let names: [String]
-        do throws(Errno) { names = try store.attributeNames(of: file) } catch {
-            guard error != .EOPNOTSUPP else { return }
-            return report(.system(error), .attribute, "its attributes cannot be listed", at: spot)
-        }
-        for stored in names where stored.hasPrefix(AttributeName.prefix) {
-            do throws(VaultError) {
-                _ = try vault.openAttribute(stored, of: file, owner)
-            } catch {
-                var spot = spot
-                spot.attribute = stored
-                report(error, .attribute, "the attribute \(stored) cannot be read", at: spot)
-            }
-        }
-    }
 }
 
 extension VaultError {

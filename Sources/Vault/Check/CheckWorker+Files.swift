@@ -33,7 +33,7 @@ extension CheckWorker {
                 return damage(.place, "a file that belongs to another name or folder stands here", at: spot)
             }
             check.sight(header.file)
-            checkAttributes(of: descriptor, header.file.bytes, spot)
+            checkAttributes(of: AttributeSubject(descriptor: descriptor, identifier: header.file.bytes), spot)
 
             let file = File(
                 vault: vault, descriptor: descriptor, isWritable: false, header: header.settled(at: place),

@@ -75,7 +75,7 @@ final class CheckWorker {
     private func enter(_ folder: CheckedFolder, _ levels: inout [Level]) {
         check.progress.countDirectory()
         checkAttributes(
-            of: folder.directory.descriptor, folder.directory.identifier.bytes, Spot(trail: folder.trail))
+            of: AttributeOwner.directory(folder.directory).subject, Spot(trail: folder.trail))
         do throws(VaultError) {
             var part: UInt64 = 0
             if check.estimates {

@@ -30,6 +30,7 @@ public struct Finding: Sendable {
         case sidecar
         case record
         case keybagCopy = "keybag-copy"
+        case rest
         case unsynced
         // Notes.
         case foreign

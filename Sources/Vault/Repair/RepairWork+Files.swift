@@ -147,12 +147,12 @@ extension RepairWork {
         var identifier = FileIdentifier(Random.bytes(16))
         let attributes = try ownAttributes(of: backingFile)
         if !attributes.isEmpty, let raw = remains.raw, !takenFiles.contains(raw.file),
-            attributes.allSatisfy({ (try? vault.openAttribute($0, of: backingFile, raw.file.bytes)) != nil })
+            open(attributes, of: AttributeSubject(descriptor: backingFile, identifier: raw.file.bytes))
         {
             // The attributes prove the ID, and stay with it.
             identifier = raw.file
         } else if !attributes.isEmpty {
-            try strip(attributes, from: backingFile, finding)
+            try strip(attributes, from: AttributeSubject(descriptor: backingFile, identifier: []), finding)
         }
         takenFiles.insert(identifier)
         let wrap: FileKeyWrap
@@ -168,9 +168,19 @@ extension RepairWork {
         return more
     }
 
+    /// Whether all open, each with its rest.
+    private func open(_ attributes: [String], of owner: AttributeSubject) -> Bool {
+        attributes.allSatisfy { attribute in
+            guard let stored = AttributeName(backing: attribute, owner.prefix) else { return false }
+            if case .rest = stored { return true }
+            return (try? vault.openAttribute(stored, of: owner)) != nil
+        }
+    }
+
     func ownAttributes(of file: Descriptor) throws(VaultError) -> [String] {
         do throws(Errno) {
-            return try store.attributeNames(of: file).filter { $0.hasPrefix(AttributeName.prefix) }
+            let prefix = AttributeName.Prefix.user.rawValue.utf8
+            return try store.attributeNames(of: file).filter { $0.utf8.starts(with: prefix) }
         } catch .EOPNOTSUPP {
             return []
         } catch { throw .system(error) }

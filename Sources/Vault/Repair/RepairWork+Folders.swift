@@ -15,7 +15,8 @@ extension RepairWork {
         let parent = try folder(of: spot.trail)
         let folder = try vault.openFolder(spot.stored!, in: parent.descriptor)
         if try lostEntries(of: folder).isEmpty {
-            try strip(ownAttributes(of: folder), from: folder, finding)
+            try strip(
+                ownAttributes(of: folder), from: AttributeSubject(descriptor: folder, identifier: []), finding)
             try writeNewRecord(at: vault.place(of: spot.name!, in: parent), in: folder)
             return .done("it is empty: it has a new record; what is created in it is of class \(Self.strictest.name)")
         }
@@ -99,7 +100,8 @@ extension RepairWork {
         guard left == 0 else {
             return .failed("its names are lost; \(left) of the entries in it could not be moved to \(text(path))")
         }
-        try strip(ownAttributes(of: folder), from: folder, finding)
+        try strip(
+            ownAttributes(of: folder), from: AttributeSubject(descriptor: folder, identifier: []), finding)
         let aside = Name.temporary()
         try backing { () throws(Errno) in
             try store.rename(stored, in: source, to: aside, in: source)

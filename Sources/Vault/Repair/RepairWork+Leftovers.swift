@@ -70,30 +70,6 @@ extension RepairWork {
         return true
     }
 
-    /// Removes an attribute that does not open; what it was stands in the report.
-    func removeAttribute(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
-        guard let attribute = spot.attribute else { return nil }
-        let folder = try folder(of: spot.trail)
-        let file =
-            if let stored = spot.stored { try vault.openBacking(stored, in: folder) } else { folder.descriptor }
-        try strip([attribute], from: file, finding)
-        return .done("removed; its bytes stand in the report")
-    }
-
-    /// Removes attributes, after they were written down.
-    func strip(_ attributes: [String], from file: Descriptor, _ finding: Finding) throws(VaultError) {
-        var lines: [String] = []
-        for attribute in attributes {
-            let value = try backing { () throws(Errno) in try store.attribute(attribute, of: file) }
-            lines.append("attribute removed: \(attribute), its bytes: \(hexadecimal(value))")
-        }
-        try note(finding, lines)
-        try backing { () throws(Errno) in
-            for attribute in attributes { try store.removeAttribute(attribute, of: file) }
-            try store.synchronize(file, dataOnly: false)
-        }
-    }
-
     /// Writes down what is about to be done.
     func note(_ finding: Finding, _ lines: [String]) throws(VaultError) {
         let path = finding.path.map { String(decoding: $0, as: UTF8.self) } ?? "(no name)"

@@ -29,7 +29,7 @@ final class RepairWork {
     /// Leftovers first: they make room. Folders last: what is in them is moved file by file.
     static func order(_ finding: Finding) -> Int {
         switch finding.kind {
-        case .temporary, .sidecar, .record, .keybagCopy, .unsynced: 0
+        case .temporary, .sidecar, .record, .keybagCopy, .rest, .unsynced: 0
         case .directory: 2
         default: 1
         }
@@ -40,7 +40,7 @@ final class RepairWork {
         return switch finding.kind {
         case .header, .place, .key, .contents, .symlink, .attribute, .name: true
         case .directory: finding.spot?.stored != nil
-        case .temporary, .sidecar, .record, .keybagCopy, .unsynced: true
+        case .temporary, .sidecar, .record, .keybagCopy, .rest, .unsynced: true
         case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: false
         }
     }
@@ -58,6 +58,7 @@ final class RepairWork {
             case .key, .contents: return try setAside(spot, finding)
             case .symlink: return try repairSymbolicLink(spot, finding)
             case .attribute: return try removeAttribute(spot, finding)
+            case .rest: return try removeRest(spot)
             case .name: return try repairName(spot, finding)
             case .directory: return try repairFolder(spot, finding)
             case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: return nil

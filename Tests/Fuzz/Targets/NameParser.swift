@@ -47,9 +47,11 @@ final class NameParser: FuzzedParser {
         }
 
         let string = String(decoding: name, as: UTF8.self)
-        if let attribute = AttributeName(backing: string) {
-            try demand(attribute.backing == string, "an attribute has two names")
+        for prefix in [AttributeName.Prefix.user, .trusted] {
+            guard let attribute = AttributeName(backing: string, prefix) else { continue }
+            try demand(attribute.backing(prefix) == string, "an attribute has two names")
             try demand(string.utf8.elementsEqual(name), "an attribute's name that is not UTF-8")
+            if case .rest(let nonce) = attribute { try demand(nonce.count == 16, "a rest of no value") }
         }
         if let found = ProtectionClass(attributeValue: string) {
             let names = [found.name, found.letter, found.letter.lowercased(), found.appleName]

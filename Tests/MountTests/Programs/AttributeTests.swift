@@ -82,7 +82,8 @@ extension MountTests {
                     test "$(stat -c %a folder/file)" = 660
                     test "$(getfacl --omit-header --numeric -d folder/inner)" = "$(getfacl --omit-header --numeric -d folder)"
                     list folder/inner | grep -q '^user::rwx user:1234:rwx group::r-x mask::rwx other::---'
-                    test "$(stat -c %a folder/pipe)" = 640
+                    # Only root's can have a list: else the group gets what its own entry grants.
+                    test "$(stat -c %a folder/pipe)" = "$(test "$(id -u)" = 0 && echo 660 || echo 640)"
                     setfacl -k folder; mkdir folder/other; test "$(stat -c %a folder/other)" = 755
                     refused setfacl -d -m u:1234:rwx file
                     umask 077; touch plain; mkdir plain.d; test "$(stat -c %a plain plain.d | tr '\\n' ' ')" = '600 700 '

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 extension MountTests {
@@ -78,6 +79,33 @@ extension MountTests {
                 try scene.mount.lockNow()
                 #expect(try read(scene.mount.vault, ["cat", "/file"]).output == contents)
             }
+        }
+
+        /// Of files too large for one attribute of the backing store, and of what is no file.
+        @Test(.enabled(if: LoopDisk.isAvailable, "needs root and loop devices")) func readsAttributes() throws {
+            let disk = try LoopDisk(features: "ea_inode")
+            let vault = try Vault(at: disk.path + "/vault")
+            try withMount(vault) { mount in
+                try shell(
+                    """
+                    touch file; mkfifo fifo; ln -s target link
+                    python3 -c 'import os; os.setxattr("file", "user.large", b"v" * 65536)'
+                    python3 -c 'import os; os.setxattr("file", b"user.\\xff", b"bytes")'
+                    setfattr -n trusted.pipe -v 1 fifo; setfattr -h -n trusted.link -v 2 link
+                    """, in: mount.path
+                ).succeeded()
+            }
+            func agree(on path: String, _ attributes: [String: String]) throws {
+                let outcome = try read(vault, ["stat", path]).succeeded()
+                let facts = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
+                #expect(facts?["xattrs"] as? [String: String] == attributes, "\(path)")
+            }
+            try agree(
+                on: "/file",
+                ["user.large": String(repeating: "76", count: 65_536), "user.\\xff": Array("bytes".utf8).hexadecimal])
+            try agree(on: "/fifo", ["trusted.pipe": "31"])
+            try agree(on: "/link", ["trusted.link": "32"])
+            #expect(try read(vault, ["verify"]).status == 0)
         }
 
         /// Both refuse what was tampered with.

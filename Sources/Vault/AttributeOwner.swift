@@ -1,0 +1,71 @@
+import Format
+import Posix
+import Store
+
+/// What an extended attribute hangs on.
+public enum AttributeOwner: Sendable {
+    case file(File)
+    case directory(Directory)
+    /// A FIFO, socket, device node or symbolic link: the descriptor is `openNode`'s.
+    case node(Descriptor)
+
+    var descriptor: Descriptor {
+        switch self {
+        case .file(let file): file.descriptor
+        case .directory(let directory): directory.descriptor
+        case .node(let node): node
+        }
+    }
+
+    var subject: AttributeSubject {
+        switch self {
+        case .file(let file):
+            AttributeSubject(descriptor: file.descriptor, identifier: file.identifier.bytes, file: file)
+        case .directory(let directory):
+            AttributeSubject(descriptor: directory.descriptor, identifier: directory.identifier.bytes)
+        case .node(let node): AttributeSubject(node: node)
+        }
+    }
+}
+
+/// A backing file, folder or node, and the ID to which its attributes are bound.
+struct AttributeSubject: Sendable {
+    let descriptor: Descriptor
+    let identifier: [UInt8]
+    let prefix: AttributeName.Prefix
+    /// Of a file that others may know too: it remembers a flush that has failed.
+    let file: File?
+
+    init(descriptor: Descriptor, identifier: [UInt8], file: File? = nil) {
+        self.descriptor = descriptor
+        self.identifier = identifier
+        prefix = .user
+        self.file = file
+    }
+
+    /// Nodes have no ID: what hangs on one would open on another, as the target of a symbolic link does.
+    init(node: Descriptor) {
+        descriptor = node
+        identifier = [UInt8](repeating: 0, count: 16)
+        prefix = .trusted
+        file = nil
+    }
+}
+
+extension Vault {
+    /// Whether FIFOs, sockets, device nodes and symbolic links can have attributes: in the backing store those are
+    /// root's.
+    public var hasNodeAttributes: Bool { isPrivileged }
+
+    /// Opens an entry that is neither file nor directory, for its attributes; `ESTALE` if it is not the one that is meant.
+    public func openNode(
+        _ name: Name, in parent: Directory, expecting inode: UInt64? = nil
+    ) throws(VaultError) -> Descriptor {
+        let stored = try storedName(name, in: parent)
+        return try backing { () throws(Errno) in
+            let node = try store.open(stored.name, in: parent.descriptor, O_PATH, mode: 0)
+            if let inode, try store.status(of: node).inode != inode { throw .ESTALE }
+            return node
+        }
+    }
+}

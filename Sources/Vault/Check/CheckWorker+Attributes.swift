@@ -1,0 +1,54 @@
+import Format
+import Glibc
+import Posix
+import Store
+
+extension CheckWorker {
+    /// Checks that each extended attribute of ours opens, and that no rest of a value is left that is there no longer.
+    func checkAttributes(of owner: AttributeSubject, _ spot: Spot) {
+        let all: [String]
+        do throws(Errno) { all = try store.attributeNames(of: owner.descriptor) } catch {
+            guard error != .EOPNOTSUPP else { return }
+            return report(.system(error), .attribute, "its attributes cannot be listed", at: spot)
+        }
+        var values: [AttributeName] = []
+        var rests: Set<AttributeName> = []
+        for name in all where name.utf8.starts(with: owner.prefix.rawValue.utf8) {
+            let stored = AttributeName(backing: name, owner.prefix)
+            if let stored, case .rest = stored {
+                rests.insert(stored)
+                continue
+            }
+            do throws(VaultError) {
+                guard let stored else { throw .damaged("an extended attribute's name was changed") }
+                values.append(stored)
+                _ = try vault.openAttribute(stored, of: owner)
+            } catch { report(error, .attribute, "the attribute \(name) cannot be read", at: spot.of(name)) }
+        }
+        // Also that of a value which does not open: it goes with it.
+        if !rests.isEmpty { for value in values { _ = vault.rest(of: value, of: owner).map { rests.remove($0) } } }
+        for rest in rests {
+            let spot = spot.of(rest.backing(owner.prefix))
+            leftover(.rest, "what an interrupted change of an extended attribute left", at: spot)
+        }
+    }
+
+    /// Checks the attributes of what is neither file nor directory. None can be seen but by root.
+    func checkNode(_ spot: Spot, in folder: CheckedFolder) {
+        guard vault.hasNodeAttributes else { return }
+        do throws(VaultError) {
+            let node = try backing { () throws(Errno) in
+                try store.open(spot.stored!, in: folder.directory.descriptor, O_PATH, mode: 0)
+            }
+            checkAttributes(of: AttributeSubject(node: node), spot)
+        } catch { report(error, .attribute, "its attributes cannot be looked at", at: spot) }
+    }
+}
+
+extension Spot {
+    fileprivate func of(_ attribute: String) -> Spot {
+        var spot = self
+        spot.attribute = attribute
+        return spot
+    }
+}

@@ -1,0 +1,58 @@
+import Format
+import Glibc
+import Posix
+import Store
+
+extension RepairWork {
+    /// Removes an attribute that does not open; what it was stands in the report.
+    func removeAttribute(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
+        guard let attribute = spot.attribute else { return nil }
+        let owner = try owner(of: attribute, spot)
+        let rest = AttributeName(backing: attribute, owner.prefix).flatMap { vault.rest(of: $0, of: owner) }
+        var attributes = [attribute]
+        if let rest = rest?.backing(owner.prefix), let names = try? store.attributeNames(of: owner.descriptor),
+            names.contains(rest)
+        {
+            attributes.append(rest)
+        }
+        try strip(attributes, from: owner, finding)
+        return .done("removed; its bytes stand in the report")
+    }
+
+    /// Removes the rest of a value that is there no longer.
+    func removeRest(_ spot: Spot) throws(VaultError) -> RepairOutcome? {
+        guard let attribute = spot.attribute else { return nil }
+        let owner = try owner(of: attribute, spot)
+        try remove([attribute], from: owner)
+        return .done("removed")
+    }
+
+    /// Removes attributes, after they were written down.
+    func strip(_ attributes: [String], from owner: AttributeSubject, _ finding: Finding) throws(VaultError) {
+        var lines: [String] = []
+        for attribute in attributes {
+            let value = try backing { () throws(Errno) in try store.attribute(attribute, of: owner.descriptor) }
+            lines.append("attribute removed: \(attribute), its bytes: \(hexadecimal(value))")
+        }
+        try note(finding, lines)
+        try remove(attributes, from: owner)
+    }
+
+    private func remove(_ attributes: [String], from owner: AttributeSubject) throws(VaultError) {
+        try backing { () throws(Errno) in
+            for attribute in attributes { try store.removeAttribute(attribute, of: owner.descriptor) }
+        }
+        if owner.prefix == .trusted { try vault.flushAll() } else { try flush(owner.descriptor) }
+    }
+
+    /// What an attribute that was found hangs on; its ID is of no use here.
+    private func owner(of attribute: String, _ spot: Spot) throws(VaultError) -> AttributeSubject {
+        let folder = try folder(of: spot.trail)
+        guard let stored = spot.stored else { return AttributeSubject(descriptor: folder.descriptor, identifier: []) }
+        guard attribute.utf8.starts(with: AttributeName.Prefix.trusted.rawValue.utf8) else {
+            return AttributeSubject(descriptor: try vault.openBacking(stored, in: folder), identifier: [])
+        }
+        return AttributeSubject(
+            node: try backing { () throws(Errno) in try store.open(stored, in: folder.descriptor, O_PATH, mode: 0) })
+    }
+}
