@@ -108,6 +108,6 @@ let package = Package(
         tests(
             "MountTests",
             ["CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder"],
-            exclude: ["Fsck/Golden"]),
+            exclude: ["Acts", "Fsck/Golden"]),
     ] + fuzzing
 )
