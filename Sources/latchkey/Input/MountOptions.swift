@@ -9,7 +9,8 @@ struct MountOptions {
     private(set) var options: [String] = []
 
     private static let switches = [
-        "ro", "rw", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime", "noatime", "sync", "async", "dirsync",
+        "ro", "rw", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime", "noatime", "relatime", "sync", "async",
+        "dirsync",
         "allow_other", "default_permissions",
     ]
 
@@ -28,6 +29,8 @@ struct MountOptions {
             case "ro": set["ro"] = true
             case "rw": set["ro"] = false
             case "async": set["sync"] = false
+            // As it is with atime: mount(8) writes it into the tables of mounts.
+            case "relatime": set["atime"] = true
             case _ where option.hasPrefix("no"): set[String(option.dropFirst(2))] = false
             default: set[option] = true
             }
