@@ -33,6 +33,8 @@ is_installed() {
         acl) command -v setfacl ;;
         libcap2-bin) command -v setcap || [ -x /usr/sbin/setcap ] || [ -x /sbin/setcap ] ;;
         e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
+        libaio-dev) [ -e /usr/include/libaio.h ] ;;
+        xfslibs-dev) [ -e /usr/include/xfs/xfs.h ] ;;
         python3-venv) python3 -c 'import venv, ensurepip' ;;
         binutils) command -v strip ;;
         *) command -v "$1" ;;
