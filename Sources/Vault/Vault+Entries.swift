@@ -7,10 +7,29 @@ import Store
 extension Vault {
     /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
-        try lookup(name, in: parent, attempts: 1)
+        // The kernel asks for a name that it knows without the lock of the directory: it may be given to something else
+        // between two of our calls.
+        for turn in 0..<3 {
+            do throws(VaultError) {
+                if let found = try lookUpOnce(name, in: parent, believingStamps: turn > 0) { return found }
+            } catch {
+                switch error {
+                case .damaged, .system(.ELOOP), .system(.ENOTDIR), .system(.EISDIR), .system(.EINVAL), .system(.ENXIO):
+                    continue
+                default: throw error
+                }
+            }
+        }
+        guard let found = try lookUpOnce(name, in: parent, believingStamps: true) else { throw .system(.ESTALE) }
+        return found
     }
 
-    private func lookup(_ name: Name, in parent: Directory, attempts: Int) throws(VaultError) -> FoundEntry {
+    /// Nil if another stands there by now than did at first, or has been written to.
+    ///
+    /// - Parameter believingStamps: also one that is not the file's, which somebody else may have put there.
+    private func lookUpOnce(
+        _ name: Name, in parent: Directory, believingStamps: Bool
+    ) throws(VaultError) -> FoundEntry? {
         let stored = try storedName(name, in: parent)
         var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
         guard !isHidden(stored.name, in: parent) else { throw .system(.ENOENT) }
@@ -20,6 +39,8 @@ extension Vault {
             return FoundEntry(status: status, details: .directory(directory))
         case .regular:
             let descriptor = try openBacking(stored.name, in: parent)
+            let opened = try backing { () throws(Errno) in try store.status(of: descriptor) }
+            guard opened.inode == status.inode else { return nil }
             let header = try readHeader(of: descriptor)
             let place = place(of: name, in: parent)
             guard header.belongs(at: place) else {
@@ -27,11 +48,11 @@ extension Vault {
             }
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
                 status = try file.status(of: .entry(stored.name, in: parent.descriptor))
-                return FoundEntry(status: status, details: .file(file.header))
+                return status.inode == opened.inode ? FoundEntry(status: status, details: .file(file.header)) : nil
             }
             // Somebody has written the header since the status was asked for: the stamp is another one's.
-            if status.modified.nanoseconds == 0, status.modified.seconds != header.stamp, attempts > 0 {
-                return try lookup(name, in: parent, attempts: attempts - 1)
+            if status.modified.nanoseconds == 0, status.modified.seconds != header.stamp, !believingStamps {
+                return nil
             }
             var latest = header
             status.modified = header.shownTime(of: status.modified)

@@ -1,0 +1,85 @@
+import Posix
+import Store
+import Synchronization
+import Testing
+
+@testable import Vault
+
+/// A name that is given to something else while it is looked up.
+@Suite struct LookupTests {
+    /// Does something once, before the next operation of a kind.
+    private final class ActsBefore: Interceptor {
+        private let next = Mutex<(kind: Operation.Kind, act: @Sendable () throws -> Void)?>(nil)
+
+        func the(next kind: Operation.Kind, _ act: @escaping @Sendable () throws -> Void) {
+            next.withLock { $0 = (kind, act) }
+        }
+
+        func intercept<Result>(
+            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+        ) throws(Errno) -> Result {
+            let act = next.withLock { next -> (@Sendable () throws -> Void)? in
+                guard let (kind, act) = next, operation.kind == kind else { return nil }
+                next = nil
+                return act
+            }
+            do { try act?() } catch { Issue.record(error) }
+            return try proceed()
+        }
+    }
+
+    private static let kinds: [Operation.Kind] = [.open, .read]
+
+    private static func vault() throws -> (test: TestVault, hook: ActsBefore) {
+        let hook = ActsBefore()
+        return (try TestVault { InterceptingStore($0, hook: hook) }, hook)
+    }
+
+    /// What is found is all of one file: the one by whose inode the mount knows it.
+    @Test(arguments: kinds) func anotherFileTakesItsPlace(kind: Operation.Kind) throws {
+        let (test, hook) = try Self.vault()
+        let (vault, root) = (test.vault, test.root)
+        let files = try ["name", "new"].map { (name: Name) in
+            let file = try test.create(name)
+            return (try vault.lookup(name, in: root).status.inode, file.identifier)
+        }
+        hook.the(next: kind) {
+            let new = try vault.openFile("new", in: root)
+            try vault.rename(
+                "new", in: root, .file(new), to: "name", in: root, replaced: nil, replacesDirectory: false,
+                RenameKind())
+        }
+        let found = try vault.lookup("name", in: root)
+        guard case .file(let header) = found.details else { throw VaultError.system(.ENOENT) }
+        #expect(files.contains { $0 == (found.status.inode, header.file) })
+    }
+
+    /// One that has moved away belongs to another name: that is no damage.
+    @Test(arguments: kinds) func itMovesAway(kind: Operation.Kind) throws {
+        let (test, hook) = try Self.vault()
+        let (vault, root) = (test.vault, test.root)
+        try test.create("name").close()
+        hook.the(next: kind) {
+            let file = try vault.openFile("name", in: root)
+            try vault.rename(
+                "name", in: root, .file(file), to: "new", in: root, replaced: nil, replacesDirectory: false,
+                RenameKind())
+            // No header says any more where it was.
+            try vault.settle()
+        }
+        #expect(throws: VaultError.system(.ENOENT)) { try vault.lookup("name", in: root) }
+        #expect(try vault.lookup("new", in: root).status.size == 0)
+    }
+
+    @Test(arguments: kinds) func aSymbolicLinkTakesItsPlace(kind: Operation.Kind) throws {
+        let (test, hook) = try Self.vault()
+        let (vault, root) = (test.vault, test.root)
+        try test.create("name").close()
+        hook.the(next: kind) {
+            try vault.unlink("name", in: root)
+            try vault.makeSymbolicLink(to: [1, 2, 3], "name", in: root, user: 0, group: 0)
+        }
+        _ = try vault.lookup("name", in: root)
+        #expect(try vault.lookup("name", in: root).status.kind == .symbolicLink)
+    }
+}
