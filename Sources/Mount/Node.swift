@@ -39,8 +39,11 @@ final class Node: Sendable {
         var header: FileHeader?
         /// A file that was made without a name and has got none so far.
         var isNameless = false
-        /// What stat(2) says of something that is neither file nor directory and has no name any more.
-        var last: FileStatus?
+        /// The length of a file as it was last seen.
+        var length: UInt64 = 0
+        /// Of what has no name any more and is no directory, what stat(2) says unless it is open, and where a symbolic link
+        /// leads: whoever has come to it by the name that it had is still on the way.
+        var last: (status: FileStatus, target: [UInt8]?)?
         /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that the
         /// kernel has just come to know, nobody knows.
         var hasFreshMetadata = true
@@ -105,12 +108,13 @@ final class Node: Sendable {
         state.withLock { $0.names.removeAll { $0 == location } }
     }
 
-    /// `status` is what stat(2) says afterwards.
-    func remove(_ location: Location, leaving status: FileStatus) {
+    /// `last` is what is to be said of it afterwards, if this was its last name.
+    func remove(_ location: Location, leaving last: (status: FileStatus, target: [UInt8]?)) {
         state.withLock { state in
             state.names.removeAll { $0 == location }
-            // Files are asked themselves.
-            if case .other = identity, status.linkCount == 0 { state.last = status }
+            guard !isDirectory, state.names.isEmpty || last.status.linkCount == 0 else { return }
+            state.last = last
+            if isFile { state.last?.status.size = Int64(state.length) }
         }
     }
 

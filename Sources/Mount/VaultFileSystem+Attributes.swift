@@ -41,11 +41,11 @@ extension VaultFileSystem {
 
     private func born(_ node: Node) throws(VaultError) -> Timespec? {
         try tree.withShared { () throws(VaultError) in
+            if node.state.withLock({ $0.file == nil && $0.last != nil }) { return nil }
             switch node.identity {
             case .directory: return try vault.born(.directory(try directory(of: node)))
             case .file: return try withFile(of: node) { (file) throws(VaultError) in try vault.born(.file(file)) }
             case .other:
-                if node.state.withLock({ $0.last != nil }) { return nil }
                 let (name, directory) = try location(of: node)
                 return try vault.born(name, in: directory)
             }
@@ -58,6 +58,8 @@ extension VaultFileSystem {
             return (node.shown(try file.status()), file.protectionClass)
         }
         return try tree.withShared { () throws(VaultError) in
+            let last = node.state.withLock { $0.file == nil ? ($0.last?.status, $0.protectionClass) : (nil, nil) }
+            if let status = last.0 { return (status, last.1) }
             switch node.identity {
             case .directory:
                 return (try vault.status(of: try directory(of: node)), nil)
@@ -66,7 +68,6 @@ extension VaultFileSystem {
                     (try file.status(), file.protectionClass)
                 }
             case .other:
-                if let last = node.state.withLock({ $0.last }) { return (last, nil) }
                 let (name, directory) = try location(of: node)
                 return (try vault.status(of: name, in: directory), nil)
             }
@@ -131,7 +132,7 @@ extension VaultFileSystem {
             return
         }
         let isGone = node.state.withLock { state in
-            state.last?.apply(changes)
+            state.last?.status.apply(changes)
             return state.last != nil
         }
         if isGone { return }

@@ -92,6 +92,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             target = try tree.withShared { () throws(VaultError) in
+                if let target = node.state.withLock({ $0.last?.target }) { return target }
                 let (name, directory) = try location(of: node)
                 return try vault.readSymbolicLink(name, in: directory)
             }
@@ -104,25 +105,38 @@ extension VaultFileSystem {
 
     func unlink(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
         answer(reply, parent, name) { (parent) throws(VaultError) in
-            try tree.withShared { () throws(VaultError) in
+            let location = Location(parent: parent, name: name)
+            func unlink(alone: Bool) throws(VaultError) -> Bool {
                 let directory = try directory(of: parent)
-                let gone = Gone(try vault.status(of: name, in: directory), nodes)
+                let status = try vault.status(of: name, in: directory)
+                guard alone || !isKnownByName(status.kind) else { return false }
+                let gone = self.gone(status, name, in: directory)
                 try vault.unlink(name, in: directory)
-                nameIsGone(Location(parent: parent, name: name), of: gone)
+                nameIsGone(location, of: gone)
+                return true
             }
+            if try tree.withShared({ () throws(VaultError) in try unlink(alone: false) }) { return }
+            _ = try tree.withExclusive { () throws(VaultError) in try unlink(alone: true) }
         }
     }
+
+    /// What is neither file nor directory is known by its name alone: none is taken from it while somebody goes by it.
+    func isKnownByName(_ kind: FileKind?) -> Bool { kind != .regular && kind != .directory }
 
     /// What is about to lose a name. Its node is looked up before: the inode's number is free afterwards, and another file
     /// may have it at once.
     struct Gone {
         let status: FileStatus
         let node: Node?
+        /// Of a symbolic link.
+        let target: [UInt8]?
+    }
 
-        init(_ status: FileStatus, _ nodes: NodeTable) {
-            self.status = status
-            node = nodes[BackingInode(status)]
-        }
+    func gone(_ status: FileStatus, _ name: Name, in directory: Directory) -> Gone {
+        let node = nodes[BackingInode(status)]
+        let isRead = node != nil && status.kind == .symbolicLink
+        return Gone(
+            status: status, node: node, target: isRead ? try? vault.readSymbolicLink(name, in: directory) : nil)
     }
 
     /// A name was removed, or given to something else.
@@ -130,7 +144,7 @@ extension VaultFileSystem {
         guard let node = gone.node else { return }
         var status = gone.status
         status.linkCount -= min(1, status.linkCount)
-        node.remove(location, leaving: status)
+        node.remove(location, leaving: (status, gone.target))
         if node.isDirectory || status.linkCount == 0 { nodes.unlinked(node) }
     }
 
@@ -138,7 +152,7 @@ extension VaultFileSystem {
         answer(reply, parent, name) { (parent) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
-                let gone = Gone(try vault.status(of: name, in: directory), nodes)
+                let gone = self.gone(try vault.status(of: name, in: directory), name, in: directory)
                 // Whoever has it open goes on with it when it has no name to be opened by.
                 if let node = gone.node, node.isDirectory { _ = try? self.directory(of: node) }
                 try vault.removeDirectory(name, in: directory)

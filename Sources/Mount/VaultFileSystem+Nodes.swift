@@ -94,11 +94,16 @@ extension VaultFileSystem {
                 let directory = try directory(of: location.parent)
                 return try vault.openFile(location.name, in: directory, expecting: expected)
             } catch {
-                // A name that is gone, replaced by an atomic save perhaps: at ESTALE the kernel looks it up again.
-                failure = error == .system(.ENOENT) ? .system(.ESTALE) : error
+                // A name that is gone or something else's, by an atomic save perhaps: at ESTALE the kernel looks it up again.
+                failure = stands(expected.inode, at: location) ? error : .system(.ESTALE)
             }
         }
         throw failure
+    }
+
+    private func stands(_ inode: UInt64, at location: Location) -> Bool {
+        guard let directory = try? directory(of: location.parent) else { return false }
+        return (try? vault.status(of: location.name, in: directory))?.inode == inode
     }
 
     /// A user of the file is done; the last one closes it, with its length written.
@@ -116,6 +121,8 @@ extension VaultFileSystem {
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.header = file.header
+            state.length = file.header.provisionalLength
+            if state.last != nil, let status = try? file.status() { state.last?.status = status }
             file.close()
             node.setFile(nil, in: &state)
             return true
@@ -174,6 +181,7 @@ extension VaultFileSystem {
                     current = last
                 }
                 state.protectionClass = current.protectionClass
+                state.length = current.provisionalLength
                 return current
             }
             status.size = Int64(current.provisionalLength)

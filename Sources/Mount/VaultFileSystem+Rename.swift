@@ -20,19 +20,23 @@ extension VaultFileSystem {
             func perform() throws(VaultError) {
                 if exchanges { try exchange(old, new) } else { try move(old, to: new, renameKind) }
             }
-            let movesDirectory = try tree.withShared { () throws(VaultError) in
-                if try kind(at: old) == .directory { return true }
-                if exchanges, try kind(at: new) == .directory { return true }
+            let isShared = try tree.withShared { () throws(VaultError) in
+                guard try isFileAtMost(old), try isFileAtMost(new) else { return false }
                 try perform()
-                return false
+                return true
             }
-            // A directory that moves must not be walked through meanwhile.
-            if movesDirectory { try tree.withExclusive(perform) }
+            if !isShared { try tree.withExclusive(perform) }
         }
     }
 
-    private func kind(at location: Location) throws(VaultError) -> FileKind? {
-        try vault.status(of: location.name, in: try directory(of: location.parent)).kind
+    /// A directory that moves must not be walked through meanwhile, and what is known by its name alone not be looked for.
+    private func isFileAtMost(_ location: Location) throws(VaultError) -> Bool {
+        do throws(VaultError) {
+            return try vault.status(of: location.name, in: try directory(of: location.parent)).kind == .regular
+        } catch {
+            guard error == .system(.ENOENT) else { throw error }
+            return true
+        }
     }
 
     /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
@@ -77,7 +81,7 @@ extension VaultFileSystem {
         let newDirectory = try self.directory(of: new.parent)
         let status = try vault.status(of: old.name, in: directory)
         let target = try target(at: new, in: newDirectory)
-        let gone = target.map { Gone($0.status, nodes) }
+        let gone = target.map { self.gone($0.status, new.name, in: newDirectory) }
         if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
         if kind.noReplace && target != nil { throw .system(.EEXIST) }
 
