@@ -93,6 +93,10 @@ let package = Package(
         .executableTarget(
             name: "load", dependencies: ["CrashSimulator", "CLinux", "Format"], path: "Tests/Load",
             swiftSettings: strict),
+        // One of several processes that do as they please with one tree.
+        .executableTarget(
+            name: "stress", dependencies: ["CrashSimulator", "CLinux", "Format", "Posix"], path: "Tests/Stress",
+            swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
@@ -107,7 +111,10 @@ let package = Package(
         tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
         tests(
             "MountTests",
-            ["CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder"],
+            [
+                "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder",
+                "stress",
+            ],
             exclude: ["Acts", "Fsck/Golden"]),
     ] + fuzzing
 )

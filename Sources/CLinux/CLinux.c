@@ -77,6 +77,10 @@ int lk_fallocate(int file, int mode, int64_t offset, int64_t length) {
     return fallocate(file, mode, offset, length);
 }
 
+ssize_t lk_copy_file_range(int from, int64_t *from_offset, int to, int64_t *to_offset, size_t length) {
+    return copy_file_range(from, from_offset, to, to_offset, length, 0);
+}
+
 int lk_syncfs(int file) {
     return syncfs(file);
 }

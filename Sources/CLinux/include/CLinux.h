@@ -28,6 +28,7 @@ int lk_note_access(int file);  // a read of one byte, without O_NOATIME
 
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags);
 int lk_fallocate(int file, int mode, int64_t offset, int64_t length);
+ssize_t lk_copy_file_range(int from, int64_t *from_offset, int to, int64_t *to_offset, size_t length);
 int lk_syncfs(int file);
 int lk_flock_exclusive(int file);  // LOCK_EX | LOCK_NB
 ssize_t lk_getdents(int directory, void *buffer, size_t size);

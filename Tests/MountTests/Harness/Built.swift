@@ -15,6 +15,7 @@ enum Built {
     static var probe: String { folder + "/probe" }
     static var load: String { folder + "/load" }
     static var recorder: String { folder + "/recorder" }
+    static var stress: String { folder + "/stress" }
 
     /// The root of the project's sources.
     static let project = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/")
