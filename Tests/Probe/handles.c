@@ -126,11 +126,11 @@ static void do_refusedloop(char **argument) {
     answer_text("%lld %s", refused, why);
 }
 
-// copyrange FROM TO COUNT: from the start of the one to the start of the other, within the kernel.
+// copyrange FROM OFFSET TO OFFSET COUNT: from the one to the other, within the kernel.
 static void do_copyrange(char **argument) {
-    off_t from = 0, to = 0;
-    answer_count(copy_file_range(handles[slot(argument[0])], &from, handles[slot(argument[1])], &to,
-                                 (size_t)number(argument[2]), 0));
+    off_t from = number(argument[1]), to = number(argument[3]);
+    answer_count(copy_file_range(handles[slot(argument[0])], &from, handles[slot(argument[2])], &to,
+                                 (size_t)number(argument[4]), 0));
 }
 
 // sendfile FROM TO COUNT: through the page cache and a pipe of the kernel's own.
@@ -186,7 +186,7 @@ const struct command handle_commands[] = {
     {"fill", 4, do_fill},           {"writeloop", 1, do_writeloop}, {"lseek", 3, do_lseek},
     {"ftruncate", 2, do_ftruncate}, {"fallocate", 4, do_fallocate}, {"fsync", 1, do_fsync},
     {"fdatasync", 1, do_fdatasync}, {"syncfs", 1, do_syncfs},       {"fsize", 1, do_fsize},
-    {"copyrange", 3, do_copyrange}, {"sendfile", 3, do_sendfile},
+    {"copyrange", 5, do_copyrange}, {"sendfile", 3, do_sendfile},
     {"refusedloop", 4, do_refusedloop},
     {NULL, 0, NULL},
 };

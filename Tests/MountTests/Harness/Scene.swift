@@ -50,7 +50,14 @@ func withScene(
     _ initOptions: [String] = [], unlocked: Bool = true, grace: Int = 1, options: [String] = [],
     _ body: (Scene) throws -> Void
 ) throws {
-    try withMount(try Vault(initOptions), unlocked: unlocked, grace: grace, options: options) { mount in
+    try withScene(in: try Vault(initOptions), unlocked: unlocked, grace: grace, options: options, body)
+}
+
+/// The same in a vault that there is.
+func withScene(
+    in vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [], _ body: (Scene) throws -> Void
+) throws {
+    try withMount(vault, unlocked: unlocked, grace: grace, options: options) { mount in
         let probe = try Probe()
         try body(Scene(mount: mount, probe: probe))
         // Before the unmount: it would be busy.

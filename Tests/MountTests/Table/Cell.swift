@@ -60,7 +60,8 @@ struct Cell {
         case .seekToEnd: try probe.ask("lseek", "\(number)", "0", "end").expecting("\(Cell.size)", self)
         case .truncateHandle: try probe.ask("ftruncate", "\(number)", "5000")
         case .allocateHandle: try probe.ask("fallocate", "\(number)", "0", "0", "20000")
-        case .copyRange: try probe.ask("copyrange", "\(number)", "\(Cell.scratch)", "20000").expecting("10000", self)
+        case .copyRange:
+            try probe.ask("copyrange", "\(number)", "0", "\(Cell.scratch)", "0", "20000").expecting("10000", self)
         case .sendFile: try probe.ask("sendfile", "\(number)", "\(Cell.scratch)", "20000").expecting("10000", self)
         case .readDirect: try probe.pread(number, 0, 20_000).expecting(original, self)
         case .synchronize: try probe.fsync(number)
