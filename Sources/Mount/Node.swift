@@ -34,6 +34,8 @@ final class Node: Sendable {
         var protectionClass: ProtectionClass?
         /// The kernel may hold pages of it: it was opened since they were last dropped.
         var mayHavePages = false
+        /// Users who keep it open until the kernel forgets it: another has taken its name, and somebody may be on the way.
+        var keepers = 0
         /// The header when the file was last closed: another generation on disk means that somebody else wrote the
         /// backing file.
         var header: FileHeader?

@@ -55,21 +55,22 @@ final class NodeTable: Sendable {
         }
     }
 
-    /// Takes lookups back; the last one ends the node.
-    func forget(_ id: NodeID, count: UInt64) {
+    /// Takes lookups back; the last one ends the node. It is returned if its file is open still.
+    @discardableResult func forget(_ id: NodeID, count: UInt64) -> Node? {
         state.withLock { state in
-            guard id != .root, var known = state.nodes[id] else { return }
+            guard id != .root, var known = state.nodes[id] else { return nil }
             known.lookups -= min(count, known.lookups)
             if known.lookups > 0 {
                 state.nodes[id] = known
-                return
+                return nil
             }
             // The kernel's release of a file and its forget of the inode may overtake each other here.
             if known.node.isOpen.load(ordering: .sequentiallyConsistent) {
                 state.nodes[id] = known
-                return
+                return known.node
             }
             state.remove(known.node)
+            return nil
         }
     }
 

@@ -57,7 +57,7 @@ extension VaultFileSystem {
         } catch { return reply.fail(error.errno) }
         if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
             removeHandle(of: made.node, flags)
-            nodes.forget(made.entry.node, count: 1)
+            forget(made.entry.node, count: 1)
         }
     }
 
@@ -80,7 +80,7 @@ extension VaultFileSystem {
         }
         if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
             removeHandle(of: made.node, flags)
-            nodes.forget(made.entry.node, count: 1)
+            forget(made.entry.node, count: 1)
         }
     }
 

@@ -102,11 +102,11 @@ extension VaultFileSystem {
             }
         } catch {
             log(error, at: nodes[id])
-            for node in lookedUp { nodes.forget(node, count: 1) }
+            for node in lookedUp { forget(node, count: 1) }
             return reply.fail(error.errno)
         }
         if !reply.succeed(listing) {
-            for node in lookedUp { nodes.forget(node, count: 1) }
+            for node in lookedUp { forget(node, count: 1) }
         }
     }
 

@@ -28,7 +28,7 @@ extension VaultFileSystem {
                 throw error
             }
         } catch { return reply.fail(error.errno) }
-        if !reply.succeed(entry) { nodes.forget(entry.node, count: 1) }
+        if !reply.succeed(entry) { forget(entry.node, count: 1) }
     }
 
     /// Answers that it is done.
@@ -47,7 +47,18 @@ extension VaultFileSystem {
         reply.succeed()
     }
 
-    func forget(_ node: NodeID, count: UInt64) { nodes.forget(node, count: count) }
+    func forget(_ id: NodeID, count: UInt64) {
+        if let node = nodes.forget(id, count: count) { letGo(node) }
+    }
+
+    /// Nobody comes any more to open a file that was kept open for them.
+    func letGo(_ node: Node) {
+        let keepers = node.state.withLock { state in
+            defer { state.keepers = 0 }
+            return state.keepers
+        }
+        for _ in 0..<keepers { disuseFile(of: node) }
+    }
 
     func mkdir(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, reply: consuming Reply<Fuse.Entry>

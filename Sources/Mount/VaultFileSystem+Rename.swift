@@ -42,7 +42,7 @@ extension VaultFileSystem {
     /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
     private func exchange(_ first: Location, _ second: Location) throws(VaultError) {
         let (one, other) = (try found(at: first), try found(at: second))
-        defer { for found in [one, other] { nodes.forget(found.node.id, count: 1) } }
+        defer { for found in [one, other] { forget(found.node.id, count: 1) } }
         // Two links of one file: nothing is to be done.
         guard one.node !== other.node else { return }
         try withMoved(one) { (moved) throws(VaultError) in
@@ -87,6 +87,10 @@ extension VaultFileSystem {
 
         // Whoever has an empty directory open that is replaced goes on with it.
         if let node = gone?.node, node.isDirectory { _ = try? self.directory(of: node) }
+        var isDone = false
+        let kept = gone.flatMap { keepOpen($0) }
+        // The kernel may not know it any more, and then forgets nothing.
+        defer { if let kept { isDone ? forget(kept.id, count: 0) : letGo(kept) } }
 
         func perform(_ moved: Moved) throws(VaultError) {
             try vault.rename(
@@ -98,7 +102,7 @@ extension VaultFileSystem {
             // The kernel has looked it up, so its node is there unless it is another file by now.
             let entry = try vault.lookup(old.name, in: directory)
             let (found, node) = enter(entry, at: old)
-            defer { nodes.forget(found.node, count: 1) }
+            defer { forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
                 let old = file.protectionClass
                 defer {
@@ -112,7 +116,7 @@ extension VaultFileSystem {
         case .directory:
             let entry = try vault.lookup(old.name, in: directory)
             let (found, node) = enter(entry, at: old)
-            defer { nodes.forget(found.node, count: 1) }
+            defer { forget(found.node, count: 1) }
             try perform(.directory(try self.directory(of: node)))
         default:
             try perform(.other)
@@ -122,6 +126,17 @@ extension VaultFileSystem {
             node.add(new)
         }
         if let gone { nameIsGone(new, of: gone) }
+        isDone = true
+    }
+
+    /// Keeps a file open that another takes the only name of: open(2) has found it perhaps, and asks for it next. If it found
+    /// the next one gone as well, it would answer ESTALE.
+    private func keepOpen(_ gone: Gone) -> Node? {
+        guard let node = gone.node, node.isFile, gone.status.linkCount == 1, (try? useFile(of: node)) != nil else {
+            return nil
+        }
+        node.state.withLock { $0.keepers += 1 }
+        return node
     }
 
     private struct Target {

@@ -17,7 +17,8 @@ final class VaultFileSystem: Sendable {
     let directories: DirectoryCache
     let listings = ListingTable()
     let late: LateRequests
-    /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves.
+    /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves, or what
+    /// is known by its name alone loses that.
     let tree = ReadWriteLock()
     /// Not mounted with noatime.
     let keepsAccessTimes: Bool

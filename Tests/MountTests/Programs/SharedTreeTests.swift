@@ -59,6 +59,35 @@ extension MountTests {
             Set(try run(Built.stress, ["walk", mount.path]).succeeded().text.split(separator: "\n"))
         }
 
+        /// Whoever has come to something by a name goes on with it when the name is another's: open(2) too, between its own steps.
+        @Test func whatHasLostItsNameIsThere() throws {
+            try withScene { scene in
+                let said = try run("python3", ["-c", Self.losing, scene.mount.path]).succeeded().text
+                #expect(said == "old text\n5 0\nsomewhere\n")
+            }
+        }
+
+        private static let losing = """
+            import os, sys
+            os.chdir(sys.argv[1])
+
+            def make(name, text):
+                with open(name, "w") as file: file.write(text)
+                return os.open(name, os.O_PATH)
+
+            old, gone, new = make("old", "old text"), make("gone", "12345"), make("new", "new text")
+            os.symlink("somewhere", "link")
+            link = os.open("link", os.O_PATH | os.O_NOFOLLOW)
+            os.mkfifo("pipe")
+            os.rename("new", "old")
+            os.rename("pipe", "link")
+            os.unlink("gone")
+            print(open(f"/proc/self/fd/{old}").read())
+            status = os.fstat(gone)
+            print(status.st_size, status.st_nlink)
+            print(os.readlink("", dir_fd=link))
+            """
+
         /// A name that is given to one thing after another is there at every moment.
         @Test func aNameThatIsReplacedIsAlwaysThere() throws {
             try withScene { scene in
@@ -71,13 +100,14 @@ extension MountTests {
             import os, select, sys
             os.chdir(sys.argv[1])
             os.mkdir("folder")
-            open("name", "w").close()
+            for name in "name", "file": open(name, "w").close()
             end, other = os.pipe()
 
             def watch():
                 os.close(other)
                 while not select.select([end], [], [], 0)[0]:
                     os.stat("name")
+                    os.close(os.open("file", os.O_RDONLY))
                 print("there", flush=True)
 
             for _ in range(2):
@@ -88,6 +118,7 @@ extension MountTests {
                 os.symlink("folder", "new"); os.rename("new", "name")
                 open("new", "w").close(); os.rename("new", "name")
                 os.mkfifo("new"); os.rename("new", "name")
+                for _ in range(3): open("new", "w").close(); os.rename("new", "file")
             os.close(other)
             for _ in range(2): os.wait()
             """
