@@ -23,20 +23,39 @@ public final class FaultPlan: Interceptor {
         case whole
     }
 
+    /// Calls that a fault is about.
+    public enum Calls: Sendable {
+        case kinds(Set<Operation.Kind>)
+        /// All that may change the store or makes changes durable; O_CREAT and O_TRUNC included.
+        case changes
+        /// Those that a full disk or a quota refuses.
+        case growth
+        case all
+
+        func contains(_ operation: Operation) -> Bool {
+            switch self {
+            case .kinds(let kinds): kinds.contains(operation.kind)
+            case .changes: operation.isChange
+            case .growth: operation.takesSpace
+            case .all: true
+            }
+        }
+    }
+
     private struct Fault {
-        /// Nil for all that may change the store.
-        let kinds: Set<Operation.Kind>?
+        var calls: Calls
         /// How many of them to let pass first.
         var passing: Int
         let error: Errno
         let effect: Effect
-        let lasts: Bool
+        /// Those that fail from then on.
+        let later: Calls?
     }
 
     private struct State {
         var faults: [Fault] = []
         var counts: [Operation.Kind: Int] = [:]
-        var injected = 0
+        var failed: [Operation.Kind] = []
     }
 
     private let state = Mutex(State())
@@ -47,8 +66,16 @@ public final class FaultPlan: Interceptor {
         _ kinds: Set<Operation.Kind>?, nth: Int = 1, with error: Errno, effect: Effect = .none,
         lasts: Bool = false
     ) {
+        let calls = kinds.map(Calls.kinds) ?? .changes
+        fail(calls, nth: nth, with: error, effect: effect, then: lasts ? calls : nil)
+    }
+
+    /// Fails the `nth` of some calls from now on, counted from 1, and all of `later` that follow.
+    public func fail(
+        _ calls: Calls, nth: Int, with error: Errno, effect: Effect = .none, then later: Calls? = nil
+    ) {
         precondition(nth >= 1, "calls are counted from 1")
-        let fault = Fault(kinds: kinds, passing: nth - 1, error: error, effect: effect, lasts: lasts)
+        let fault = Fault(calls: calls, passing: nth - 1, error: error, effect: effect, later: later)
         state.withLock { $0.faults.append(fault) }
     }
 
@@ -65,7 +92,10 @@ public final class FaultPlan: Interceptor {
     }
 
     /// How many operations have failed by this plan.
-    public var injected: Int { state.withLock { $0.injected } }
+    public var injected: Int { state.withLock { $0.failed.count } }
+
+    /// What they were, in their order.
+    public var failed: [Operation.Kind] { state.withLock { $0.failed } }
 
     /// How many operations of a kind were asked for, failed ones too.
     public func count(of kind: Operation.Kind) -> Int {
@@ -93,14 +123,16 @@ public final class FaultPlan: Interceptor {
             state.counts[operation.kind, default: 0] += 1
             var due: Fault?
             state.faults = state.faults.compactMap { fault in
-                guard fault.kinds?.contains(operation.kind) ?? operation.isChange else { return fault }
+                guard fault.calls.contains(operation) else { return fault }
                 var fault = fault
                 fault.passing -= 1
                 guard fault.passing < 0 else { return fault }
                 due = due ?? fault
-                return fault.lasts ? fault : nil
+                guard let later = fault.later else { return nil }
+                fault.calls = later
+                return fault
             }
-            state.injected += due == nil ? 0 : 1
+            if due != nil { state.failed.append(operation.kind) }
             return due
         }
     }

@@ -49,4 +49,14 @@ public enum Operation: Sendable {
         case .inspect: false
         }
     }
+
+    /// Whether a full disk may refuse it: it may need a block, an inode, or room in a directory.
+    public var takesSpace: Bool {
+        switch self {
+        case .open(_, _, let flags, _): flags & O_CREAT != 0
+        case .change(.create), .change(.write), .change(.allocate), .change(.rename), .change(.link): true
+        case .change(.makeDirectory), .change(.makeNode), .change(.makeSymbolicLink), .change(.setAttribute): true
+        case .change, .inspect: false
+        }
+    }
 }

@@ -58,4 +58,15 @@ import Testing
         #expect(throws: Posix.Errno.EROFS) { try store.open("file", in: store.root, O_RDWR | O_TRUNC) }
         #expect(try store.status(of: file).size == 3)
     }
+
+    @Test func whatFailsLaterMayBeMore() throws {
+        faults.fail(.all, nth: 2, with: .ENOSPC, then: .growth)
+        let file = try store.make("file")
+        #expect(throws: Posix.Errno.ENOSPC) { try store.bytes(of: file) }
+        #expect(throws: Posix.Errno.ENOSPC) { try store.put([1], to: file, at: 0) }
+        try store.truncate(file, to: 3)
+        try store.unlink("file", in: store.root)
+        #expect(throws: Posix.Errno.ENOSPC) { try store.makeDirectory("folder", in: store.root, mode: 0o700) }
+        #expect(faults.failed == [.read, .write, .makeDirectory])
+    }
 }
