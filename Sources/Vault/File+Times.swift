@@ -51,8 +51,11 @@ extension File {
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
             state.unsettled.modified = nil
         } catch {
-            // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk.
+            // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk;
+            // settling tries again.
             state.unsettled.modified = shown
+            state.unsettled.isHeaderCurrent = false
+            list()
         }
     }
 

@@ -106,11 +106,40 @@ extension Vault {
         let old = try backingStatus(of: .file(owner.descriptor)).permissions
         var mode = old & ~0o777 | list.mode
         if dropsSetGroupID { mode &= ~Self.setGroupID }
+        defer { if case .file(let file) = owner { file.touch() } }
         // A list whose mask is narrower than the mode, or wider, for as long as this takes: never one without its mask.
-        if !list.isMode { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: owner) }
-        if mode != old { try changeBacking(.setMode(mode, of: .file(owner.descriptor))) }
-        if case .file(let file) = owner { file.touch() }
-        if list.isMode { try removeAccessList(of: owner) }
+        let file = Subject.file(owner.descriptor)
+        guard list.isMode else {
+            return try set(list, of: owner.subject) { () throws(VaultError) in
+                if mode != old { try changeBacking(.setMode(mode, of: file)) }
+            }
+        }
+        if mode != old { try changeBacking(.setMode(mode, of: file)) }
+        do throws(VaultError) { try removeAccessList(of: owner) } catch {
+            if mode != old { try? changeBacking(.setMode(old, of: file)) }
+            throw error
+        }
+    }
+
+    /// Sets the list that says who may use a file, and runs `setMode`, which sets the mode that goes with it: without that
+    /// the list is what it was, as far as the store allows.
+    private func set(
+        _ list: AccessControlList, of file: AttributeSubject, setMode: () throws(VaultError) -> Void
+    ) throws(VaultError) {
+        var before: AccessControlList?
+        do throws(VaultError) { before = try self.list(Self.accessName, of: file) } catch {
+            // What cannot be put back need not be.
+            guard case .damaged = error else { throw error }
+        }
+        try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: file)
+        do throws(VaultError) { try setMode() } catch {
+            if let before {
+                try? setAttribute(Self.accessName, to: before.encoded, flags: 0, of: file)
+            } else {
+                try? removeAttribute(Self.accessName, of: file)
+            }
+            throw error
+        }
     }
 
     /// From now on the mode says it all.
@@ -137,10 +166,11 @@ extension Vault {
 
     /// Sets the mode, and with it the list if there is one.
     func setMode(_ mode: UInt32, of owner: AttributeSubject) throws(VaultError) {
-        if var list = try list(Self.accessName, of: owner) {
-            list.change(toMode: mode)
-            try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: owner)
+        let change = { () throws(VaultError) in
+            try self.changeBacking(.setMode(mode, of: .file(owner.descriptor)))
         }
-        try changeBacking(.setMode(mode, of: .file(owner.descriptor)))
+        guard var list = try list(Self.accessName, of: owner) else { return try change() }
+        list.change(toMode: mode)
+        try set(list, of: owner, setMode: change)
     }
 }

@@ -134,7 +134,10 @@ extension Vault {
         try prepareSidecar(of: stored, in: parent)
         try makeOwned(stored, in: parent, inherited.ownership) { (name) throws(Errno) in
             try store.makeNode(name, in: parent.descriptor, mode: mode, device: device)
-            try give(node: name, in: parent.descriptor, inherited)
+            do throws(Errno) { try give(node: name, in: parent.descriptor, inherited) } catch {
+                try? store.unlink(name, in: parent.descriptor)
+                throw error
+            }
         }
     }
 
@@ -157,6 +160,7 @@ extension Vault {
             try renameFresh(temporary, to: stored.name, in: parent)
         } catch {
             try? store.unlink(temporary, in: parent.descriptor)
+            if error != .system(.EEXIST) { dropSidecar(of: stored, in: parent) }
             throw error
         }
     }
@@ -177,7 +181,7 @@ extension Vault {
         _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let moved = moved.map { [$0] } ?? []
-        let status = try? store.status(of: stored.name, in: parent.descriptor)
+        let status = try replacedStatus(stored.name, in: parent)
         if let status, let target = longTarget(of: stored.name, status, in: parent.descriptor) {
             try File.withoutClaims(on: moved, body)
             return drop(target, in: parent)
@@ -205,6 +209,14 @@ extension Vault {
         try File.withoutClaims(on: moved + (file.map { [$0] } ?? [])) { () throws(VaultError) in
             try body()
             file?.leave(place, [parent.descriptor])
+        }
+    }
+
+    /// What has a name now, if anything has. Unless that is known nothing may take the name away: the journal may know it.
+    private func replacedStatus(_ name: Name, in parent: Directory) throws(VaultError) -> FileStatus? {
+        do throws(Errno) { return try store.status(of: name, in: parent.descriptor) } catch {
+            guard error == .ENOENT else { throw .system(error) }
+            return nil
         }
     }
 

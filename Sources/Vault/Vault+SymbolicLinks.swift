@@ -77,11 +77,16 @@ extension Vault {
 
     /// The long target that goes with an entry, the last name of a symbolic link.
     func longTarget(of stored: Name, _ status: FileStatus, in folder: Descriptor) -> Name? {
-        guard status.kind == .symbolicLink, status.linkCount == 1,
-            status.size == BackingName.longTargetPrefix.utf8.count + 22,
-            let text = try? store.readSymbolicLink(stored, in: folder)
-        else { return nil }
+        guard Self.mayHaveLongTarget(status), let text = try? store.readSymbolicLink(stored, in: folder) else {
+            return nil
+        }
         return Self.longTarget(text)
+    }
+
+    /// It is the last name of a symbolic link that says as much as one with a long target.
+    private static func mayHaveLongTarget(_ status: FileStatus) -> Bool {
+        status.kind == .symbolicLink && status.linkCount == 1
+            && status.size == BackingName.longTargetPrefix.utf8.count + 22
     }
 
     /// The folder of long targets, in the root so that no rename has to move them; nil if there is none.
@@ -127,8 +132,9 @@ extension Vault {
     /// Before a link gets a second name: its target stays from then on. A copier that does not know of hard links makes
     /// several links of it, none of which can tell whether it is the last one.
     func keepLongTarget(of stored: Name, in folder: Descriptor) throws(VaultError) {
-        let status = try backingStatus(of: .entry(stored, in: folder))
-        guard let target = longTarget(of: stored, status, in: folder), let targets = try openTargets() else { return }
+        guard Self.mayHaveLongTarget(try backingStatus(of: .entry(stored, in: folder))) else { return }
+        let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
+        guard let target = Self.longTarget(text), let targets = try openTargets() else { return }
         try backing { () throws(Errno) in
             let file = try store.open(target, in: targets, OpenFlags.read, mode: 0)
             try store.setMode(Self.sharedMode, of: file)

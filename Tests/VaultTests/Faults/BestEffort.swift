@@ -1,0 +1,24 @@
+import Store
+
+@testable import Vault
+
+/// Calls whose failure is nobody's to hear of, and why.
+enum BestEffort {
+    static func reason(for kind: Operation.Kind, in act: FaultAct) -> String? {
+        reasons[kind]
+    }
+
+    private static let reasons: [Operation.Kind: String] = [
+        .setTimes: "the stamp for copies by size and time: settling sets it again; the journal's own is its next one's",
+        .status: "asks for the time of what is replaced, or of the journal: now will do",
+        .readSymbolicLink: "a symbolic link goes without its long target, which is a leftover",
+        .open: "one of several names goes without the header, which could be damaged as well, saying so",
+        .write: "after a rename has happened the journal forgets what was replaced: replay finds that it is dead",
+        .synchronize: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
+        .rename: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
+        .removeDirectory: "a folder that was removed is rubbish under a temporary name by then",
+        .unlink: "what is left over has a temporary name, or goes when the vault is next settled",
+        .entries: "what is left over has a temporary name",
+        .setMode: "an ordinary user's own folder is made writable before it goes",
+    ]
+}
