@@ -105,7 +105,7 @@ extension VaultFileSystem {
             try withGate(of: file, for: hasHandle ? .use : .open) { (_) throws(VaultError) in
                 try file.dropCapabilities()
                 if changes.dropsPrivileges { try dropPrivileges(of: file, node) }
-                try file.truncate(to: UInt64(size))
+                try vault.reclaimingSpace { () throws(VaultError) in try file.truncate(to: UInt64(size)) }
             }
         }
         if changes.areOfOwner {

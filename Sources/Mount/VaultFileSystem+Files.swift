@@ -45,10 +45,12 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let parent = try node(parent)
             do throws(VaultError) {
-                made = try tree.withShared { () throws(VaultError) in
-                    let directory = try directory(of: parent)
-                    return try makeFile(
-                        Location(parent: parent, name: name), in: directory, request.ownership(mode), opening: flags)
+                made = try vault.reclaimingSpace { () throws(VaultError) in
+                    try tree.withShared { () throws(VaultError) in
+                        try makeFile(
+                            Location(parent: parent, name: name), in: try directory(of: parent),
+                            request.ownership(mode), opening: flags)
+                    }
                 }
             } catch {
                 log(error, at: parent, name)
@@ -220,7 +222,7 @@ extension VaultFileSystem {
             if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
             if !isPage { try file.dropCapabilities() }
             if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node) }
-            try file.write(bytes, at: UInt64(offset))
+            try vault.reclaimingSpace { () throws(VaultError) in try file.write(bytes, at: UInt64(offset)) }
             reply.succeed(bytes.byteCount)
         } catch {
             log(error, at: nodes[id])

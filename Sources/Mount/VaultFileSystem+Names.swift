@@ -22,7 +22,9 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(parent)
             do throws(VaultError) {
-                entry = try tree.withShared { () throws(VaultError) in try body(node) }
+                entry = try vault.reclaimingSpace { () throws(VaultError) in
+                    try tree.withShared { () throws(VaultError) in try body(node) }
+                }
             } catch {
                 log(error, at: node, name)
                 throw error
@@ -38,7 +40,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             do throws(VaultError) {
-                try body(node)
+                try vault.reclaimingSpace { () throws(VaultError) in try body(node) }
             } catch {
                 log(error, at: node, name)
                 throw error

@@ -16,17 +16,14 @@ final class LoopDisk {
         return (try? disk.unmount()) != nil
     }()
 
-    /// - Parameters:
-    ///   - size: no more room than the load needs where it is copied at each cut.
-    ///   - features: as `mkfs.ext4 -O` takes them, besides the usual ones.
-    init(size: String = "128M", features: String? = nil) throws {
+    /// - Parameter options: of mkfs.ext4.
+    init(size: String = "128M", options: [String] = []) throws {
         folder = try TemporaryFolder()
         path = try folder.makeFolder("disk")
+        // No more room than the load needs: it is copied at each cut.
         try run("truncate", ["-s", size, folder.path("image")]).succeeded()
         try run(
-            "mkfs.ext4",
-            ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] + (features.map { ["-O", $0] } ?? [])
-                + [folder.path("image")]
+            "mkfs.ext4", ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] + options + [folder.path("image")]
         ).succeeded()
         try mount()
         try run("rmdir", [path + "/lost+found"]).succeeded()

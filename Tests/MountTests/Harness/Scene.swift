@@ -43,6 +43,12 @@ struct Scene {
     func rename(_ old: String, _ new: String) throws -> Answer {
         try probe.rename(path(old), path(new))
     }
+
+    /// Before the unmount: it would be busy.
+    func endProbe() {
+        probe.process.send(9)
+        probe.process.wait()
+    }
 }
 
 /// A fresh vault, mounted; a probe; and the check at the end that nothing is left.
@@ -59,9 +65,8 @@ func withScene(
 ) throws {
     try withMount(vault, unlocked: unlocked, grace: grace, options: options) { mount in
         let probe = try Probe()
-        try body(Scene(mount: mount, probe: probe))
-        // Before the unmount: it would be busy.
-        probe.process.send(9)
-        probe.process.wait()
+        let scene = Scene(mount: mount, probe: probe)
+        try body(scene)
+        scene.endProbe()
     }
 }

@@ -83,7 +83,7 @@ extension MountTests {
 
         /// Of files too large for one attribute of the backing store, and of what is no file.
         @Test(.enabled(if: LoopDisk.isAvailable, "needs root and loop devices")) func readsAttributes() throws {
-            let disk = try LoopDisk(features: "ea_inode")
+            let disk = try LoopDisk(options: ["-O", "ea_inode"])
             let vault = try Vault(at: disk.path + "/vault")
             try withMount(vault) { mount in
                 try shell(
