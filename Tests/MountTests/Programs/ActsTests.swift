@@ -15,7 +15,7 @@ extension MountTests {
             ["open_files", "users"],
         ])
         func areAnsweredAsByExt4(_ acts: [String]) throws {
-            let disk = try LoopDisk(size: "1G", features: "ea_inode")
+            let disk = try LoopDisk(size: "1G", options: ["-O", "ea_inode"])
             let vault = try Vault(at: disk.path + "/vault")
             let plain = disk.path + "/plain"
             try shell("mkdir '\(plain)'").succeeded()
