@@ -35,6 +35,34 @@ import Testing
         #expect(failures >= 6)
     }
 
+    /// A full disk refuses what takes space, a bad one any call: the caller is told so, and the passcode is the one that it was.
+    @Test(arguments: [Posix.Errno.ENOSPC, .EDQUOT, .EIO], [false, true])
+    func refusedAtEachCall(errno: Posix.Errno, lasting: Bool) throws {
+        var failures = 0
+        for step in 1... {
+            let vault = try Vault()
+            let faults = FaultInjectingStore(try vault.folder.store())
+            let keybag = try vault.open(faults)
+            faults.faults.fail(
+                errno == .EIO ? .all : .growth, nth: step, with: errno, then: lasting && errno != .EIO ? .growth : nil)
+            let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) }
+            let injected = faults.faults.injected
+            faults.faults.clear()
+            if let error {
+                failures += 1
+                guard case .io(errno, _) = error else {
+                    Issue.record("step \(step): \(error)")
+                    continue
+                }
+            }
+            let isNew = try vault.open().file.generation == 2
+            _ = try vault.open().unlock(passcode: secret(isNew ? "new" : "passcode"))
+            #expect(isNew == (error == nil) || (lasting && error != nil), "step \(step)")
+            if injected == 0 { break }
+        }
+        #expect(failures >= 3)
+    }
+
     /// As a power cut leaves it: the new keybag never came to be, or came to be torn.
     @Test func thePreviousOneIsPutBack() throws {
         let vault = try Vault()
