@@ -11,8 +11,8 @@ extension MountTests {
 
         /// A file of acts each: Tests/MountTests/Acts.
         @Test(arguments: [
-            ["attributes"], ["contents"], ["directories"], ["locks", "special"], ["metadata"], ["names"],
-            ["open_files", "users"],
+            ["attributes", "metadata"], ["contents", "open_files"], ["directories", "names"],
+            ["locks", "special", "users"],
         ])
         func areAnsweredAsByExt4(_ acts: [String]) throws {
             let disk = try LoopDisk(size: "1G", options: ["-O", "ea_inode"])
