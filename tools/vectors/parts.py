@@ -124,8 +124,8 @@ def xattr_vectors() -> dict[str, Any]:
         cases.append({"name": name.decode(), "value": value, "nonce": stored[at:at + 16], "storedName": stored_name,
                       "storedValue": stored})
     nodes = []
-    for name, value in [(b"security.label", b"node"), (b"trusted." + 158 * b"s", b"short"),
-                        (b"trusted." + 159 * b"l", b"long")]:
+    for name, value in [(b"security.label", b"node"), (b"trusted." + 159 * b"s", b"short"),
+                        (b"trusted." + 160 * b"l", b"long")]:
         stored_name, stored = xattr(bytes(16), name, value, "trusted.lk.")
         nodes.append({"name": name.decode(), "value": value, "storedName": stored_name, "storedValue": stored})
     return {"xattrsKey": KEYS.xattrs, "ownerID": owner, "cases": cases,
