@@ -148,6 +148,8 @@ struct LargeAttributeTests {
                 }
                 #expect(call > 1 || failed, "nothing was tried")
                 file.close()
+                // A flush that has failed is told at the end too.
+                try? vault.close()
                 let findings = try scene.found()
                 #expect(findings.allSatisfy { $0 == Found(.leftover, .rest, "/top") }, "call \(call): \(findings)")
                 try scene.repair()

@@ -12,6 +12,7 @@ enum BestEffort {
         .setTimes: "the stamp for copies by size and time: settling sets it again; the journal's own is its next one's",
         .status: "asks for the time of what is replaced, or of the journal: now will do",
         .readSymbolicLink: "a symbolic link goes without its long target, which is a leftover",
+        .attribute: "the rest of the value before, if that had one, is a leftover",
         .open: "one of several names goes without the header, which could be damaged as well, saying so",
         .write: "after a rename has happened the journal forgets what was replaced: replay finds that it is dead",
         .synchronize: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
