@@ -1,26 +1,32 @@
+import Fuse
 import Posix
 import Synchronization
 
 /// Bounds how many directories are held open: a tree may have more of them than the process may have descriptors.
 final class DirectoryCache: Sendable {
-    private let queue = Mutex<(nodes: [Node], next: Int)>(([], 0))
+    /// By number: a node that the kernel forgets goes at once, with its descriptor.
+    private let queue = Mutex<(ids: [NodeID], next: Int)>(([], 0))
     private let limit: Int
+    private let nodes: NodeTable
 
-    init(limit: Int) { self.limit = max(limit, 16) }
+    init(limit: Int, nodes: NodeTable) {
+        self.limit = max(limit, 16)
+        self.nodes = nodes
+    }
 
     /// A node's directory was opened; the one that was opened longest ago is let go for it.
     func opened(_ node: Node) {
-        let victim: Node? = queue.withLock { queue in
-            guard queue.nodes.count == limit else {
-                queue.nodes.append(node)
+        let victim: NodeID? = queue.withLock { queue in
+            guard queue.ids.count == limit else {
+                queue.ids.append(node.id)
                 return nil
             }
-            let victim = queue.nodes[queue.next]
-            queue.nodes[queue.next] = node
+            let victim = queue.ids[queue.next]
+            queue.ids[queue.next] = node.id
             queue.next = (queue.next + 1) % limit
-            return victim === node ? nil : victim
+            return victim == node.id ? nil : victim
         }
         // Whoever uses it at the moment keeps it until then. One without a name could not be opened again.
-        victim?.state.withLock { if !$0.names.isEmpty { $0.directory = nil } }
+        victim.flatMap { nodes[$0] }?.state.withLock { if $0.latestName != nil { $0.directory = nil } }
     }
 }

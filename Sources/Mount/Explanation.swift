@@ -32,7 +32,7 @@ extension VaultFileSystem {
             let (hasKey, handles) = node.state.withLock { ($0.file?.file.hasKey ?? false, $0.file?.handles ?? 0) }
             return ProtectionFacts(
                 kind: status.kind, protectionClass: protection?.class, isExplicit: protection?.isExplicit ?? false,
-                directoryClass: try node.names.first.map { (location) throws(VaultError) in
+                directoryClass: try node.latestName.map { (location) throws(VaultError) in
                     try directory(of: location.parent).record.defaultClass
                 },
                 hasKeyInMemory: hasKey, handles: handles,
@@ -46,7 +46,7 @@ extension VaultFileSystem {
     /// Needs `tree` shared.
     private func backingPath(of node: Node) throws(VaultError) -> String {
         var locations: [Location] = []
-        while let location = (locations.last?.parent ?? node).names.first { locations.append(location) }
+        while let location = (locations.last?.parent ?? node).latestName { locations.append(location) }
         var path = ""
         for location in locations.reversed() {
             path = try vault.backingPath(of: location.name, in: try directory(of: location.parent), at: path)

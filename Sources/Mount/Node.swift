@@ -5,50 +5,24 @@ import Synchronization
 import Vault
 
 /// An inode that the kernel knows: where it lies in the vault, and what is open of it.
+///
+/// There may be millions: it fits into 120 bytes, which is what malloc(3) gives of 128. The order of what is stored matters.
 final class Node: Sendable {
     let id: NodeID
-    let backing: BackingInode
+    private let inode: UInt64
     let identity: Identity
-    let state: Mutex<State>
     /// Somebody uses its file. For the table, which must not wait for a node's state: under that files are settled, and the
     /// table is asked.
     let isOpen = Atomic(false)
+    /// Linux's own are of 32 bits.
+    private let device: UInt32
+    let state: Mutex<State>
 
     /// What an inode is for good; a backing inode number that comes back as something else is another node.
     enum Identity: Hashable, Sendable {
         case file(FileIdentifier)
         case directory(DirectoryIdentifier)
         case other(FileKind?)
-    }
-
-    struct State {
-        /// The names under which it was found, the latest first. Empty for the root and for what was unlinked.
-        var names: [Location] = []
-        /// The file while somebody uses it; set by `setFile`.
-        var file: OpenFile?
-        /// Handles that may have been mapped to be written to.
-        var mappers = 0
-        /// Opened when it is needed, let go when there are too many.
-        var directory: Directory?
-        /// The class as it was last seen; of a directory, nothing.
-        var protectionClass: ProtectionClass?
-        /// The kernel may hold pages of it: it was opened since they were last dropped.
-        var mayHavePages = false
-        /// Users who keep it open until the kernel forgets it: another has taken its name, and somebody may be on the way.
-        var keepers = 0
-        /// The header when the file was last closed: another generation on disk means that somebody else wrote the
-        /// backing file.
-        var header: FileHeader?
-        /// A file that was made without a name and has got none so far.
-        var isNameless = false
-        /// The length of a file as it was last seen.
-        var length: UInt64 = 0
-        /// Of what has no name any more and is no directory, what stat(2) says unless it is open, and where a symbolic link
-        /// leads: whoever has come to it by the name that it had is still on the way.
-        var last: (status: FileStatus, target: [UInt8]?)?
-        /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that the
-        /// kernel has just come to know, nobody knows.
-        var hasFreshMetadata = true
     }
 
     /// A file that is in use.
@@ -62,10 +36,13 @@ final class Node: Sendable {
 
     init(id: NodeID, backing: BackingInode, identity: Identity) {
         self.id = id
-        self.backing = backing
         self.identity = identity
+        inode = backing.inode
+        device = backing.device
         state = Mutex(State())
     }
+
+    var backing: BackingInode { BackingInode(inode: inode, device: device) }
 
     /// Needs the state's lock.
     func setFile(_ file: OpenFile?, in state: inout State) {
@@ -75,14 +52,10 @@ final class Node: Sendable {
 
     /// Lets go of the nodes above one after another: of a deep tree there may be more than the stack has room for.
     deinit {
-        var above = state.withLock { $0.names.map(\.parent) }
-        state.withLock { $0.names = [] }
+        var above = state.withLock { $0.takeParents() }
         while var node = above.popLast() {
             guard isKnownUniquelyReferenced(&node) else { continue }
-            node.state.withLock { state in
-                above += state.names.map(\.parent)
-                state.names = []
-            }
+            above += node.state.withLock { $0.takeParents() }
         }
     }
 
@@ -99,28 +72,29 @@ final class Node: Sendable {
 
     func add(_ location: Location) {
         state.withLock { state in
-            state.last = nil
-            if state.names.first == location { return }
-            state.names.removeAll { $0 == location }
-            state.names.insert(location, at: 0)
+            if state.last != nil { state.last = nil }
+            state.add(location)
         }
     }
 
     func remove(_ location: Location) {
-        state.withLock { $0.names.removeAll { $0 == location } }
+        state.withLock { $0.remove(location) }
     }
 
     /// `last` is what is to be said of it afterwards, if this was its last name.
     func remove(_ location: Location, leaving last: (status: FileStatus, target: [UInt8]?)) {
         state.withLock { state in
-            state.names.removeAll { $0 == location }
-            guard !isDirectory, state.names.isEmpty || last.status.linkCount == 0 else { return }
+            state.remove(location)
+            guard !isDirectory, state.latestName == nil || last.status.linkCount == 0 else { return }
             state.last = last
-            if isFile { state.last?.status.size = Int64(state.length) }
+            if isFile, let length = state.seen?.length { state.last?.status.size = Int64(length) }
         }
     }
 
+    /// The names under which it was found, the latest first. None for the root and for what was unlinked.
     var names: [Location] { state.withLock { $0.names } }
+
+    var latestName: Location? { state.withLock { $0.latestName } }
 }
 
 /// A name in a directory.
@@ -133,11 +107,15 @@ struct Location: Equatable, Sendable {
 
 /// An inode of the backing store.
 struct BackingInode: Hashable, Sendable {
-    let device: UInt64
     let inode: UInt64
+    let device: UInt32
 
     init(_ status: FileStatus) {
-        device = status.device
-        inode = status.inode
+        self.init(inode: status.inode, device: UInt32(truncatingIfNeeded: status.device))
+    }
+
+    fileprivate init(inode: UInt64, device: UInt32) {
+        self.inode = inode
+        self.device = device
     }
 }

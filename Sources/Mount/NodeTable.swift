@@ -7,93 +7,107 @@ final class NodeTable: Sendable {
     private let state: Mutex<State>
     let root: Node
 
-    fileprivate struct State {
-        var nodes: [NodeID: Known]
+    private struct State {
+        var slots = NodeSlots()
         /// The newest node of each backing inode.
-        var byInode: [BackingInode: Node]
-        var nextID: UInt64 = 2
+        var byInode = InodeIndex()
+        var made: UInt32 = 0
 
-        mutating func remove(_ node: Node) {
-            nodes[node.id] = nil
-            if byInode[node.backing] === node { byInode[node.backing] = nil }
+        /// The node that the kernel means, and its slot.
+        func find(_ id: NodeID) -> (node: Node, number: UInt32)? {
+            let number = id.slot
+            guard let node = slots[number], node.id == id else { return nil }
+            return (node, number)
+        }
+
+        mutating func remove(_ node: Node) -> Node? {
+            forget(node.backing, of: node)
+            return slots.remove(node.id.slot)
+        }
+
+        mutating func forget(_ inode: BackingInode, of node: Node) {
+            if byInode.node(of: inode, slots) === node { byInode.remove(inode, slots) }
         }
     }
 
-    fileprivate struct Known {
-        let node: Node
-        /// Lookups that the kernel has yet to give back.
-        var lookups: UInt64
-    }
-
     init(root: Node) {
+        precondition(root.id == .root)
         self.root = root
-        state = Mutex(State(nodes: [root.id: Known(node: root, lookups: 1)], byInode: [root.backing: root]))
+        var state = State()
+        // The first number is the one that the kernel has for the root.
+        _ = state.slots.add { _ in root }
+        state.slots[lookupsOf: root.id.slot] = 1
+        state.byInode.enter(root.id.slot, of: root.backing, state.slots)
+        self.state = Mutex(state)
     }
 
     /// The node of a number; nil for one that was forgotten, which the kernel does not ask for.
     subscript(id: NodeID) -> Node? {
-        state.withLock { $0.nodes[id]?.node }
+        state.withLock { $0.find(id)?.node }
     }
 
     subscript(inode: BackingInode) -> Node? {
-        state.withLock { $0.byInode[inode] }
+        state.withLock { $0.byInode.node(of: inode, $0.slots) }
     }
 
     /// Counts a lookup of an inode, which makes its node when it has none.
     func look(up inode: BackingInode, _ identity: Node.Identity) -> Node {
         state.withLock { state in
-            if let node = state.byInode[inode], node.identity == identity {
-                // A node that was forgotten while its last handle was being closed is known again.
-                state.nodes[node.id, default: Known(node: node, lookups: 0)].lookups += 1
+            if let node = state.byInode.node(of: inode, state.slots), node.identity == identity {
+                state.slots[lookupsOf: node.id.slot] += 1
                 return node
             }
-            let node = Node(id: NodeID(rawValue: state.nextID), backing: inode, identity: identity)
-            state.nextID += 1
-            state.nodes[node.id] = Known(node: node, lookups: 1)
-            state.byInode[inode] = node
+            state.made &+= 1
+            let made = state.made
+            let node = state.slots.add { Node(id: NodeID(slot: $0, made: made), backing: inode, identity: identity) }
+            state.slots[lookupsOf: node.id.slot] = 1
+            state.byInode.enter(node.id.slot, of: inode, state.slots)
             return node
         }
     }
 
     /// Takes lookups back; the last one ends the node. It is returned if its file is open still.
     @discardableResult func forget(_ id: NodeID, count: UInt64) -> Node? {
-        state.withLock { state in
-            guard id != .root, var known = state.nodes[id] else { return nil }
-            known.lookups -= min(count, known.lookups)
-            if known.lookups > 0 {
-                state.nodes[id] = known
-                return nil
-            }
+        let (gone, open): (Node?, Node?) = state.withLock { state in
+            guard id != .root, let (node, number) = state.find(id) else { return (nil, nil) }
+            state.slots[lookupsOf: number] -= min(count, state.slots[lookupsOf: number])
+            guard state.slots[lookupsOf: number] == 0 else { return (nil, nil) }
             // The kernel's release of a file and its forget of the inode may overtake each other here.
-            if known.node.isOpen.load(ordering: .sequentiallyConsistent) {
-                state.nodes[id] = known
-                return known.node
-            }
-            state.remove(known.node)
-            return nil
+            guard !node.isOpen.load(ordering: .sequentiallyConsistent) else { return (nil, node) }
+            return (state.remove(node), nil)
         }
+        // Outside the lock: with it, nodes above may go.
+        withExtendedLifetime(gone) {}
     }
 
     /// Ends a node that the kernel has forgotten already, once its file is closed.
     func closed(_ node: Node) {
-        state.withLock { state in
-            guard let known = state.nodes[node.id], known.lookups == 0 else { return }
-            guard !node.isOpen.load(ordering: .sequentiallyConsistent) else { return }
-            state.remove(node)
+        let gone: Node? = state.withLock { state in
+            guard state.find(node.id) != nil, state.slots[lookupsOf: node.id.slot] == 0 else { return nil }
+            guard !node.isOpen.load(ordering: .sequentiallyConsistent) else { return nil }
+            return state.remove(node)
         }
+        withExtendedLifetime(gone) {}
     }
 
     /// The backing inode is gone and its number may come back as another file.
     func unlinked(_ node: Node) {
-        state.withLock { state in
-            if state.byInode[node.backing] === node { state.byInode[node.backing] = nil }
-        }
+        state.withLock { $0.forget(node.backing, of: node) }
     }
 
     /// All nodes of now.
     var all: [Node] {
-        state.withLock { $0.nodes.values.map(\.node) }
+        state.withLock { $0.slots.all }
     }
 
-    var count: Int { state.withLock { $0.nodes.count } }
+    var count: Int { state.withLock { $0.slots.count } }
+}
+
+extension NodeID {
+    /// Never the same again: the number of a slot, and which of the nodes made it is.
+    fileprivate init(slot: UInt32, made: UInt32) {
+        self.init(rawValue: UInt64(made) << 32 | UInt64(slot))
+    }
+
+    fileprivate var slot: UInt32 { UInt32(truncatingIfNeeded: rawValue) }
 }

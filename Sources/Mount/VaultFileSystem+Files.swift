@@ -139,7 +139,7 @@ extension VaultFileSystem {
         let header = file.header
         state.protectionClass = header.protectionClass
         let isKnown =
-            state.file!.handles > 0 || state.header == nil || state.header?.generation == header.generation
+            state.file!.handles > 0 || state.closed == nil || state.closed?.generation == header.generation
         state.file!.handles += 1
         if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
         state.mayHavePages = true

@@ -133,7 +133,7 @@ extension VaultFileSystem {
     private func entries(of node: Node, _ handle: HandleID, _ offset: Int64) throws(VaultError) -> [ListedEntry] {
         guard let listing = listings[handle] else { throw .system(.EBADF) }
         return try listing.entries(rewinding: offset == 0) { () throws(VaultError) in
-            let parent = node.names.first?.parent ?? node
+            let parent = node.latestName?.parent ?? node
             let dots = [
                 ListedEntry(name: ".", inode: node.backing.inode, kind: .directory),
                 ListedEntry(name: "..", inode: parent.backing.inode, kind: .directory),

@@ -14,7 +14,7 @@ extension VaultFileSystem {
         var current = node
         while true {
             guard current.isDirectory else { throw .system(.ENOTDIR) }
-            let (known, location) = current.state.withLock { ($0.directory, $0.names.first) }
+            let (known, location) = current.state.withLock { ($0.directory, $0.latestName) }
             if var directory = known {
                 for node in closed.reversed() { directory = try open(node, in: directory) }
                 return directory
@@ -29,7 +29,7 @@ extension VaultFileSystem {
     private func open(_ node: Node, in parent: Directory) throws(VaultError) -> Directory {
         let (directory, wasOpened) = try node.state.withLock { state throws(VaultError) -> (Directory, Bool) in
             if let directory = state.directory { return (directory, false) }
-            guard let location = state.names.first else { throw .system(.ESTALE) }
+            guard let location = state.latestName else { throw .system(.ESTALE) }
             let directory = try vault.openDirectory(location.name, in: parent)
             guard case .directory(directory.identifier) = node.identity else { throw .system(.ESTALE) }
             state.directory = directory
@@ -41,7 +41,7 @@ extension VaultFileSystem {
 
     /// Where a node lies now: one of its names, and the directory of that name. Needs `tree` shared.
     func location(of node: Node) throws(VaultError) -> (name: Name, directory: Directory) {
-        guard let location = node.names.first else { throw .system(.ESTALE) }
+        guard let location = node.latestName else { throw .system(.ESTALE) }
         return (location.name, try directory(of: location.parent))
     }
 
@@ -120,8 +120,7 @@ extension VaultFileSystem {
             }
             // Under the node's lock: whoever opens it next must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
-            state.header = file.header
-            state.length = file.header.provisionalLength
+            state.closed = Node.ClosedFile(file.header)
             if state.last != nil, let status = try? file.status() { state.last?.status = status }
             file.close()
             node.setFile(nil, in: &state)
@@ -174,17 +173,17 @@ extension VaultFileSystem {
             let current = node.state.withLock { state in
                 // The header on disk is behind an open file; and what was read of it may be behind one that was open
                 // then and has been closed meanwhile.
-                var current = header
+                var current = Node.ClosedFile(header)
                 if let file = state.file?.file {
-                    current = file.header
-                } else if let last = state.header, last.generation > header.generation {
+                    current = Node.ClosedFile(file.header)
+                } else if let last = state.closed, last.generation > header.generation {
                     current = last
                 }
                 state.protectionClass = current.protectionClass
-                state.length = current.provisionalLength
+                if state.closed == nil { state.seen = current }
                 return current
             }
-            status.size = Int64(current.provisionalLength)
+            status.size = Int64(current.length)
             timeout = self.timeout(for: current.protectionClass)
         case .directory(let directory):
             node = nodes.look(up: inode, .directory(directory.identifier))

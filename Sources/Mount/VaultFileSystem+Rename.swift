@@ -94,7 +94,7 @@ extension VaultFileSystem {
 
         func perform(_ moved: Moved) throws(VaultError) {
             try vault.rename(
-                old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: target?.header,
+                old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: target?.file,
                 replacesDirectory: target?.status.kind == .directory, kind)
         }
         switch status.kind {
@@ -142,7 +142,7 @@ extension VaultFileSystem {
     private struct Target {
         let status: FileStatus
         /// Of a regular file that is what it should be.
-        let header: FileHeader?
+        let file: ReplacedFile?
         var inode: BackingInode { BackingInode(status) }
     }
 
@@ -151,18 +151,24 @@ extension VaultFileSystem {
     private func target(at location: Location, in directory: Directory) throws(VaultError) -> Target? {
         do throws(VaultError) {
             let entry = try vault.lookup(location.name, in: directory)
-            guard case .file(let header) = entry.details else { return Target(status: entry.status, header: nil) }
-            return Target(status: entry.status, header: header)
+            guard case .file(let header) = entry.details else { return Target(status: entry.status, file: nil) }
+            return Target(status: entry.status, file: ReplacedFile(header))
         } catch {
             switch error {
             case .system(.ENOENT): return nil
             case .damaged:
                 let status = try vault.status(of: location.name, in: directory)
                 guard status.kind == .regular, let node = nodes[BackingInode(status)],
-                    let header = node.state.withLock({ $0.file?.file.header ?? $0.header })
+                    case .file(let identifier) = node.identity,
+                    let last = node.state.withLock({ state in
+                        state.file.map { Node.ClosedFile($0.file.header) } ?? state.closed
+                    })
                 else { throw error }
                 log(error, at: location.parent, location.name)
-                return Target(status: status, header: header)
+                return Target(
+                    status: status,
+                    file: ReplacedFile(
+                        file: identifier, protectionClass: last.protectionClass, isExplicit: last.isExplicit))
             default: throw error
             }
         }

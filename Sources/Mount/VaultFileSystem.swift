@@ -45,13 +45,14 @@ final class VaultFileSystem: Sendable {
         node.state.withLock { $0.directory = root }
         nodes = NodeTable(root: node)
         gates = ClassGates { vault.canOpen($0) }
-        directories = DirectoryCache(limit: descriptorLimit / 4)
+        directories = DirectoryCache(limit: descriptorLimit / 4, nodes: nodes)
         late = LateRequests(notifier: notifier)
         vault.mostUnsettled = descriptorLimit / 4
         // The kernel's pages of a file that is closed stay good when the vault brings its backing file up to date.
         vault.observeSettling { [nodes] status, header in
-            _ = nodes[BackingInode(status)]?.state.withLockIfAvailable { state in
-                if state.file == nil, state.header?.file == header.file { state.header = header }
+            guard let node = nodes[BackingInode(status)], node.identity == .file(header.file) else { return }
+            _ = node.state.withLockIfAvailable { state in
+                if state.file == nil, state.closed != nil { state.closed = Node.ClosedFile(header) }
             }
         }
     }
@@ -72,7 +73,7 @@ final class VaultFileSystem: Sendable {
     func path(of node: Node?, _ name: Name? = nil) -> String {
         var parts: [String] = name.map { [$0.description] } ?? []
         var current = node
-        while let node = current, let location = node.names.first {
+        while let node = current, let location = node.latestName {
             parts.append(location.name.description)
             current = location.parent
         }

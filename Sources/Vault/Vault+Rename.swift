@@ -14,11 +14,11 @@ extension Vault {
     /// must be taken over and the keys for that are away: then nothing has changed.
     ///
     /// - Parameters:
-    ///   - replaced: the header of the regular file at the new name, if one is there.
+    ///   - replaced: the regular file at the new name, if one is there.
     ///   - replacesDirectory: an empty directory is there.
     public func rename(
         _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
-        replaced: FileHeader?, replacesDirectory: Bool, _ kind: RenameKind
+        replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
@@ -92,9 +92,9 @@ extension Vault {
     /// The class and mark that a file takes over from the one that it replaces: the atomic save of every editor must
     /// not lose a class. From another directory only a stricter one.
     private func protection(
-        for file: File, replacing replaced: FileHeader?, sameDirectory: Bool
+        for file: File, replacing replaced: ReplacedFile?, sameDirectory: Bool
     ) -> (class: ProtectionClass, isExplicit: Bool)? {
-        guard let replaced, replaced.protection.isExplicit else { return nil }
+        guard let replaced, replaced.isExplicit else { return nil }
         let header = file.header
         guard header.file != replaced.file else { return nil }
         guard sameDirectory || replaced.protectionClass.isStricter(than: header.protectionClass) else { return nil }
@@ -110,6 +110,24 @@ extension Vault {
         try backing { () throws(Errno) in
             try store.rename(old, in: parent.descriptor, to: new, in: newParent.descriptor, flags: kind.flags)
         }
+    }
+}
+
+/// A file that loses its name to another, which takes its class over where it must not be lost.
+public struct ReplacedFile: Sendable {
+    let file: FileIdentifier
+    let protectionClass: ProtectionClass
+    let isExplicit: Bool
+
+    public init(file: FileIdentifier, protectionClass: ProtectionClass, isExplicit: Bool) {
+        self.file = file
+        self.protectionClass = protectionClass
+        self.isExplicit = isExplicit
+    }
+
+    public init(_ header: FileHeader) {
+        self.init(
+            file: header.file, protectionClass: header.protectionClass, isExplicit: header.protection.isExplicit)
     }
 }
 

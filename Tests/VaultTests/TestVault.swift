@@ -87,8 +87,8 @@ final class TestVault: Sendable {
         let parent = parent ?? root
         let newParent = newParent ?? parent
         let target = try? vault.lookup(new, in: newParent)
-        var replaced: FileHeader?
-        if case .file(let header)? = target?.details { replaced = header }
+        var replaced: ReplacedFile?
+        if case .file(let header)? = target?.details { replaced = ReplacedFile(header) }
         let moved: Moved =
             switch try vault.lookup(old, in: parent).details {
             case .file: .file(try vault.openFile(old, in: parent))

@@ -109,11 +109,11 @@ extension RecordedVault {
         _ name: Name, _ moved: Moved, _ inode: RecordedInode, _ parent: Folder, _ newName: Name, _ newParent: Folder
     ) throws {
         let target = try? vault.lookup(newName, in: newParent.directory)
-        var replaced: FileHeader?
+        var replaced: ReplacedFile?
         var replacedInode: RecordedInode?
         switch target?.details {
         case .file(let header):
-            replaced = header
+            replaced = ReplacedFile(header)
             replacedInode = ledger.files[header.file]
         case .directory(let directory): replacedInode = ledger.directories[directory.identifier]
         default: break

@@ -1,0 +1,113 @@
+import Format
+import Fuse
+import Glibc
+import Posix
+import Testing
+
+@testable import Mount
+
+/// A million nodes are to fit: what each takes, and that it is given back.
+@Suite struct NodeMemoryTests {
+    private func inode(_ number: Int) throws -> BackingInode {
+        var status = stat()
+        status.st_ino = UInt(number)
+        status.st_dev = 0xfe00
+        return BackingInode(FileStatus(status))
+    }
+
+    private func identity(_ number: Int) -> Node.Identity {
+        var bytes = [UInt8](repeating: 7, count: 16)
+        bytes[0] = UInt8(truncatingIfNeeded: number)
+        bytes[1] = UInt8(truncatingIfNeeded: number >> 8)
+        return .file(FileIdentifier(bytes))
+    }
+
+    private func makeTable() throws -> NodeTable {
+        NodeTable(root: Node(id: .root, backing: try inode(1), identity: .other(nil)))
+    }
+
+    @Test func aNodeIsSmall() throws {
+        let node = Node(id: .root, backing: try inode(1), identity: identity(1))
+        node.add(Location(parent: Node(id: .root, backing: try inode(2), identity: identity(2)), name: "of 14 letters"))
+        // malloc.h is not in Glibc's module.
+        let sizeOf = unsafe unsafeBitCast(
+            dlsym(nil, "malloc_usable_size")!, to: (@convention(c) (UnsafeMutableRawPointer) -> Int).self)
+        let size = unsafe sizeOf(Unmanaged.passUnretained(node).toOpaque())
+        #expect(size <= 120)
+        #expect(MemoryLayout<PackedName>.size == 16)
+    }
+
+    /// Many come and go in every order; each is found by both its numbers for as long as it is there.
+    @Test func findsWhatIsThere() throws {
+        let table = try makeTable()
+        var random = SystemRandomNumberGenerator()
+        var known: [Int: NodeID] = [:]
+        var former: Set<NodeID> = []
+        for round in 0..<40_000 {
+            let number = Int.random(in: 2..<9000, using: &random)
+            let isGrowing = round % 10_000 < 6000
+            if let id = known[number], !isGrowing || round % 3 == 0 {
+                table.forget(id, count: 1)
+                former.insert(id)
+                known[number] = nil
+            } else if known[number] == nil, isGrowing {
+                let node = table.look(up: try inode(number), identity(number))
+                #expect(!former.contains(node.id), "a number of the kernel's is never another node's")
+                known[number] = node.id
+            }
+        }
+        #expect(table.count == known.count + 1)
+        #expect(Set(table.all.map(\.id)) == Set(known.values).union([.root]))
+        for number in 2..<9000 {
+            let node = table[try inode(number)]
+            #expect(node?.id == known[number])
+            if let id = known[number] { #expect(table[id] === node) }
+        }
+        for id in former { #expect(table[id] == nil) }
+        for id in known.values { table.forget(id, count: 1) }
+        #expect(table.count == 1)
+    }
+
+    /// Another file has the number of one that was unlinked and is still open.
+    @Test func theNewestNodeOfAnInodeIsFound() throws {
+        let table = try makeTable()
+        let inode = try inode(5)
+        let old = table.look(up: inode, identity(1))
+        table.unlinked(old)
+        #expect(table[inode] == nil)
+        let new = table.look(up: inode, identity(2))
+        #expect(new !== old)
+        table.forget(old.id, count: 1)
+        #expect(table[inode] === new)
+        table.forget(new.id, count: 1)
+        #expect(table[inode] == nil)
+        #expect(table.count == 1)
+    }
+
+    @Test func namesComeBackAsTheyWere() throws {
+        for count in 1...40 {
+            let name = Name(bytes: (0..<count).map { UInt8(255 - $0) })!
+            #expect(PackedName(name).unpacked == name)
+        }
+        #expect(PackedName("a") != PackedName("b"))
+        #expect(PackedName(Name(bytes: [1])!) != PackedName(Name(bytes: [1, 1])!))
+    }
+
+    /// Of several names the latest comes first, and the others after it in their order.
+    @Test func namesAreKeptInTheirOrder() throws {
+        let parent = Node(id: .root, backing: try inode(1), identity: .other(nil))
+        let node = Node(id: NodeID(rawValue: 2), backing: try inode(2), identity: .other(nil))
+        let names: [Name] = ["one", "two", "a name that is not short", "four"]
+        for name in names { node.add(Location(parent: parent, name: name)) }
+        #expect(node.names.map(\.name) == names.reversed())
+        node.add(Location(parent: parent, name: "two"))
+        #expect(node.names.map(\.name) == ["two", "four", "a name that is not short", "one"])
+        node.remove(Location(parent: parent, name: "two"))
+        #expect(node.names.map(\.name) == ["four", "a name that is not short", "one"])
+        node.remove(Location(parent: parent, name: "a name that is not short"))
+        #expect(node.latestName?.name == "four")
+        node.remove(Location(parent: parent, name: "four"))
+        node.remove(Location(parent: parent, name: "one"))
+        #expect(node.names.isEmpty && node.latestName == nil)
+    }
+}
