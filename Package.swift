@@ -97,6 +97,9 @@ let package = Package(
         .executableTarget(
             name: "stress", dependencies: ["CrashSimulator", "CLinux", "Format", "Posix"], path: "Tests/Stress",
             swiftSettings: strict),
+        // Many files, large ones and many open at once, with contents that are checked.
+        .executableTarget(
+            name: "scale", dependencies: ["CrashSimulator", "Posix"], path: "Tests/Scale", swiftSettings: strict),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
@@ -113,7 +116,7 @@ let package = Package(
             "MountTests",
             [
                 "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder",
-                "stress",
+                "scale", "stress",
             ],
             exclude: ["Acts", "Fsck/Golden"]),
     ] + fuzzing

@@ -14,6 +14,7 @@ enum Built {
     static var latchkey: String { folder + "/latchkey" }
     static var probe: String { folder + "/probe" }
     static var load: String { folder + "/load" }
+    static var scale: String { folder + "/scale" }
     static var recorder: String { folder + "/recorder" }
     static var stress: String { folder + "/stress" }
 

@@ -11,18 +11,24 @@ final class MountedVault {
     private var hasEnded = false
 
     /// Returns when the mount answers. The passcode is given where it is to be unlocked at once.
-    init(_ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], at name: String = "mount")
-        throws
-    {
+    ///
+    /// - Parameter descriptorLimit: RLIMIT_NOFILE of the daemon; this process's own where there is none.
+    init(
+        _ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], descriptorLimit: Int? = nil,
+        at name: String = "mount"
+    ) throws {
         self.vault = vault
         path = vault.folder.path(name)
         unsafe mkdir(path, 0o755)
         let input = try StreamFile()
         log = try StreamFile()
+        let limiting = descriptorLimit.map { ["/bin/sh", "-c", "ulimit -n $0 && exec \"$@\"", "\($0)"] } ?? []
+        let words =
+            limiting
+            + [Built.latchkey, "mount", vault.path, path, "--foreground"] + (grace.map { ["--grace", "\($0)"] } ?? [])
+            + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + options
         daemon = try Child(
-            Built.latchkey,
-            ["mount", vault.path, path, "--foreground"] + (grace.map { ["--grace", "\($0)"] } ?? [])
-                + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + options,
+            words[0], Array(words.dropFirst()),
             environment: vault.environment, input: input.descriptor, output: log.descriptor, errors: log.descriptor)
         try waitUntilMounted()
         var status = stat()
@@ -174,10 +180,11 @@ final class MountedVault {
 
 /// Mounts, does the thing, unmounts and checks that nothing is left, whatever the thing did.
 @discardableResult func withMount<Result>(
-    _ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [],
+    _ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [], descriptorLimit: Int? = nil,
     _ body: (MountedVault) throws -> Result
 ) throws -> Result {
-    let mount = try MountedVault(vault, unlocked: unlocked, grace: grace, options: options)
+    let mount = try MountedVault(
+        vault, unlocked: unlocked, grace: grace, options: options, descriptorLimit: descriptorLimit)
     do {
         let result = try body(mount)
         try mount.unmount()
