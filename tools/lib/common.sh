@@ -118,8 +118,11 @@ can_import() {
 }
 
 # The program as it is installed, in .build/release/latchkey: optimised, with Swift's runtime linked in.
-build_release() {
-    (cd "$top" && swift build -c release --static-swift-stdlib --product latchkey)
+build_release() { build_release_of latchkey; }
+
+# build_release_of PRODUCT
+build_release_of() {
+    (cd "$top" && swift build -c release --static-swift-stdlib --product "$1")
 }
 
 # unmount_below FOLDER: takes down every mount inside, the deepest first, busy or not.
