@@ -45,9 +45,10 @@ final class VaultFileSystem: Sendable {
         node.state.withLock { $0.directory = root }
         nodes = NodeTable(root: node)
         gates = ClassGates { vault.canOpen($0) }
-        directories = DirectoryCache(limit: descriptorLimit / 4, nodes: nodes)
+        directories = DirectoryCache(limit: descriptorLimit / 8, nodes: nodes)
         late = LateRequests(notifier: notifier)
-        vault.mostUnsettled = descriptorLimit / 4
+        // Two generations of them for a moment, and folders that they were in: half of all is left for files that are open.
+        vault.mostUnsettled = descriptorLimit / 8
         // The kernel's pages of a file that is closed stay good when the vault brings its backing file up to date.
         vault.observeSettling { [nodes] status, header in
             guard let node = nodes[BackingInode(status)], node.identity == .file(header.file) else { return }

@@ -8,9 +8,13 @@ extension Vault {
 
     /// Brings all backing files up to date: what was written lies durably in them.
     public func settle() throws(VaultError) {
+        try settle(ifMoreThan: 0)
+    }
+
+    private func settle(ifMoreThan count: Int) throws(VaultError) {
         guard !isReadOnly, isOpen else { return }
         try backing { () throws(Errno) in try openJournal().flush() }
-        try settle(files.unsettled)
+        try settle { files.unsettledCount > count ? files.unsettled : [] }
         try dropSidecars()
     }
 
@@ -18,9 +22,13 @@ extension Vault {
     public var isSettled: Bool { files.unsettledCount == 0 && sidecars.isEmpty }
 
     /// Settles files; the first error is thrown, after the others have been settled.
-    func settle(_ files: [File]) throws(VaultError) {
-        guard !files.isEmpty else { return }
+    ///
+    /// - Parameter files: asked when it is this one's turn. Who waits for that must not hold files that somebody else settles
+    ///   meanwhile: each keeps a descriptor open.
+    func settle(_ files: () -> [File]) throws(VaultError) {
         try settling.withLock { _ throws(VaultError) in
+            let files = files()
+            guard !files.isEmpty else { return }
             var failure: VaultError?
             func trying<Result>(_ body: () throws(VaultError) -> Result?) -> Result? {
                 do throws(VaultError) { return try body() } catch {
@@ -100,8 +108,12 @@ extension Vault {
                 return (try journal.reserve(count), journal.usersOfOtherHalf)
             }
             if hasRoom { return }
-            let listed = files.unsettled(users.map(\.key))
-            try settle(listed)
+            var listed: Set<FileIdentity> = []
+            try settle {
+                let left = files.unsettled(users.map(\.key))
+                listed = Set(left.map(\.identity))
+                return left
+            }
             try release(users, but: listed)
         }
     }
@@ -109,12 +121,11 @@ extension Vault {
     /// Lets go of the records of all files that are settled.
     func releaseSettled() throws(VaultError) {
         let users = try backing { () throws(Errno) in try openJournal().users }
-        try release(users, but: files.unsettled(users.map(\.key)))
+        try release(users, but: Set(files.unsettled(users.map(\.key)).map(\.identity)))
     }
 
     /// What is not listed has been settled; its last records only say that it is gone, or where it is.
-    private func release(_ users: [FileIdentity: UInt64], but listed: [File]) throws(VaultError) {
-        let listed = Set(listed.map(\.identity))
+    private func release(_ users: [FileIdentity: UInt64], but listed: Set<FileIdentity>) throws(VaultError) {
         for user in users where !listed.contains(user.key) {
             try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
         }
@@ -122,7 +133,7 @@ extension Vault {
 
     /// Settles when too many files wait for it.
     func boundUnsettled() throws(VaultError) {
-        if files.unsettledCount > mostUnsettled { try settle() }
+        if files.unsettledCount > mostUnsettled { try settle(ifMoreThan: mostUnsettled) }
         let fresh = files.freshFolderCounts
         if fresh.parents > mostUnsettled || fresh.folders > Self.mostFreshFolders { try synchronizeFreshFolders() }
     }

@@ -23,7 +23,7 @@ import Testing
         faults.fail(.synchronize, with: .ENOSPC)
         #expect(throws: VaultError.system(.ENOSPC)) {
             switch first {
-            case "settling": try test.vault.settle([file])
+            case "settling": try test.vault.settle { [file] }
             case "fsync": try file.synchronize(dataOnly: false)
             default: try file.synchronize(dataOnly: true)
             }
@@ -32,7 +32,7 @@ import Testing
             for dataOnly in [true, false] {
                 #expect(throws: VaultError.system(.ENOSPC)) { try file.synchronize(dataOnly: dataOnly) }
             }
-            #expect(throws: VaultError.system(.ENOSPC)) { try test.vault.settle([file]) }
+            #expect(throws: VaultError.system(.ENOSPC)) { try test.vault.settle { [file] } }
         }
         #expect(faults.injected == 1)
         try other.synchronize(dataOnly: false)
@@ -47,8 +47,8 @@ import Testing
         let files = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
         for file in files { try file.write([1], at: 0) }
         faults.fail(.synchronize, with: .EIO)
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle([files[7]]) }
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { [files[7]] } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { files } }
         #expect(files.count { $0.header.length == 1 } == 99)
         #expect(throws: VaultError.system(.EIO)) { try test.vault.close() }
     }
@@ -60,12 +60,12 @@ import Testing
         for file in files { try file.write([1], at: 0) }
         faults.fail(.synchronizeAll, with: .EIO)
         faults.fail(.synchronize, nth: 50, with: .EIO)
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { files } }
         #expect(faults.injected == 2)
         #expect(files.count { $0.header.length == 1 } == 99)
         let bad = try #require(files.first { $0.header.length == 0 })
         for file in files { try file.write([2], at: 0) }
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(files) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { files } }
         #expect(throws: VaultError.system(.EIO)) { try bad.synchronize(dataOnly: false) }
     }
 
@@ -79,7 +79,7 @@ import Testing
         }
         try file.write([UInt8](repeating: 2, count: 5000), at: 4096)
         faults.fail(.synchronize, with: .EIO)
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle([file]) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { [file] } }
         for dataOnly in [true, false] {
             #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: dataOnly) }
         }
@@ -97,7 +97,7 @@ import Testing
         try other.write([1], at: 0)
         faults.fail(.synchronize, with: .EIO)
         for _ in 0..<2 {
-            #expect(throws: VaultError.system(.EIO)) { try test.vault.settle([file, other]) }
+            #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { [file, other] } }
             #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
         }
         #expect(faults.injected == 1)
@@ -170,7 +170,7 @@ import Testing
         #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
         let others = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
         for other in others { try other.write([1], at: 0) }
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle(others + [file]) }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { others + [file] } }
         #expect(file.lock.withShared { file.state.header.places.count } == 2)
         #expect(others.allSatisfy { $0.header.length == 1 })
     }

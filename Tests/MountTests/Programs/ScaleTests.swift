@@ -55,6 +55,39 @@ extension MountTests {
             #expect(Disk.tree(vault.path).allSatisfy { $0.hasPrefix("lk.") }, "nothing else is left in the vault")
         }
 
+        /// Whoever holds files open leaves room for others: what the daemon keeps open by itself is a part of what it may.
+        @Test func openFilesLeaveRoomForOthers() throws {
+            let vault = try Vault(["--default-class", "complete"])
+            try withMount(vault, descriptorLimit: Self.descriptorLimit) { mount in
+                let use = ProcessUse(pid: mount.daemon.pid)
+                let input = try StreamFile()
+                let output = try StreamFile()
+                let (open, count) = (mount.file("open"), Self.descriptorLimit / 2 - 64)
+                let holder = try Child(
+                    "/usr/bin/env",
+                    [
+                        "python3", "-c",
+                        """
+                        import os, signal, sys
+                        os.mkdir(sys.argv[1])
+                        for number in range(int(sys.argv[2])):
+                            os.open(f"{sys.argv[1]}/{number}", os.O_RDWR | os.O_CREAT)
+                        print("open", flush=True)
+                        signal.pause()
+                        """, open, "\(count)",
+                    ], input: input.descriptor, output: output.descriptor, errors: 2)
+                let end = ContinuousClock.now + .seconds(60)
+                while output.contents.isEmpty, ContinuousClock.now < end { usleep(20_000) }
+                #expect(output.contents == Array("open\n".utf8))
+                let most = try use.mostDescriptors(
+                    during: Built.scale, ["make", mount.file("tree"), "6000", "\(Self.descriptorLimit / 2)", "1", "8"],
+                    within: 120)
+                #expect(most > count && most < Self.descriptorLimit)
+                holder.send(SIGKILL)
+                holder.wait()
+            }
+        }
+
         /// In a file that is nearly all holes nothing takes time, room or memory by its length.
         @Test func aTebibyteOfHoles() throws {
             let vault = try Vault(["--default-class", "complete"])
