@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -147,6 +148,10 @@ static int raise_limit(__rlimit_resource_t resource, uint64_t *limit) {
         return -1;
     *limit = both.rlim_max == RLIM_INFINITY ? UINT64_MAX : both.rlim_max;
     return 0;
+}
+
+void lk_bound_arenas(int count) {
+    mallopt(M_ARENA_MAX, count);
 }
 
 int lk_raise_open_files(uint64_t *limit) {

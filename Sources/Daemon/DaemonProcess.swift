@@ -43,6 +43,8 @@ public enum DaemonProcess {
         ProcessName.set("latchkey")
         // The kernel has applied the umask of whoever makes a file in the mount.
         umask(0)
+        // The kernel may know a million nodes, and forget them at once.
+        ProcessLimits.boundArenas()
         let signals = try StartError.when("block signals") { () throws(Errno) in
             try ProcessLimits.forbidDumps()
             _ = try ProcessLimits.raiseLockedMemory()

@@ -71,7 +71,7 @@ struct Eviction {
     /// those that nobody has open are known to have none until they are opened again.
     private func dropPages(forgetting: Bool = false) -> Int {
         var count = 0
-        for node in strictNodes() where node.state.withLock({ $0.mayHavePages }) {
+        for node in strict(fileSystem.nodes.all) where node.state.withLock({ $0.mayHavePages }) {
             do {
                 try session.notifier.invalidate(node.id)
             } catch {
@@ -90,7 +90,9 @@ struct Eviction {
     /// Wipes the file keys, and then writes into the headers what was accepted: that may have to wait for the disk, and
     /// takes no key.
     private func wipeFileKeys() {
-        let files = strictNodes().compactMap { node in node.state.withLock { $0.file?.file }.map { (node, $0) } }
+        let files = strict(fileSystem.nodes.open).compactMap { node in
+            node.state.withLock { $0.file?.file }.map { (node, $0) }
+        }
         // At once, though somebody may be waiting for the disk with a file's lock; then those that have a copy in hand.
         for (_, file) in files { file.close() }
         for (_, file) in files { file.dropKey() }
@@ -104,8 +106,8 @@ struct Eviction {
     }
 
     /// The files of class A, and those of class B that nobody has open.
-    private func strictNodes() -> [Node] {
-        fileSystem.nodes.all.filter { node in
+    private func strict(_ nodes: [Node]) -> [Node] {
+        nodes.filter { node in
             guard node.isFile else { return false }
             return node.state.withLock { state in
                 switch state.protectionClass {

@@ -92,12 +92,11 @@ struct NodeSlots {
         return node
     }
 
-    var all: [Node] {
+    func filter(_ isWanted: (Node) -> Bool) -> [Node] {
         var nodes: [Node] = []
-        nodes.reserveCapacity(count)
         for chunk in chunks {
             guard let chunk else { continue }
-            for slot in chunk.slots { if let node = slot.node { nodes.append(node) } }
+            for slot in chunk.slots { if let node = slot.node, isWanted(node) { nodes.append(node) } }
         }
         return nodes
     }

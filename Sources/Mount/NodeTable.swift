@@ -97,7 +97,12 @@ final class NodeTable: Sendable {
 
     /// All nodes of now.
     var all: [Node] {
-        state.withLock { $0.slots.all }
+        state.withLock { $0.slots.filter { _ in true } }
+    }
+
+    /// Those whose files are in use: few, and found without a look into the others, of which there may be a million.
+    var open: [Node] {
+        state.withLock { $0.slots.filter { $0.isOpen.load(ordering: .sequentiallyConsistent) } }
     }
 
     var count: Int { state.withLock { $0.slots.count } }

@@ -81,7 +81,7 @@ public final class ProtectedMount: Sendable {
     /// How many files of each class are open.
     public var openFiles: [ProtectionClass: Int] {
         var counts = Dictionary(uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, 0) })
-        for node in fileSystem.nodes.all {
+        for node in fileSystem.nodes.open {
             let (protectionClass, handles) = node.state.withLock { ($0.protectionClass, $0.file?.handles ?? 0) }
             if let protectionClass, handles > 0 { counts[protectionClass, default: 0] += 1 }
         }
@@ -90,7 +90,7 @@ public final class ProtectedMount: Sendable {
 
     /// How many files have their key in memory.
     public var fileKeysInMemory: Int {
-        fileSystem.nodes.all.count { $0.state.withLock { $0.file?.file.hasKey ?? false } }
+        fileSystem.nodes.open.count { $0.state.withLock { $0.file?.file.hasKey ?? false } }
     }
 
     /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.
@@ -108,7 +108,7 @@ public final class ProtectedMount: Sendable {
 
     /// Makes durable what was written.
     public func synchronize() throws(VaultError) {
-        for node in fileSystem.nodes.all {
+        for node in fileSystem.nodes.open {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }
             try file.persistLength()
         }

@@ -87,7 +87,7 @@ extension VaultFileSystem: FileSystem {
 
     /// What is still open was closed by nobody: its length is written, and all keys go with the process.
     func destroyed() {
-        for node in nodes.all {
+        for node in nodes.open {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }
             do {
                 try file.persistLength()

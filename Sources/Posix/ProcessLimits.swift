@@ -18,6 +18,14 @@ public enum ProcessLimits {
         }
     }
 
+    /// Has malloc(3) share its memory between all threads but for a few arenas. Before another thread is started.
+    ///
+    /// What one thread gives back, others do not get from another arena: with one for each, a process that makes many small
+    /// things and lets them go takes several times what it needs.
+    ///
+    /// Source: mallopt(3), M_ARENA_MAX.
+    public static func boundArenas() { lk_bound_arenas(2) }
+
     /// Raises the limit of open files as far as this user may; the limit then, nil for none.
     ///
     /// Source: RLIMIT_NOFILE.

@@ -63,6 +63,10 @@ import Testing
             #expect(node?.id == known[number])
             if let id = known[number] { #expect(table[id] === node) }
         }
+        #expect(table.open.isEmpty)
+        table[try inode(known.keys.first!)]!.isOpen.store(true, ordering: .sequentiallyConsistent)
+        #expect(table.open.map(\.id) == [known.values.first!])
+        table.open[0].isOpen.store(false, ordering: .sequentiallyConsistent)
         for id in former { #expect(table[id] == nil) }
         for id in known.values { table.forget(id, count: 1) }
         #expect(table.count == 1)

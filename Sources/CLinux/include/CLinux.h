@@ -43,6 +43,7 @@ int lk_fchmod(int file, mode_t mode);
 
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
 void lk_set_process_name(const char *_Nonnull name);
+void lk_bound_arenas(int count);  // M_ARENA_MAX
 // The soft limit is raised to the hard one; the limit then, UINT64_MAX for none.
 int lk_raise_open_files(uint64_t *limit);
 int lk_raise_locked_memory(uint64_t *limit);
