@@ -78,6 +78,7 @@ final class NodeTable: Sendable {
         }
         // Outside the lock: with it, nodes above may go.
         withExtendedLifetime(gone) {}
+        return open
     }
 
     /// Ends a node that the kernel has forgotten already, once its file is closed.

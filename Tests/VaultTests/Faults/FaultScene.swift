@@ -64,7 +64,7 @@ final class FaultScene {
         try make("young", Self.bytes(3000, 10))
         // In its place, and over it in the journal.
         let busy = try make("busy", Self.bytes(12_000, 11))
-        try vault.settle([busy])
+        try vault.settle { [busy] }
         try busy.write(Self.bytes(5000, 12), at: 3000)
         try busy.synchronize(dataOnly: true)
         // Closed, and never synced.
@@ -116,8 +116,8 @@ final class FaultScene {
     func rename(_ old: Name, in parent: Directory? = nil, to new: Name, into newParent: Directory? = nil) throws {
         let (parent, newParent) = (parent ?? root, newParent ?? root)
         let target = try found(new, in: newParent)
-        var replaced: FileHeader?
-        if case .file(let header)? = target?.details { replaced = header }
+        var replaced: ReplacedFile?
+        if case .file(let header)? = target?.details { replaced = ReplacedFile(header) }
         try withMoved(old, in: parent) { moved in
             try vault.rename(
                 old, in: parent, moved, to: new, in: newParent, replaced: replaced,
