@@ -12,6 +12,8 @@ public final class MountService: ControlService {
     private let log: Logger
     /// One derivation at a time: each takes as much memory as the vault's settings say, and clients are many.
     private let derivation = Mutex(())
+    /// Shared by who unmounts.
+    private let unmounts = ReadWriteLock()
 
     public init(lock: MountLock, mount: any MountedFileSystem, keyholder: any Keyholder, log: Logger) {
         self.lock = lock
@@ -60,7 +62,11 @@ public final class MountService: ControlService {
     }
 
     public func unmount(lazily: Bool) throws(ControlError) {
-        try mount.unmount(lazily: lazily)
+        try unmounts.withShared { () throws(ControlError) in try mount.unmount(lazily: lazily) }
         log.info("unmounted on request", metadata: ["lazily": "\(lazily)"])
     }
+
+    /// Returns when nobody is unmounting any more. The kernel ends the session first and then drops what it has cached of
+    /// the files, which takes seconds when that is much: who has asked for it is to be answered all the same.
+    func waitForUnmounts() { unmounts.withExclusive {} }
 }

@@ -16,12 +16,16 @@ final class RunningMount: Sendable {
     /// Nil once the mount has ended.
     private let vaultLock: Mutex<VaultLock?>
     private let mount: VaultMount
+    private let service: MountService
     private let server: ControlServer
     private let log: Logger
 
-    private init(vaultLock: VaultLock, mount: VaultMount, server: ControlServer, log: Logger) {
+    private init(
+        vaultLock: VaultLock, mount: VaultMount, service: MountService, server: ControlServer, log: Logger
+    ) {
         self.vaultLock = Mutex(vaultLock)
         self.mount = mount
+        self.service = service
         self.server = server
         self.log = log
     }
@@ -54,7 +58,7 @@ final class RunningMount: Sendable {
             try StartError.when("start a thread") { () throws(Errno) in try thread.start() }
             let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log)
             let server = try serve(service, volume: opened.volume, device: mount.device, configuration)
-            return RunningMount(vaultLock: opened.lock, mount: mount, server: server, log: log)
+            return RunningMount(vaultLock: opened.lock, mount: mount, service: service, server: server, log: log)
         } catch {
             // Else it would hang for whoever looks at it: nobody serves it.
             try? mount.unmount(lazily: true)
@@ -83,6 +87,7 @@ final class RunningMount: Sendable {
         log.notice("unmounted")
         // In this order: a client takes the end of its connection for the end of the daemon, and may mount again.
         vaultLock.withLock { $0 = nil }
+        service.waitForUnmounts()
         server.stop()
     }
 }

@@ -19,6 +19,8 @@ final class TestMount: MountedFileSystem {
     let state = Mutex(State())
     /// Held by a test that wants an eviction to take its time.
     let evictionGate = Mutex(())
+    /// Held by a test that wants an unmount to take its time.
+    let unmountGate = Mutex(())
 
     func run() {}
 
@@ -49,6 +51,7 @@ final class TestMount: MountedFileSystem {
 
     func unmount(lazily: Bool) throws(ControlError) {
         state.withLock { $0.unmounts.append(lazily) }
+        unmountGate.withLock { _ in }
         if !lazily { throw .busy }
     }
 }

@@ -1,6 +1,8 @@
 import Control
 import Crypto
+import Glibc
 import Posix
+import Synchronization
 import Testing
 
 @testable import Daemon
@@ -61,5 +63,25 @@ import Testing
         try service.changePasscode(from: pipe("correct horse"), to: pipe("battery"))
         #expect(throws: ControlError.wrongPasscode) { try service.unlock(.passcode, secret: pipe("correct horse")) }
         #expect(try service.unlock(.passcode, secret: pipe("battery")).state == .unlocked)
+    }
+
+    /// The kernel may take long for what comes after the end of the session: the daemon does not end before.
+    @Test func `who unmounts is answered before the daemon ends`() throws {
+        let mount = TestMount()
+        let lock = try MountLock(mount: mount, facts: .test(grace: .seconds(10)), log: .silent)
+        let service = MountService(lock: lock, mount: mount, keyholder: TestKeyholder(mount: mount), log: .silent)
+        let ended = Mutex(false)
+        try mount.unmountGate.withLock { _ in
+            try startThread { try? service.unmount(lazily: true) }
+            while mount.state.withLock({ $0.unmounts.isEmpty }) { usleep(1000) }
+            try startThread {
+                service.waitForUnmounts()
+                ended.withLock { $0 = true }
+            }
+            // Long enough for a wait that is none.
+            usleep(200_000)
+            #expect(!ended.withLock { $0 })
+        }
+        while !ended.withLock({ $0 }) { usleep(1000) }
     }
 }
