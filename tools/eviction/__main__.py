@@ -1,0 +1,86 @@
+"""Shows that a lock takes keys and plaintext out of memory: docs/EVICTION.md."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from memory import Wanted
+from proof import Proof, timed
+from scene import Scene
+
+
+def prove(proof: Proof, cycles: int) -> None:
+    scene = proof.scene
+    proof.search_finds_expanded_keys()
+    scene.start()
+    scene.unlock()
+    scene.fill()
+    scene.run("lock", str(scene.point), "--now", "--wait")
+    scene.run("unmount", str(scene.point))
+    # The files are in their places: what opens them can be worked out.
+    wanted = proof.wanted()
+    scene.mount()
+    proof.look("before the first unlock", wanted, {"class key D", "subkey for names"},
+               lambda name: proof.is_gone(name) or name.startswith(("class key C", "file key")))
+    scene.unlock()
+    scene.read_all()
+    scene.use()
+    proof.look("unlocked, in use", wanted, proof.REQUIRED_UNLOCKED, lambda name: name.startswith(("passcode", "text")))
+
+    begin = time.monotonic()
+    scene.run("lock", str(scene.point))
+    time.sleep(max(0, begin + scene.grace + 1 - time.monotonic()))
+    proof.look_while_locked(f"{scene.grace + 1} s after a lock", wanted)
+    proof.look_through_handles()
+    proof.look_into_a_core(wanted)
+
+    wrong = b"wrong " + secrets.token_hex(16).encode()
+    scene.run("unlock", str(scene.point), secret=wrong, status=3)
+    with_wrong = Wanted({**wanted.whole, "the wrong passcode": wrong}, wanted.aligned)
+    proof.look_while_locked("locked, after a wrong passcode", with_wrong)
+
+    scene.unlock()
+    proof.closed_files_have_no_pages()
+    proof.everything_is_there()
+    took = timed(scene.lock_now)
+    proof.look_while_locked(f"after lock --now --wait, which took {took:.2f} s", wanted)
+
+    scene.unlock()
+    old, scene.passcode = scene.passcode, b"another " + secrets.token_hex(16).encode()
+    scene.run("passwd", str(scene.point), secret=old, new_passcode_file=scene.passcode)
+    scene.lock_now()
+    changed = proof.wanted()
+    for new, before in [(changed.whole, wanted.whole), (changed.aligned, wanted.aligned)]:
+        new |= {f"{name}, before the change": raw for name, raw in before.items() if "passcode" in name}
+    proof.look_while_locked("locked, after a change of the passcode", changed)
+
+    for _ in range(cycles):
+        scene.unlock()
+        scene.lock_now()
+    proof.look_while_locked(f"locked, after {cycles} unlocks and locks", changed)
+    scene.unlock()
+    proof.everything_is_there()
+    scene.end()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="prove-eviction", description=__doc__)
+    parser.add_argument("--latchkey", default="latchkey", help="the program")
+    parser.add_argument("--folder", type=Path, required=True, help="an empty folder for the vault and its mount")
+    parser.add_argument("--files", type=int, default=1000, help="of class A, open; and as many of class B, closed")
+    parser.add_argument("--grace", type=int, default=10, help="seconds")
+    parser.add_argument("--cycles", type=int, default=20, help="unlocks and locks")
+    given = parser.parse_args()
+    proof = Proof(Scene(given.latchkey, given.folder, given.files, given.grace))
+    prove(proof, given.cycles)
+    if proof.failures:
+        sys.exit(f"prove-eviction: {proof.failures} failed")
+
+
+main()

@@ -1,0 +1,75 @@
+"""The secrets of a test vault, worked out from passcode and device key as docs/FORMAT.md says."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from aes import expanded
+from memory import Wanted
+
+TOOLS = Path(__file__).resolve().parent.parent
+
+
+def load_reader() -> ModuleType:
+    """tools/read-vault.py, which shares no code with the program."""
+    spec = importlib.util.spec_from_file_location("read_vault", TOOLS / "read-vault.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["read_vault"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fmt: Any = load_reader()
+LETTERS = "ABCD"
+
+
+@dataclass
+class Secrets:
+    """By name: keys of 32 bytes, of which the expanded forms are looked for as well, and other bytes."""
+
+    keys: dict[str, bytes]
+    others: dict[str, bytes]
+
+    def wanted(self) -> Wanted:
+        wanted = Wanted(whole={**self.keys, **self.others})
+        for name, key in self.keys.items():
+            wanted.aligned[f"{name}, expanded"] = expanded(key)
+        return wanted
+
+
+def secrets_of(vault_path: Path, device_key_file: Path, passcode: bytes, recovery_key_file: Path,
+               files: dict[str, bytes]) -> Secrets:
+    """All that opens the vault, and the keys of the files at these paths, by their names."""
+    volume, device_key = fmt.parse_device_key(device_key_file.read_bytes())
+    recovery_text = recovery_key_file.read_text().strip()
+    recovery_key = fmt.parse_recovery_key(recovery_text)
+    vault = fmt.Vault(os.fsencode(vault_path), fmt.Credentials(device_key, passcode), volume)
+    keys = {f"class key {letter}": vault.classes.key(number) for number, letter in enumerate(LETTERS, 1)}
+    keys["device key"] = device_key
+    keys["recovery key"] = recovery_key
+    volume_key, _ = fmt.open_device_slot(vault.keybag, device_key)
+    keys["volume key"] = volume_key
+    others = {"subkey for names": vault.keys.names, "passcode": passcode,
+              "text of the recovery key": recovery_text.encode()[:30]}
+    for number, slot in enumerate(vault.keybag.passcode_slots):
+        keys[f"passcode key {number}"] = fmt.passcode_key(passcode, slot, device_key, volume)
+        bundle = fmt.unwrap(keys[f"passcode key {number}"], slot.wrapped)
+        if bundle is not None:
+            keys["unlock MAC key"] = bundle[160:192]
+    for slot in vault.keybag.recovery_slots:
+        keys["key of the recovery slot"] = fmt.recovery_slot_key(recovery_key, slot, volume)
+    for name, path in files.items():
+        header, protection = vault.header(vault.find(path))
+        keys[f"file key {name}"] = fmt.open_file_key(header.file, protection, volume, vault.classes)
+        if protection.protection != 2:
+            class_key = vault.classes.key(protection.protection)
+            keys[f"key around the file key {name}"] = fmt.wrap_key(
+                class_key, volume, header.file, protection.protection)
+    return Secrets(keys, others)

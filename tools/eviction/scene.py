@@ -1,0 +1,196 @@
+"""A vault of its own, mounted, with files of every class, and programs that use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Optional
+
+from opened import PAGE, Mapping
+
+PAGES = 3
+CLASSES = {"strict": "complete", "mail": "complete-unless-open", "held": "complete-unless-open",
+           "plain": "complete-until-first-user-authentication", "open": "none"}
+
+
+@dataclass
+class Opened:
+    """A file that a program has open, in one of the ways in which programs do."""
+
+    name: str
+    descriptor: int
+    direct: int
+    mapping: Mapping
+
+
+@dataclass
+class Scene:
+    latchkey: str
+    folder: Path
+    files: int
+    grace: int
+    passcode: bytes = field(default_factory=lambda: b"passcode " + secrets.token_hex(16).encode())
+    # Of each kind of file: in every 32 bytes of it, and nowhere else on the machine but here.
+    canaries: dict[str, bytes] = field(default_factory=lambda: {kind: secrets.token_bytes(20) for kind in CLASSES})
+    opened: list[Opened] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    workers: list[int] = field(default_factory=list)
+    daemon: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("vault", "point", "state"):
+            (self.folder / name).mkdir()
+        self.vault, self.point = self.folder / "vault", self.folder / "point"
+        self.device_key, self.recovery_key = self.folder / "device.key", self.folder / "recovery.key"
+        self.environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+
+    # Commands
+
+    def run(self, *arguments: str, secret: Optional[bytes] = None, status: int = 0, **files: bytes) -> str:
+        command = [self.latchkey, *arguments]
+        given = dict(files)
+        if secret is not None:
+            given["passcode_file"] = secret
+        for option, content in given.items():
+            path = self.folder / option
+            path.touch(mode=0o600)
+            path.write_bytes(content + b"\n")
+            command += [f"--{option.replace('_', '-')}", str(path)]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
+        if done.returncode != status:
+            sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def start(self) -> None:
+        self.run("init", str(self.vault), "--device-key", str(self.device_key), "--recovery-key-file",
+                 str(self.recovery_key), "--kdf-memory", "19", "--kdf-passes", "2", secret=self.passcode)
+        self.mount()
+
+    def mount(self) -> None:
+        self.run("mount", str(self.vault), str(self.point), "--device-key", str(self.device_key),
+                 "--grace", str(self.grace))
+        status = json.loads(self.run("status", str(self.point), "--json"))
+        self.daemon = (status[0] if isinstance(status, list) else status)["pid"]
+
+    def unlock(self) -> None:
+        self.run("unlock", str(self.point), secret=self.passcode)
+
+    def lock_now(self) -> None:
+        self.run("lock", str(self.point), "--now", "--wait")
+
+    # Files
+
+    def content(self, kind: str, number: int) -> bytes:
+        return b"".join((self.canaries[kind] + struct.pack("<4sII", b"page", number, page)) * (PAGE // 32)
+                        for page in range(PAGES))
+
+    def path(self, kind: str, number: int) -> Path:
+        return self.point / f"{kind}-{number}"
+
+    def count(self, kind: str) -> int:
+        return self.files if kind in ("strict", "mail") else 4
+
+    def fill(self) -> None:
+        """Every file is written and read, so that all of it has been in the daemon and in the page cache."""
+        for kind, protection in CLASSES.items():
+            folder = self.point / f"folder-{kind}"
+            folder.mkdir()
+            os.setxattr(folder, "user.latchkey.class", protection.encode())
+            for number in range(self.count(kind)):
+                made = folder / str(number)
+                made.write_bytes(self.content(kind, number))
+                made.rename(self.path(kind, number))
+                self.check(kind, number)
+
+    def check(self, kind: str, number: int) -> None:
+        if self.path(kind, number).read_bytes() != self.content(kind, number):
+            sys.exit(f"{kind}-{number} does not read back as it was written")
+
+    def read_all(self) -> None:
+        for kind in CLASSES:
+            for number in range(self.count(kind)):
+                self.check(kind, number)
+
+    def use(self) -> None:
+        """Opens and maps the strict files in every way, and starts programs that write."""
+        for number in range(self.files):
+            path = self.path("strict", number)
+            descriptor = os.open(path, os.O_RDWR)
+            kind = ("shared", "private", "locked")[number % 3]
+            mapping = Mapping.of(descriptor, PAGES * PAGE, kind)
+            mapping.touch()
+            self.opened.append(Opened(path.name, descriptor, os.open(path, os.O_RDONLY | os.O_DIRECT), mapping))
+        self.held = [os.open(self.path("held", number), os.O_RDWR) for number in range(self.count("held"))]
+        for descriptor in self.held:
+            os.pread(descriptor, PAGE, 0)
+        self.worker(self.write)
+        self.worker(self.store)
+
+    def worker(self, act: Callable[[], None]) -> None:
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            try:
+                act()
+            finally:
+                os._exit(1)
+        self.workers.append(child)
+
+    def write(self) -> None:
+        """Writes the same again and again; while it is locked, it is refused."""
+        while True:
+            for number, opened in enumerate(self.opened):
+                try:
+                    os.pwrite(opened.descriptor, self.content("strict", number)[:PAGE + 100], 0)
+                except OSError as error:
+                    if error.strerror != os.strerror(126):
+                        raise
+                    signal.sigtimedwait([], 0.01)
+
+    def store(self) -> None:
+        """Stores into mappings; each lock kills the process that does so."""
+        shared = [(number, opened) for number, opened in enumerate(self.opened) if opened.mapping.kind == "shared"]
+        while True:
+            child = os.fork()
+            if child == 0:
+                import ctypes
+                while True:
+                    for number, opened in shared:
+                        content = self.content("strict", number)
+                        ctypes.memmove(opened.mapping.address, content, len(content))
+                        signal.sigtimedwait([], 0.001)
+            _, status = os.waitpid(child, 0)
+            if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGBUS:
+                return
+            signal.sigtimedwait([], 0.05)
+
+    def pause(self) -> None:
+        """What a program writes that is refused stands in the page cache for a moment: it knows that already."""
+        for worker in self.workers:
+            os.killpg(worker, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        for worker in self.workers:
+            os.killpg(worker, signal.SIGCONT)
+
+    def working(self) -> bool:
+        return all(os.waitpid(worker, os.WNOHANG) == (0, 0) for worker in self.workers)
+
+    def end(self) -> None:
+        for worker in self.workers:
+            os.killpg(worker, signal.SIGKILL)
+            os.waitpid(worker, 0)
+        for opened in self.opened:
+            opened.mapping.close()
+            os.close(opened.descriptor)
+            os.close(opened.direct)
+        for descriptor in self.held:
+            os.close(descriptor)
+        self.run("unmount", str(self.point))
