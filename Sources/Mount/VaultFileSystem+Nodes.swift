@@ -95,10 +95,17 @@ extension VaultFileSystem {
                 return try vault.openFile(location.name, in: directory, expecting: expected)
             } catch {
                 // A name that is gone or something else's, by an atomic save perhaps: at ESTALE the kernel looks it up again.
-                failure = stands(expected.inode, at: location) ? error : .system(.ESTALE)
+                // Something of another kind may have got the number of its inode.
+                let isIt = stands(expected.inode, at: location) && !Self.tellsOfAnother(error)
+                failure = isIt ? error : .system(.ESTALE)
             }
         }
         throw failure
+    }
+
+    /// It is no file: a folder, a link, a FIFO, a socket.
+    private static func tellsOfAnother(_ error: VaultError) -> Bool {
+        [.EISDIR, .ELOOP, .ESPIPE, .ENXIO].contains { error == .system($0) }
     }
 
     private func stands(_ inode: UInt64, at location: Location) -> Bool {

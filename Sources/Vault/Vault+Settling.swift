@@ -23,9 +23,10 @@ extension Vault {
 
     /// Settles files; the first error is thrown, after the others have been settled.
     ///
-    /// - Parameter files: asked when it is this one's turn. Who waits for that must not hold files that somebody else settles
-    ///   meanwhile: each keeps a descriptor open.
+    /// - Parameter files: asked whether there are any, and again when it is this one's turn. Who waits for that must not hold
+    ///   files that somebody else settles meanwhile: each keeps a descriptor open.
     func settle(_ files: () -> [File]) throws(VaultError) {
+        guard !files().isEmpty else { return }
         try settling.withLock { _ throws(VaultError) in
             let files = files()
             guard !files.isEmpty else { return }
