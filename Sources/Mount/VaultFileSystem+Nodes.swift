@@ -88,7 +88,8 @@ extension VaultFileSystem {
     private func open(
         _ names: [Location], _ expected: (file: FileIdentifier, inode: UInt64)
     ) throws(VaultError) -> File {
-        var failure = VaultError.system(.ESTALE)
+        // What was removed is missed by whoever comes late; of what was replaced the kernel is to look the name up again.
+        var failure = VaultError.system(names.isEmpty ? .ENOENT : .ESTALE)
         for location in names {
             do throws(VaultError) {
                 let directory = try directory(of: location.parent)
