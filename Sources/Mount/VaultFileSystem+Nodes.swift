@@ -96,22 +96,21 @@ extension VaultFileSystem {
                 return try vault.openFile(location.name, in: directory, expecting: expected)
             } catch {
                 // A name that is gone or something else's, by an atomic save perhaps: at ESTALE the kernel looks it up again.
-                // Something of another kind may have got the number of its inode.
-                let isIt = stands(expected.inode, at: location) && !Self.tellsOfAnother(error)
-                failure = isIt ? error : .system(.ESTALE)
+                failure = isGone(expected.inode, from: location, error) ? .system(.ESTALE) : error
             }
         }
         throw failure
     }
 
-    /// It is no file: a folder, a link, a FIFO, a socket.
-    private static func tellsOfAnother(_ error: VaultError) -> Bool {
-        [.EISDIR, .ELOOP, .ESPIPE, .ENXIO].contains { error == .system($0) }
-    }
-
-    private func stands(_ inode: UInt64, at location: Location) -> Bool {
-        guard let directory = try? directory(of: location.parent) else { return false }
-        return (try? vault.status(of: location.name, in: directory))?.inode == inode
+    /// Whether a file that could not be opened stands under that name no more. While nobody can tell, it does, and what kept
+    /// it from being opened counts.
+    private func isGone(_ inode: UInt64, from location: Location, _ failure: VaultError) -> Bool {
+        // A folder, a link, a FIFO or a socket, which may have got the number of its inode.
+        if [.EISDIR, .ELOOP, .ESPIPE, .ENXIO].contains(where: { failure == .system($0) }) { return true }
+        do throws(VaultError) {
+            let directory = try directory(of: location.parent)
+            return try vault.status(of: location.name, in: directory).inode != inode
+        } catch { return error.isAbsence }
     }
 
     /// A user of the file is done; the last one closes it, with its length written.

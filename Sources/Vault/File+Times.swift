@@ -28,6 +28,7 @@ extension File {
     }
 
     private func placeStampedHeader(over own: FileStatus, replacing replaced: Timespec?) throws(VaultError) {
+        _ = try writable()
         var status = own
         show(&status)
         let shown = status.modified
@@ -38,7 +39,6 @@ extension File {
         state.header.stamp = stamp
         state.header.changed = FileTime(status.changed)
         state.header.written = FileTime(.tick)
-        _ = try writable()
         do throws(VaultError) {
             try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
         } catch {

@@ -27,7 +27,7 @@ public enum VaultError: Error, Hashable, Sendable {
     var isFullDisk: Bool { self == .system(.ENOSPC) || self == .system(.EDQUOT) }
 
     /// There is nothing of that name, or nothing that could be entered.
-    var isAbsence: Bool { self == .system(.ENOENT) || self == .system(.ENOTDIR) || self == .system(.ELOOP) }
+    public var isAbsence: Bool { self == .system(.ENOENT) || self == .system(.ENOTDIR) || self == .system(.ELOOP) }
 
     init(_ error: CryptoError, damaged what: String) {
         switch error {

@@ -1,3 +1,4 @@
+import Dispatch
 import Format
 import class Foundation.ProcessInfo
 import Posix
@@ -149,6 +150,26 @@ import Testing
         #expect(hook.inodes.filter { $0 == inode }.count == 2)
         try test.vault.synchronize(test.root)
         #expect(hook.inodes.filter { $0 == inode }.count == 2, "it is not flushed again and again")
+    }
+
+    /// Nobody with nothing to settle waits for a settling: the thread may be the one whose answer that waits for.
+    @Test func whoHasNothingToSettleDoesNotWait() throws {
+        let hook = ActsDuringFlushes()
+        let test = try TestVault { InterceptingStore($0, hook: hook) }
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        let isBack = DispatchSemaphore(value: 0)
+        hook.during(1, of: file) {
+            let vault = test.vault
+            try startThread {
+                try? vault.settle { [] }
+                isBack.signal()
+            }
+            #expect(isBack.wait(timeout: .now() + .seconds(20)) == .success)
+        }
+        try test.vault.settle()
+        if let failure = hook.failure { throw failure }
+        #expect(hook.most > 0)
     }
 
     /// Calls chosen by chance, each compared with a model, and more of them in each moment in which the file is settled.

@@ -10,10 +10,9 @@ extension RepairWork {
         let owner = try owner(of: attribute, spot)
         let rest = AttributeName(backing: attribute, owner.prefix).flatMap { vault.rest(of: $0, of: owner) }
         var attributes = [attribute]
-        if let rest = rest?.backing(owner.prefix), let names = try? store.attributeNames(of: owner.descriptor),
-            names.contains(rest)
-        {
-            attributes.append(rest)
+        if let rest = rest?.backing(owner.prefix) {
+            let names = try backing { () throws(Errno) in try store.attributeNames(of: owner.descriptor) }
+            if names.contains(rest) { attributes.append(rest) }
         }
         try strip(attributes, from: owner, finding)
         return .done("removed; its bytes stand in the report")
