@@ -65,6 +65,8 @@ let package = Package(
 
         // A program that holds files open, maps and touches them while the tests lock and unlock around it.
         .executableTarget(name: "probe", path: "Tests/Probe"),
+        // A program that works on while its files are locked and unlocked, and knows what must be in them.
+        .executableTarget(name: "writer", path: "Tests/Writer"),
         // A plain directory as a FUSE file system: the control for whatever is tested through a mount.
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
@@ -116,7 +118,7 @@ let package = Package(
             "MountTests",
             [
                 "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder",
-                "scale", "stress",
+                "scale", "stress", "writer",
             ],
             exclude: ["Acts", "Fsck/Golden"]),
     ] + fuzzing

@@ -37,17 +37,15 @@ final class FileTable: Sendable {
 
     /// Enters a file that was opened, unless there is one already; the one that counts.
     func enter(_ file: File) -> File {
-        state.withLock { state in
-            if let known = state.files[file.identity]?.file { return known }
+        let (entered, inMemory) = state.withLock { state -> (File, [File]) in
+            if let known = state.files[file.identity]?.file { return (known, []) }
             state.files[file.identity] = WeakFile(file: file)
             state.byInode[file.identity.inode] = file.identity
-            if state.files.count > state.sweepAt {
-                state.files = state.files.filter { $0.value.file != nil }
-                state.byInode = state.byInode.filter { state.files[$0.value] != nil }
-                state.sweepAt = max(1024, 2 * state.files.count)
-            }
-            return file
+            return (file, state.files.count > state.sweepAt ? state.sweep() : [])
         }
+        // Let go of outside the lock: somebody else's reference may be gone by now.
+        withExtendedLifetime(inMemory) {}
+        return entered
     }
 
     // MARK: To be settled
@@ -122,6 +120,15 @@ final class FileTable: Sendable {
 }
 
 extension FileTable.State {
+    /// Forgets the files that are gone; the others.
+    fileprivate mutating func sweep() -> [File] {
+        let inMemory = files.compactMapValues(\.file)
+        files = files.filter { inMemory[$0.key] != nil }
+        byInode = byInode.filter { files[$0.value] != nil }
+        sweepAt = max(1024, 2 * files.count)
+        return Array(inMemory.values)
+    }
+
     fileprivate mutating func forgetFolder(_ name: Name, in parent: DirectoryIdentifier) {
         guard freshFolders[parent]?.names.removeValue(forKey: name) != nil else { return }
         freshFolderCount -= 1

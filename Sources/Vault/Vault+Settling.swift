@@ -27,9 +27,13 @@ extension Vault {
     ///   files that somebody else settles meanwhile: each keeps a descriptor open.
     func settle(_ files: () -> [File]) throws(VaultError) {
         guard !files().isEmpty else { return }
+        // Let go of outside the lock: the last reference to a file that was removed frees its blocks, which may take long.
+        var settled: [File] = []
+        defer { settled.removeAll() }
         try settling.withLock { _ throws(VaultError) in
             let files = files()
             guard !files.isEmpty else { return }
+            settled = files
             var failure: VaultError?
             func trying<Result>(_ body: () throws(VaultError) -> Result?) -> Result? {
                 do throws(VaultError) { return try body() } catch {

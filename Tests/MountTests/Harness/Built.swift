@@ -2,7 +2,7 @@ import Foundation
 
 /// The programs that were built with these tests, beside them.
 enum Built {
-    private static let folder: String = {
+    static let folder: String = {
         let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let beside = URL(fileURLWithPath: link ?? CommandLine.arguments[0]).deletingLastPathComponent().path
         guard !FileManager.default.fileExists(atPath: beside + "/latchkey") else { return beside }
