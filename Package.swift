@@ -117,8 +117,8 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "probe", "recorder",
-                "scale", "stress", "writer",
+                "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "passthrough", "probe",
+                "recorder", "scale", "stress", "writer",
             ],
             exclude: ["Acts", "Fsck/Golden"]),
     ] + fuzzing

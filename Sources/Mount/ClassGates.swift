@@ -42,13 +42,19 @@ final class ClassGates: Sendable {
 
     /// The state at a glance: it may change the next moment.
     func state(of protectionClass: ProtectionClass) -> State {
-        gate(protectionClass).state.load(ordering: .acquiring)
+        gate(protectionClass).state.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Changes a class's state. When this returns, all handlers that were let in under the old one have replied.
-    func set(_ state: State, for protectionClass: ProtectionClass) {
-        let gate = gate(protectionClass)
-        gate.lock.withExclusive { gate.state.store(state, ordering: .releasing) }
+    /// Lets everything in. Waits for nobody: a request that is stuck must not stand before a lock that comes next.
+    func open(_ classes: [ProtectionClass]) {
+        for protectionClass in classes { gate(protectionClass).state.store(.open, ordering: .sequentiallyConsistent) }
+    }
+
+    /// Lets less into some classes, from this moment on. When this returns, all handlers that were let in before have
+    /// replied.
+    func shut(to state: State, _ classes: [ProtectionClass]) {
+        for protectionClass in classes { gate(protectionClass).state.store(state, ordering: .sequentiallyConsistent) }
+        for protectionClass in classes { drain(protectionClass) }
     }
 
     /// Returns when all handlers that are inside the gate of a class have replied.
@@ -59,6 +65,9 @@ final class ClassGates: Sendable {
     /// Enters the gate of a class; false when it does not let this access in. True must be followed by `leave`.
     func enter(_ protectionClass: ProtectionClass, for access: Access) -> Bool {
         let gate = gate(protectionClass)
+        // Who will not be let in is told so at once: a waiting drain stands before new readers, and waits itself for
+        // what may be stuck on a slow disk.
+        guard gate.admits(access) else { return false }
         gate.lock.lockShared()
         if gate.admits(access) { return true }
         gate.lock.unlockShared()
@@ -73,7 +82,8 @@ final class ClassGates: Sendable {
 private final class Gate: Sendable {
     let lock = ReadWriteLock()
     let protectionClass: ProtectionClass
-    /// Changed under the exclusive lock only.
+    /// Whoever has made it stricter then holds the exclusive lock for an instant: who was let in before is out then, and who
+    /// comes after sees it.
     let state: Atomic<ClassGates.State>
 
     init(_ protectionClass: ProtectionClass, _ state: ClassGates.State) {
@@ -82,7 +92,7 @@ private final class Gate: Sendable {
     }
 
     func admits(_ access: Access) -> Bool {
-        switch (state.load(ordering: .acquiring), protectionClass, access) {
+        switch (state.load(ordering: .sequentiallyConsistent), protectionClass, access) {
         case (.open, _, _): true
         case (_, .completeUnlessOpen, .create), (_, .completeUnlessOpen, .use), (_, .completeUnlessOpen, .page): true
         case (.evicting, .complete, .page): true

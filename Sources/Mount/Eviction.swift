@@ -19,18 +19,23 @@ public struct EvictionReport: Hashable, Sendable {
 struct Eviction {
     let fileSystem: VaultFileSystem
     let session: Session
+    let progress: EvictionProgress
 
     /// Two passes at least, and then until one draws no dirty page, but not for ever: what comes later is refused.
     private static let leastPasses = 2
     private static let mostPasses = 20
+    private static let flushPatience = Duration.seconds(2)
     private static let classes: [ProtectionClass] = [.complete, .completeUnlessOpen]
 
     func run() -> EvictionReport {
         let start = ContinuousClock.now
+        defer { progress.step = nil }
         let gates = fileSystem.gates
+        progress.step = .wiping
         // From here nothing is let in but dirty pages of mappings, which programs were promised to have written.
-        for protectionClass in Self.classes { gates.set(.evicting, for: protectionClass) }
+        gates.shut(to: .evicting, Self.classes)
         // In bulk: page by page, inside the invalidation, they are slow.
+        progress.step = .flushing
         flushDirtyPages()
         var inodes = 0
         var passes = 0
@@ -43,8 +48,9 @@ struct Eviction {
             if passes >= Self.leastPasses && fileSystem.late.pageCount == pagesBefore { break }
             usleep(2000)
         }
+        progress.step = .wiping
         // Whoever was let in has replied when this returns, and nobody is let in any more.
-        for protectionClass in Self.classes { gates.set(.closed, for: protectionClass) }
+        gates.shut(to: .closed, Self.classes)
         // The class keys before the file keys: no file key can be unwrapped again behind this.
         fileSystem.vault.evict(Self.classes)
         wipeFileKeys()
@@ -53,14 +59,30 @@ struct Eviction {
         return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
     }
 
-    /// Has the kernel write back the dirty pages of all mappings.
+    /// Has the kernel write back the dirty pages of all mappings, and waits for that a while: what is not written then, the
+    /// invalidation has written, and what cannot be written must not keep all the rest in memory.
     private func flushDirtyPages() {
+        do {
+            let done = try Pipe()
+            try startThread {
+                writeDirtyPages()
+                let byte: [UInt8] = [1]
+                try? unsafe done.writeEnd.write(byte.span.bytes)
+            }
+            _ = try Poll.readable([done.readEnd], timeout: Self.flushPatience)
+        } catch {
+            fileSystem.log(.trouble("cannot flush mapped files apart: \(error)"))
+            writeDirtyPages()
+        }
+    }
+
+    private func writeDirtyPages() {
         guard let path = session.mountPoint, let device = session.deviceNumber else { return }
         do {
             let root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
             // Mounted over, or unmounted lazily: then the path leads elsewhere, and the invalidation does it page by
-            // page.
-            guard try root.status().device == device else { return }
+            // page. Not by fstat(2), which would have the disk asked.
+            guard try KnownInode(root).device == device else { return }
             try root.synchronizeFileSystem()
         } catch {
             fileSystem.log(.trouble("cannot flush mapped files before taking the keys out: \(error)"))
@@ -69,38 +91,58 @@ struct Eviction {
 
     /// Drops the kernel's pages of all files that are to be locked; returns how many files had any. With `forgetting`,
     /// those that nobody has open are known to have none until they are opened again.
+    ///
+    /// Asks no node for its state: whoever waits for the disk with one must not keep the pages of all others.
     private func dropPages(forgetting: Bool = false) -> Int {
-        var count = 0
-        for node in strict(fileSystem.nodes.all) where node.state.withLock({ $0.mayHavePages }) {
+        let nodes = strict(fileSystem.nodes.all).filter { node in
+            node.glance.load(ordering: .sequentiallyConsistent).mayHavePages
+        }
+        for (done, node) in nodes.enumerated() {
+            progress.step = .invalidating(left: nodes.count - done)
             do {
                 try session.notifier.invalidate(node.id)
             } catch {
                 fileSystem.log(.trouble("cannot drop cached pages of inode \(node.backing.inode): \(error)"))
             }
-            count += 1
-            if forgetting {
-                node.state.withLock { state in
-                    if state.file?.handles ?? 0 == 0 { state.mayHavePages = false }
-                }
+            guard forgetting else { continue }
+            // Of one that somebody is about to open or close it is not known.
+            _ = fileSystem.nodes.updateIfAvailable(node) { state in
+                if state.file?.handles ?? 0 == 0 { state.mayHavePages = false }
             }
         }
-        return count
+        return nodes.count
     }
 
-    /// Wipes the file keys, and then writes into the headers what was accepted: that may have to wait for the disk, and
-    /// takes no key.
+    /// Wipes the file keys, and then has what was accepted written into the headers, which takes no key.
+    ///
+    /// What somebody is about to close has no key any more.
     private func wipeFileKeys() {
-        let files = strict(fileSystem.nodes.open).compactMap { node in
-            node.state.withLock { $0.file?.file }.map { (node, $0) }
+        var files: [(Node, File)] = []
+        var busy: [Node] = []
+        for node in strict(fileSystem.nodes.open) where !node.glance.load(ordering: .sequentiallyConsistent).isClosing {
+            if let file = node.state.withLockIfAvailable({ $0.file?.file }) {
+                if let file { files.append((node, file)) }
+            } else {
+                busy.append(node)
+            }
         }
-        // At once, though somebody may be waiting for the disk with a file's lock; then those that have a copy in hand.
+        // At once, though somebody may be waiting for the disk with a file's or a node's lock; then those whose nodes are
+        // held, and those that have a copy in hand.
         for (_, file) in files { file.close() }
+        for node in busy {
+            guard let file = node.state.withLock({ $0.file?.file }) else { continue }
+            file.close()
+            files.append((node, file))
+        }
         for (_, file) in files { file.dropKey() }
-        for (node, file) in files {
-            do {
-                try file.persistLength()
-            } catch {
-                fileSystem.log(.lost(path: fileSystem.path(of: node), reason: "\(error)"))
+        // Not now: it waits for the disk, and the lock is done without.
+        fileSystem.late.run { [fileSystem, files] in
+            for (node, file) in files {
+                do {
+                    try file.persistLength()
+                } catch {
+                    fileSystem.log(.lost(path: fileSystem.path(of: node), reason: "\(error)"))
+                }
             }
         }
     }
@@ -109,12 +151,11 @@ struct Eviction {
     private func strict(_ nodes: [Node]) -> [Node] {
         nodes.filter { node in
             guard node.isFile else { return false }
-            return node.state.withLock { state in
-                switch state.protectionClass {
-                case .complete: true
-                case .completeUnlessOpen: (state.file?.handles ?? 0) == 0
-                default: false
-                }
+            let glance = node.glance.load(ordering: .sequentiallyConsistent)
+            return switch glance.protectionClass {
+            case .complete: true
+            case .completeUnlessOpen: !glance.hasHandles
+            default: false
             }
         }
     }

@@ -6,11 +6,12 @@ import Synchronization
 /// What is left to do about requests that came after the lock: on threads of its own, because it tells the kernel to
 /// drop pages of inodes that requests are under way for.
 ///
-/// Two threads: dropping all pages of a file waits for the page that a write holds locked until its answer comes, so
-/// it must never stand before an answer that is owed.
+/// Threads apart: dropping all pages of a file waits for the page that a write holds locked until its answer comes, so
+/// it must never stand before an answer that is owed; and what has to be written waits for the disk.
 final class LateRequests: Sendable {
     private let answers = WorkQueue()
     private let drops = WorkQueue()
+    private let writes = WorkQueue()
     private let notifier: @Sendable () -> Notifier?
     private let refusals = Atomic<UInt64>(0)
     private let pages = Atomic<UInt64>(0)
@@ -22,11 +23,13 @@ final class LateRequests: Sendable {
     func start() {
         answers.start()
         drops.start()
+        writes.start()
     }
 
     func stop() {
         answers.stop()
         drops.stop()
+        writes.stop()
     }
 
     /// A dirty page came while the keys were being taken out.
@@ -34,6 +37,9 @@ final class LateRequests: Sendable {
 
     /// How many have come so far.
     var pageCount: UInt64 { pages.load(ordering: .relaxed) }
+
+    /// Runs something that waits for the disk, and that nobody waits for.
+    func run(_ work: @escaping @Sendable () -> Void) { writes.add(work) }
 
     /// Drops the kernel's pages of a node.
     func dropPages(of node: NodeID) {

@@ -4,6 +4,8 @@ import Vault
 
 extension Node {
     /// What changes of a node. What only few have at a time lies apart.
+    ///
+    /// The file, the class and `mayHavePages` are changed within `NodeTable.update`: a glance shows them.
     struct State {
         private var parent: Node?
         private var name = PackedName(".")
@@ -59,7 +61,7 @@ extension Node.State {
         self.more = more.isNeeded ? more : nil
     }
 
-    /// The file while somebody uses it; set by `setFile`.
+    /// The file while somebody uses it; changed within `NodeTable.update`.
     var file: Node.OpenFile? {
         get { more?.file }
         set { change { $0.file = newValue } }

@@ -11,9 +11,8 @@ final class Node: Sendable {
     let id: NodeID
     private let inode: UInt64
     let identity: Identity
-    /// Somebody uses its file. For the table, which must not wait for a node's state: under that files are settled, and the
-    /// table is asked.
-    let isOpen = Atomic(false)
+    /// For those who must not wait for the state: under its lock files are opened and settled, and the table is asked.
+    let glance = Atomic(NodeGlance(rawValue: 0))
     /// Linux's own are of 32 bits.
     private let device: UInt32
     let state: Mutex<State>
@@ -44,12 +43,6 @@ final class Node: Sendable {
 
     var backing: BackingInode { BackingInode(inode: inode, device: device) }
 
-    /// Needs the state's lock.
-    func setFile(_ file: OpenFile?, in state: inout State) {
-        state.file = file
-        isOpen.store(file != nil, ordering: .sequentiallyConsistent)
-    }
-
     /// Lets go of the nodes above one after another: of a deep tree there may be more than the stack has room for.
     deinit {
         var above = state.withLock { $0.takeParents() }
@@ -66,6 +59,9 @@ final class Node: Sendable {
         status.linkCount = 0
         return status
     }
+
+    /// Somebody uses its file. Waits for nobody.
+    var isOpen: Bool { glance.load(ordering: .sequentiallyConsistent).isOpen }
 
     var isDirectory: Bool { if case .directory = identity { true } else { false } }
     var isFile: Bool { if case .file = identity { true } else { false } }

@@ -6,6 +6,7 @@ import Synchronization
 final class NodeTable: Sendable {
     private let state: Mutex<State>
     let root: Node
+    let census = OpenFileCensus()
 
     private struct State {
         var slots = NodeSlots()
@@ -73,7 +74,7 @@ final class NodeTable: Sendable {
             state.slots[lookupsOf: number] -= min(count, state.slots[lookupsOf: number])
             guard state.slots[lookupsOf: number] == 0 else { return (nil, nil) }
             // The kernel's release of a file and its forget of the inode may overtake each other here.
-            guard !node.isOpen.load(ordering: .sequentiallyConsistent) else { return (nil, node) }
+            guard !node.isOpen else { return (nil, node) }
             return (state.remove(node), nil)
         }
         // Outside the lock: with it, nodes above may go.
@@ -85,7 +86,7 @@ final class NodeTable: Sendable {
     func closed(_ node: Node) {
         let gone: Node? = state.withLock { state in
             guard state.find(node.id) != nil, state.slots[lookupsOf: node.id.slot] == 0 else { return nil }
-            guard !node.isOpen.load(ordering: .sequentiallyConsistent) else { return nil }
+            guard !node.isOpen else { return nil }
             return state.remove(node)
         }
         withExtendedLifetime(gone) {}
@@ -103,7 +104,7 @@ final class NodeTable: Sendable {
 
     /// Those whose files are in use: few, and found without a look into the others, of which there may be a million.
     var open: [Node] {
-        state.withLock { $0.slots.filter { $0.isOpen.load(ordering: .sequentiallyConsistent) } }
+        state.withLock { $0.slots.filter { $0.isOpen } }
     }
 
     var count: Int { state.withLock { $0.slots.count } }

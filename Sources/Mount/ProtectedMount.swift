@@ -8,10 +8,12 @@ import Vault
 /// A vault mounted at a folder: serves the kernel's requests, and takes the keys of the strict classes out when it is
 /// told to.
 ///
-/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that.
+/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that. `admit`, and what
+/// tells of keys, open files and the eviction, wait for no request and no disk.
 public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
     private let session: Session
+    private let progress = EvictionProgress()
 
     /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `run` is called.
     ///
@@ -64,13 +66,13 @@ public final class ProtectedMount: Sendable {
 
     /// Takes the keys of class A, and of class B's closed files, out of memory; returns when they are gone.
     public func evict() -> EvictionReport {
-        Eviction(fileSystem: fileSystem, session: session).run()
+        Eviction(fileSystem: fileSystem, session: session, progress: progress).run()
     }
 
     /// Takes the class keys in and opens all classes.
     public func admit(_ keys: consuming ClassKeys) {
         fileSystem.vault.admit(keys)
-        for protectionClass in ProtectionClass.allCases { fileSystem.gates.set(.open, for: protectionClass) }
+        fileSystem.gates.open(ProtectionClass.allCases)
     }
 
     /// The classes whose existing files can be opened now.
@@ -79,18 +81,17 @@ public final class ProtectedMount: Sendable {
     }
 
     /// How many files of each class are open.
-    public var openFiles: [ProtectionClass: Int] {
-        var counts = Dictionary(uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, 0) })
-        for node in fileSystem.nodes.open {
-            let (protectionClass, handles) = node.state.withLock { ($0.protectionClass, $0.file?.handles ?? 0) }
-            if let protectionClass, handles > 0 { counts[protectionClass, default: 0] += 1 }
-        }
-        return counts
-    }
+    public var openFiles: [ProtectionClass: Int] { fileSystem.nodes.openFiles }
 
-    /// How many files have their key in memory.
-    public var fileKeysInMemory: Int {
-        fileSystem.nodes.open.count { $0.state.withLock { $0.file?.file.hasKey ?? false } }
+    /// How many file keys are in memory.
+    public var fileKeysInMemory: Int { fileSystem.vault.fileKeysInMemory }
+
+    /// Nil while no eviction runs.
+    public var evictionProgress: EvictionStep? { progress.step }
+
+    /// The classes of files that are open, by their inode numbers in the mount; nil for what is no open file.
+    public func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] {
+        fileSystem.nodes.classes(ofInodes: inodes)
     }
 
     /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.

@@ -25,7 +25,7 @@ extension VaultFileSystem {
                     if dropsPrivileges { try dropPrivileges(of: file, node) }
                     try file.truncate(to: 0)
                 }
-                let opened = node.state.withLock { addHandle(to: node, file, flags, in: &$0) }
+                let opened = nodes.update(node) { addHandle(to: node, file, flags, in: &$0) }
                 if !reply.succeed(opened) { removeHandle(of: node, flags) }
             } catch {
                 disuseFile(of: node)
@@ -120,10 +120,10 @@ extension VaultFileSystem {
         }
         let node = nodes.look(up: BackingInode(status), .file(file.identifier))
         if let location { node.add(location) }
-        let opened = node.state.withLock { state in
+        let opened = nodes.update(node) { state in
             state.protectionClass = protectionClass
             state.isNameless = location == nil
-            node.setFile(Node.OpenFile(file: file, users: 1, handles: 0), in: &state)
+            state.file = Node.OpenFile(file: file, users: 1, handles: 0)
             // Within: a file of class B without a handle is one whose key an eviction wipes.
             return flags.map { addHandle(to: node, file, $0, in: &state) }
         }
@@ -148,7 +148,7 @@ extension VaultFileSystem {
 
     /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
     private func removeHandle(of node: Node, _ flags: Int32) {
-        let last: File? = node.state.withLock { state in
+        let last: File? = nodes.update(node) { state in
             if flags & O_ACCMODE == O_RDWR { state.mappers -= 1 }
             state.file!.handles -= 1
             return state.file!.handles == 0 ? state.file!.file : nil

@@ -73,10 +73,10 @@ extension VaultFileSystem {
     /// Counts a user of a node's file, who ends with `disuseFile`. Needs `tree` shared.
     func useFile(of node: Node) throws(VaultError) -> File {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
-        return try node.state.withLock { state throws(VaultError) in
+        return try nodes.update(node) { (state) throws(VaultError) in
             if state.file == nil {
                 let file = try open(state.names, (identifier, node.backing.inode))
-                node.setFile(Node.OpenFile(file: file, users: 0, handles: 0), in: &state)
+                state.file = Node.OpenFile(file: file, users: 0, handles: 0)
             }
             state.file!.users += 1
             return state.file!.file
@@ -116,10 +116,13 @@ extension VaultFileSystem {
     /// A user of the file is done; the last one closes it, with its length written.
     func disuseFile(of node: Node) {
         var isGone = false
-        let isClosed = node.state.withLock { state in
+        let isClosed = nodes.update(node) { state in
             state.file!.users -= 1
             guard state.file!.users == 0 else { return false }
             let file = state.file!.file
+            // First: what comes now may take as long as the disk does, and no lock is to wait for that.
+            file.close()
+            nodes.noteClosing(of: node, state)
             if state.isNameless {
                 // A failure leaves it for the next session.
                 try? vault.removeNameless(file)
@@ -129,8 +132,7 @@ extension VaultFileSystem {
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.closed = Node.ClosedFile(file.header)
             if state.last != nil, let status = try? file.status() { state.last?.status = status }
-            file.close()
-            node.setFile(nil, in: &state)
+            state.file = nil
             return true
         }
         if isGone { nodes.unlinked(node) }
@@ -177,7 +179,7 @@ extension VaultFileSystem {
         switch entry.details {
         case .file(let header):
             node = nodes.look(up: inode, .file(header.file))
-            let current = node.state.withLock { state in
+            let current = nodes.update(node) { state in
                 // The header on disk is behind an open file; and what was read of it may be behind one that was open
                 // then and has been closed meanwhile.
                 var current = Node.ClosedFile(header)

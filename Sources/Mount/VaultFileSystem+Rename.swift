@@ -108,7 +108,7 @@ extension VaultFileSystem {
                 defer {
                     // It may have taken over a class that is locked: B always, A while an eviction runs. Also when the
                     // rename has failed, and could not be undone.
-                    node.state.withLock { $0.protectionClass = file.protectionClass }
+                    nodes.update(node) { $0.protectionClass = file.protectionClass }
                     settle(node, file, changedFrom: old)
                 }
                 try perform(.file(file))

@@ -128,7 +128,7 @@ extension VaultFileSystem {
                 try file.setClass(wanted)
                 return old
             }
-            node.state.withLock { $0.protectionClass = wanted }
+            nodes.update(node) { $0.protectionClass = wanted }
             settle(node, file, changedFrom: old)
         }
     }

@@ -17,7 +17,8 @@ extension File {
             // Where it stood before a rename it must not stay in the class that it had there.
             try settlePlaces()
             if state.length == 0 && protectionClass.isStricter(than: old) {
-                let fresh = FileKey(try authentic("") { () throws(CryptoError) in try Secret(random: 32) })
+                let fresh = FileKey(
+                    try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: vault.fileKeys)
                 let wrap = try self.wrap(fresh, for: protectionClass)
                 // What lies beyond the length belongs to the old key, and is cut off before anything is written.
                 state.hasResidue = true

@@ -88,7 +88,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
                 let secret = try vault.ring.unwrap(
                     FileKeyWrap(algorithm: header.protection.wrapAlgorithm, bytes: header.protection.wrap),
                     file: header.file, class: header.protectionClass)
-                let fresh = FileKey(secret)
+                let fresh = FileKey(secret, countedBy: vault.fileKeys)
                 key = fresh
                 return fresh
             } catch { throw VaultError(error) }

@@ -91,7 +91,8 @@ extension Vault {
     ) throws(VaultError) -> File {
         try boundUnsettled()
         let identifier = FileIdentifier(Random.bytes(16))
-        let key = FileKey(try authentic("") { () throws(CryptoError) in try Secret(random: 32) })
+        let key = FileKey(
+            try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: fileKeys)
         let wrap: FileKeyWrap
         do {
             wrap = try ring.wrap(key.secret, file: identifier, class: protectionClass)

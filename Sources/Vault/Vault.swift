@@ -17,6 +17,9 @@ public final class Vault: Sendable {
     let traits: StoreTraits
     let scratches = ScratchPool()
     let files = FileTable()
+    let fileKeys = KeyCensus()
+    /// How many file keys are in memory. Waits for nobody.
+    public var fileKeysInMemory: Int { fileKeys.count.load(ordering: .relaxed) }
     /// Held shared while the path of a file is put into the journal, and exclusively while a folder gets another name.
     let paths = ReadWriteLock()
     /// Held by whoever settles files.

@@ -1,3 +1,4 @@
+import Format
 import Foundation
 import Fuse
 import Glibc
@@ -25,5 +26,52 @@ import Testing
         }
         #expect(outcome == .success)
         #expect(table.count == 1)
+    }
+
+    private func table() throws -> NodeTable {
+        let status = try Descriptor.open(path: "/", O_RDONLY | O_DIRECTORY).status()
+        return NodeTable(root: Node(id: .root, backing: BackingInode(status), identity: .other(nil)))
+    }
+
+    private func node(_ inode: Int, in table: NodeTable) -> Node {
+        var status = stat()
+        status.st_ino = UInt(inode)
+        return table.look(up: BackingInode(FileStatus(status)), .file(FileIdentifier([UInt8](repeating: 1, count: 16))))
+    }
+
+    private func isEmpty(_ counts: [ProtectionClass: Int]) -> Bool { counts.values.allSatisfy { $0 == 0 } }
+
+    /// A status must not wait for a node either.
+    @Test func tellsWhatIsOpenWithoutWaitingForANode() throws {
+        let table = try table()
+        let node = node(7, in: table)
+        node.glance.store(NodeGlance(rawValue: 3 | 1 << 3), ordering: .sequentiallyConsistent)
+        let isDone = DispatchSemaphore(value: 0)
+        let outcome = node.state.withLock { _ in
+            Thread.detachNewThread {
+                #expect(table.classes(ofInodes: [8, 7]) == [nil, .complete])
+                #expect(table.updateIfAvailable(node) { _ in } == nil)
+                _ = table.openFiles
+                isDone.signal()
+            }
+            return isDone.wait(timeout: .now() + 10)
+        }
+        #expect(outcome == .success)
+    }
+
+    @Test func aGlanceShowsWhatTheStateSays() throws {
+        let table = try table()
+        let node = node(7, in: table)
+        table.update(node) { $0.protectionClass = .completeUnlessOpen }
+        let glance = { node.glance.load(ordering: .sequentiallyConsistent) }
+        #expect(glance().protectionClass == .completeUnlessOpen)
+        #expect(!glance().mayHavePages && !glance().isOpen && !glance().hasHandles && !glance().isClosing)
+        table.update(node) { $0.mayHavePages = true }
+        #expect(glance().mayHavePages)
+        #expect(isEmpty(table.openFiles))
+        for protectionClass in ProtectionClass.allCases {
+            table.update(node) { $0.protectionClass = protectionClass }
+            #expect(glance().protectionClass == protectionClass)
+        }
     }
 }

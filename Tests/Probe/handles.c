@@ -17,6 +17,7 @@ static void do_open(char **argument) {
     static const struct flag table[] = {
         {"r", O_RDONLY}, {"w", O_WRONLY}, {"rw", O_RDWR}, {"creat", O_CREAT}, {"excl", O_EXCL},
         {"trunc", O_TRUNC}, {"append", O_APPEND}, {"direct", O_DIRECT}, {"path", O_PATH},
+        {"tmpfile", O_TMPFILE},
         {"dir", O_DIRECTORY}, {"sync", O_SYNC}, {NULL, 0},
     };
     int wanted = flags(argument[2], table);

@@ -24,6 +24,8 @@ int lk_memfd(const char *name);
 int lk_set_nonblocking(int file, int on);
 // When the file, or the entry `name` of it, was made; 1 if that is known, 0 if not.
 int lk_birth_time(int file, const char *name, struct timespec *born);
+// st_dev and st_ino as the kernel has them, without a word to the file system. Follows a symbolic link at the end.
+int lk_known_inode(int directory, const char *path, uint64_t *device, uint64_t *inode);
 int lk_note_access(int file);  // a read of one byte, without O_NOATIME
 
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags);

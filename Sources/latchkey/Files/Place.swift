@@ -19,6 +19,13 @@ enum Place {
     /// belongs to the vault that the mount point may lie near.
     static func of(_ path: String) throws(CommandError) -> Place {
         let mounts = try MountTable()
+        // A mount point as it stands in the table needs no look at any file, which a slow disk may keep waiting: a lock
+        // must not.
+        if !path.split(separator: "/").contains(".."),
+            let entry = mounts.mount(at: AbsolutePath(lexically: path).text), entry.isLatchkey
+        {
+            return try served(entry)
+        }
         let resolved: AbsolutePath
         do {
             resolved = try AbsolutePath(resolving: path)
@@ -29,11 +36,7 @@ enum Place {
             throw CommandError(.notFound, error.message, try: "latchkey status")
         }
         if let entry = mounts.mount(holding: resolved.text), entry.isLatchkey {
-            guard
-                let mount =
-                    try asking({ (sockets) throws(ControlError) in try sockets.mount(device: entry.device) })
-            else { return .orphan(entry) }
-            return .mount(mount)
+            return try served(entry)
         }
         guard let vault = vault(around: resolved) else {
             throw CommandError(
@@ -42,6 +45,11 @@ enum Place {
         }
         if let mount = try mount(ofVault: vault) { return .mount(mount) }
         return .vault(vault)
+    }
+
+    private static func served(_ entry: MountTable.Entry) throws(CommandError) -> Place {
+        let mount = try asking { (sockets) throws(ControlError) in try sockets.mount(device: entry.device) }
+        return mount.map { .mount($0) } ?? .orphan(entry)
     }
 
     /// The mount of a vault: by its volume ID, or, where its keybag cannot be read or a copy of it is mounted, by
@@ -54,6 +62,11 @@ enum Place {
             return mount
         }
         return try asking { (sockets) throws(ControlError) in try sockets.mount(of: vault.text) }
+    }
+
+    /// The mount of the volume with this ID in hexadecimal, over a connection of its own; nil if no daemon serves it.
+    static func mount(ofVolume volume: String) throws(CommandError) -> ServedMount? {
+        try asking { (sockets) throws(ControlError) in try sockets.mount(volume: volume) }
     }
 
     /// Asks the daemons of this user.

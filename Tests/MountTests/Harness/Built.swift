@@ -13,6 +13,7 @@ enum Built {
 
     static var latchkey: String { folder + "/latchkey" }
     static var probe: String { folder + "/probe" }
+    static var passthrough: String { folder + "/passthrough" }
     static var load: String { folder + "/load" }
     static var scale: String { folder + "/scale" }
     static var recorder: String { folder + "/recorder" }

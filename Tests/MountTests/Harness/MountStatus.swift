@@ -7,9 +7,22 @@ struct MountStatus: Decodable {
     var classKeys: [String]
     var openFiles: [String: Int]
     var fileKeysInMemory: Int
+    var lastLockDuration: Double?
+    var instance: String?
+    var sequence: Int?
+    var changed: Double?
+    var holders: [Holder]?
+    var unseenProcesses: Int?
     var mountPoint: String
     var vault: String
     var pid: Int
+
+    struct Holder: Decodable, Equatable {
+        var pid: Int
+        var name: String
+        var openFiles: [String: Int]
+        var mappedFiles: [String: Int]
+    }
 
     /// Of one mount: the object, or the only element of a list.
     init(json: [UInt8]) throws {

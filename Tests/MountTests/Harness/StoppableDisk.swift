@@ -1,0 +1,80 @@
+import Foundation
+import Glibc
+
+/// A folder on a file system that can be stopped: whoever asks for something of it then waits until it goes on.
+final class StoppableDisk {
+    let path: String
+    private let folder: TemporaryFolder
+    private let process: Child
+    private let device: UInt64
+    /// A view of our own of what the kernel tells of its FUSE connections.
+    private let connections: String
+
+    /// - Note: for root, who may mount that view.
+    init() throws {
+        if let missing = Built.missing { throw HarnessError(missing) }
+        folder = try TemporaryFolder()
+        path = try folder.makeFolder("disk")
+        connections = try folder.makeFolder("connections")
+        let nowhere = try StreamFile()
+        process = try Child(
+            Built.passthrough, [try folder.makeFolder("source"), path], input: nowhere.descriptor,
+            output: nowhere.descriptor, errors: nowhere.descriptor)
+        let end = ContinuousClock.now + .seconds(30)
+        while mountLines(of: path).isEmpty {
+            guard ContinuousClock.now < end else { throw HarnessError("the pass-through does not mount") }
+            usleep(2_000)
+        }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw HarnessError("stat \(path): errno \(errno)") }
+        device = UInt64(status.st_dev)
+        LiveMounts.add(path, device: device, daemon: process.pid)
+        guard unsafe mount("none", connections, "fusectl", 0, nil) == 0 else {
+            throw HarnessError("cannot mount fusectl: errno \(errno)")
+        }
+    }
+
+    deinit {
+        go()
+        process.send(SIGTERM)
+        process.wait()
+        unsafe umount2(connections, Int32(MNT_DETACH))
+        unsafe umount2(path, Int32(MNT_DETACH))
+        LiveMounts.remove(path)
+    }
+
+    /// Returns when it answers no more: each of its threads has stopped.
+    func stop() throws {
+        process.send(SIGSTOP)
+        let end = ContinuousClock.now + .seconds(20)
+        let tasks = "/proc/\(process.pid)/task"
+        while true {
+            let states = try FileManager.default.contentsOfDirectory(atPath: tasks).map { task in
+                try String(contentsOfFile: "\(tasks)/\(task)/stat", encoding: .utf8).split(separator: ")").last?.first {
+                    $0 != " "
+                }
+            }
+            if states.allSatisfy({ $0 == "T" }) { return }
+            guard ContinuousClock.now < end else { throw HarnessError("the pass-through does not stop: \(states)") }
+            usleep(1_000)
+        }
+    }
+
+    func go() { process.send(SIGCONT) }
+
+    /// How many requests the kernel has no answer to yet.
+    var waiting: Int {
+        let number = device & 0xff | device >> 12 & 0xfff00
+        let text = try? String(contentsOfFile: "\(connections)/\(number)/waiting", encoding: .utf8)
+        return text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? 0
+    }
+
+    /// Returns when so many requests wait.
+    func untilWaiting(_ count: Int) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while waiting < count {
+            guard ContinuousClock.now < end else { throw HarnessError("only \(waiting) requests wait for the disk") }
+            usleep(2_000)
+        }
+    }
+}
