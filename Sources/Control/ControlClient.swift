@@ -85,16 +85,36 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// Calls `body` with the present status, and again at each change of state, until it answers false or the daemon
-    /// ends (`disconnected`). The connection is of no more use afterwards.
-    public func monitor(_ body: (Status) -> Bool) throws(ControlError) {
+    /// Calls `body` with the present status, and then with each change of state, until it answers false or the daemon
+    /// ends the connection (`disconnected`). The connection is of no more use afterwards.
+    ///
+    /// - Parameter position: that of the last change seen, over an earlier connection. What came after it is told first,
+    ///   change by change; where the daemon does not know that any more, or is another one, the present status is.
+    public func monitor(
+        after position: MonitorPosition? = nil, _ body: (StatusChange) -> Bool
+    ) throws(ControlError) {
         try stream.withLock { stream throws(ControlError) in
-            try stream.begin("io.latchkey.Monitor", NoParameters(), more: true)
+            let parameters = MonitorParameters(since: position?.sequence, instance: position?.instance)
+            try stream.begin("io.latchkey.Monitor", parameters, more: true)
             while true {
-                let (reply, continues): (StatusReply, Bool) = try stream.reply(by: .never)
-                if !body(reply.status) || !continues { return }
+                let (change, continues): (StatusChange, Bool) = try stream.reply(by: .never)
+                if !body(change) || !continues { return }
             }
         }
+    }
+
+    /// The long names of the classes of files, by their `st_ino`; nil for what is no file that somebody has open.
+    public func classes(ofInodes inodes: [UInt64]) throws(ControlError) -> [String?] {
+        var classes: [String?] = []
+        var rest = inodes[...]
+        while !rest.isEmpty {
+            let some = Array(rest.prefix(ClassesParameters.limit))
+            let reply: ClassesReply = try call("Classes", ClassesParameters(inodes: some), within: Self.patience)
+            guard reply.classes.count == some.count else { throw .malformed("an answer of another length") }
+            classes += reply.classes.map { $0.isEmpty ? nil : $0 }
+            rest = rest.dropFirst(some.count)
+        }
+        return classes
     }
 
     /// The daemon's name for itself and its interfaces; `org.varlink.service.GetInfo`.

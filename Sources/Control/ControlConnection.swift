@@ -57,7 +57,9 @@ package struct ControlConnection: ~Copyable {
     }
 
     private func answer(_ call: Call) throws(ControlError) {
-        if call.frame.method == "io.latchkey.Monitor", call.frame.more == true { return try monitor() }
+        if call.frame.method == "io.latchkey.Monitor", call.frame.more == true {
+            return try monitor(call)
+        }
         let reply: Message
         do throws(ControlError) {
             reply = try perform(call)
@@ -98,6 +100,10 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.Explain":
             let file = try call.descriptor(try call.parameters(ExplainParameters.self).file, "file")
             return try .success(ExplainReply(explanation: try service.explain(file)))
+        case "io.latchkey.Classes":
+            let inodes = try call.parameters(ClassesParameters.self).inodes
+            guard inodes.count <= ClassesParameters.limit else { throw .invalidParameter("inodes") }
+            return try .success(ClassesReply(classes: service.classes(ofInodes: inodes)))
         case "io.latchkey.Unmount":
             let parameters = try call.optionalParameters(or: UnmountParameters())
             try service.unmount(lazily: parameters.lazy ?? false)
@@ -113,8 +119,8 @@ package struct ControlConnection: ~Copyable {
 
     private func statusAfterLocking() throws(ControlError) -> Status {
         var result: Status?
-        try watch { status throws(ControlError) in
-            if status.state != .locking { result = status }
+        try watch { change throws(ControlError) in
+            if change.status.state != .locking { result = change.status }
             return result == nil
         }
         guard let result else { throw .disconnected }
@@ -122,23 +128,32 @@ package struct ControlConnection: ~Copyable {
     }
 
     /// Answers until the client goes away, or does not read. A throw in the middle of an answer ends the connection.
-    private func monitor() throws(ControlError) {
-        try watch { status throws(ControlError) in
-            try send(.success(StatusReply(status: status), continues: true))
+    private func monitor(_ call: Call) throws(ControlError) {
+        let parameters: MonitorParameters
+        do throws(ControlError) {
+            parameters = try call.optionalParameters(or: MonitorParameters())
+        } catch {
+            return try send(.failure(error))
+        }
+        try watch(after: parameters.position) { change throws(ControlError) in
+            try send(.success(change, continues: true))
             return true
         }
     }
 
-    /// Calls `body` with the present status and each one after it, until it answers false.
+    /// Calls `body` with the present status, or the changes after a position, and each change after that, until it answers
+    /// false.
     ///
     /// - Throws: `disconnected` once the client has gone, so that its thread is free again, or when the server stops;
     ///   `timedOut` if this was too slow for the changes.
-    private func watch(_ body: (Status) throws(ControlError) -> Bool) throws(ControlError) {
-        let subscription = try server.service.subscribe()
+    private func watch(
+        after position: MonitorPosition? = nil, _ body: (StatusChange) throws(ControlError) -> Bool
+    ) throws(ControlError) {
+        let subscription = try server.service.subscribe(after: position)
         while true {
-            guard let statuses = subscription.take() else { throw .timedOut }
-            for status in statuses {
-                if try !body(status) { return }
+            guard let changes = subscription.take() else { throw .timedOut }
+            for change in changes {
+                if try !body(change) { return }
             }
             // The socket only for its hangup, which poll(2) reports unasked.
             var entries = [

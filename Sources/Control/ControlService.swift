@@ -4,8 +4,8 @@ import Posix
 public protocol ControlService: AnyObject, Sendable {
     var status: Status { get }
 
-    /// The present status, and each change of state after it.
-    func subscribe() throws(ControlError) -> StatusSubscription
+    /// The present status, or the changes after a position if they are known still, and each change of state after that.
+    func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription
 
     /// Starts the grace or the eviction, and returns without waiting for its end.
     func lock(now: Bool) -> Status
@@ -16,6 +16,10 @@ public protocol ControlService: AnyObject, Sendable {
     func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError)
 
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation
+
+    /// The long names of the classes of files that are open, by their `st_ino`; empty for what is no open file. Waits for no
+    /// file.
+    func classes(ofInodes inodes: [UInt64]) -> [String]
 
     func unmount(lazily: Bool) throws(ControlError)
 }

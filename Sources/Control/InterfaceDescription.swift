@@ -23,16 +23,26 @@ enum InterfaceDescription {
         # state: before-first-unlock, unlocked, locking (the grace runs, or the keys are being taken out), or locked.
         # graceRemaining: seconds until the keys go; only while locking; 0 while they are being taken out.
         # deadline: the same as a time, in seconds since 1970.
+        # evictionPhase: only while the keys are being taken out: flushing (the kernel writes dirty pages of mappings back; how
+        # many it has, it does not tell), invalidating (it drops its pages, inode by inode) or wiping (requests that hold a key are
+        # waited for, and keys are wiped).
+        # inodesToInvalidate: how many inodes are left of this pass; only while invalidating.
+        # lastLockDuration: the seconds from the deadline of the last lock to the end of the keys; absent before there was one.
         # classKeys: the protection classes whose existing files can be opened now.
         # openFiles: for each class, how many files are open.
-        # fileKeysInMemory: how many files have their key in memory.
+        # fileKeysInMemory: how many file keys are in memory.
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: where the device key is kept; "software" is a file.
         # grace: the seconds between a lock and the end of the keys.
+        # instance: 32 hexadecimal digits, others for each daemon. sequence: how often the state has changed so far.
+        # changed: when it last did, in seconds since 1970; when the daemon started if it never has.
         type MountStatus (
           state: string,
           graceRemaining: ?float,
           deadline: ?float,
+          evictionPhase: ?string,
+          inodesToInvalidate: ?int,
+          lastLockDuration: ?float,
           classKeys: []string,
           openFiles: [string]int,
           fileKeysInMemory: int,
@@ -45,7 +55,10 @@ enum InterfaceDescription {
           readOnly: bool,
           version: string,
           formatVersion: int,
-          pid: int
+          pid: int,
+          instance: ?string,
+          sequence: ?int,
+          changed: ?float
         )
 
         # What can be done with a file in the present lock state: an action, and why not if it cannot.
@@ -94,9 +107,19 @@ enum InterfaceDescription {
         # connection when it has ended and the vault is free.
         method Unmount(lazy: ?bool) -> ()
 
-        # The mount as it is now, and again whenever its state changes. Must be called with more. A client that does not
-        # read is dropped.
-        method Monitor() -> (status: MountStatus)
+        # The classes of files, by their st_ino, in the same order; an empty string for what is no file that somebody has open.
+        # At most 5000 at a time. Waits for no file.
+        method Classes(inodes: []int) -> (classes: []string)
+
+        # The mount as it is now, without an event, and then every change of its state as it happens. Must be called with more. A
+        # client that does not read is dropped, and never waited for.
+        #
+        # event: will-become-unavailable (somebody has locked: at the deadline the keys go; again when that has moved nearer),
+        # did-become-unavailable (they are gone), or did-become-available (somebody has unlocked).
+        # since, instance: the sequence and the instance of the last status that this client has seen, over an earlier connection.
+        # Every change after it comes first, in order, none missing and none twice. If there is none, or the daemon does not know
+        # them all any more (it keeps 64), or is another one, the mount as it is now comes first, without an event.
+        method Monitor(since: ?int, instance: ?string) -> (status: MountStatus, event: ?string)
 
         # The passcode, or the old one, is wrong. Nothing has changed.
         error WrongPasscode()

@@ -27,6 +27,28 @@ struct ExplainReply: Codable {
     var explanation: Explanation
 }
 
+struct MonitorParameters: Codable {
+    var since: Int?
+    var instance: String?
+
+    /// Nil unless both are there: a number alone says nothing about another daemon's changes.
+    var position: MonitorPosition? {
+        guard let since, let instance else { return nil }
+        return MonitorPosition(instance: instance, sequence: since)
+    }
+}
+
+struct ClassesParameters: Codable {
+    /// As many as surely fit in a message, question and answer.
+    static let limit = 5_000
+
+    var inodes: [UInt64]
+}
+
+struct ClassesReply: Codable {
+    var classes: [String]
+}
+
 struct UnmountParameters: Codable {
     var lazy: Bool?
 }

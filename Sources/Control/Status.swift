@@ -10,15 +10,32 @@ public struct Status: Codable, Hashable, Sendable {
         public var description: String { rawValue }
     }
 
+    /// The steps of taking the keys out of memory, in their order.
+    public enum EvictionPhase: String, Codable, Hashable, Sendable {
+        /// The kernel writes dirty pages of mappings back; how many it has, it does not tell.
+        case flushing
+        /// The kernel drops its pages, inode by inode.
+        case invalidating
+        /// Requests that hold a key are waited for, and keys are wiped.
+        case wiping
+    }
+
     public var state: State
     /// Seconds until the keys go; nil unless locking, 0 while they are being taken out.
     public var graceRemaining: Double?
     /// When the keys go, in seconds since 1970; nil unless locking.
     public var deadline: Double?
+    /// What an eviction is about; nil unless the keys are being taken out.
+    public var evictionPhase: EvictionPhase?
+    /// Inodes whose cached pages the kernel has yet to drop in this pass; nil but in the phase `invalidating`.
+    public var inodesToInvalidate: Int?
+    /// Seconds from the deadline of the last lock to the end of the keys; nil before there was one.
+    public var lastLockDuration: Double?
     /// Long names of the classes whose existing files can be opened now.
     public var classKeys: [String]
     /// How many files are open, by the long name of their class.
     public var openFiles: [String: Int]
+    /// How many file keys are in memory.
     public var fileKeysInMemory: Int
     public var mountPoint: String
     public var vault: String
@@ -34,15 +51,26 @@ public struct Status: Codable, Hashable, Sendable {
     public var version: String
     public var formatVersion: Int
     public var pid: Int
+    /// Another for each daemon, 32 hexadecimal digits; nil from a daemon of before there was one.
+    public var instance: String?
+    /// How often the state has changed so far.
+    public var sequence: Int?
+    /// When it last did, in seconds since 1970; when the daemon started if it never has.
+    public var changed: Double?
 
     public init(
-        state: State, graceRemaining: Double? = nil, deadline: Double? = nil, classKeys: [String] = [],
+        state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
+        inodesToInvalidate: Int? = nil, lastLockDuration: Double? = nil, classKeys: [String] = [],
         openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: String, vault: String, volume: String,
-        device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int, pid: Int
+        device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
+        pid: Int, instance: String? = nil, sequence: Int? = nil, changed: Double? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
         self.deadline = deadline
+        self.evictionPhase = evictionPhase
+        self.inodesToInvalidate = inodesToInvalidate
+        self.lastLockDuration = lastLockDuration
         self.classKeys = classKeys
         self.openFiles = openFiles
         self.fileKeysInMemory = fileKeysInMemory
@@ -56,5 +84,8 @@ public struct Status: Codable, Hashable, Sendable {
         self.version = version
         self.formatVersion = formatVersion
         self.pid = pid
+        self.instance = instance
+        self.sequence = sequence
+        self.changed = changed
     }
 }

@@ -1,32 +1,65 @@
 import Glibc
 import Synchronization
 
-/// Hands each change of state to all who watch, without ever waiting for one of them.
+/// Hands each change of state to all who watch, without ever waiting for one of them, and keeps the last ones for those
+/// who come back.
 ///
-/// The owner publishes in the order of the changes; a subscription begins with the status that it is given.
+/// The owner publishes in the order of the changes; a subscription begins with the status that it is given, or with the
+/// changes that came after the last one that its watcher has seen.
 public final class StatusFeed: Sendable {
+    /// Changes that are kept.
+    static let historyLimit = 64
+
     private struct Watcher {
         weak var subscription: StatusSubscription?
     }
 
-    private let watchers = Mutex<[Watcher]>([])
+    private struct State {
+        var watchers: [Watcher] = []
+        /// The latest changes, the oldest first.
+        var history: [StatusChange] = []
+    }
+
+    private let state = Mutex(State())
 
     public init() {}
 
     /// A subscription that lasts as long as its object does.
-    public func subscribe(startingWith status: Status) throws(ControlError) -> StatusSubscription {
-        let subscription = try StatusSubscription(first: status)
-        watchers.withLock { watchers in
-            watchers.removeAll { $0.subscription == nil }
-            watchers.append(Watcher(subscription: subscription))
+    ///
+    /// - Parameters:
+    ///   - status: the present one, which the subscription begins with if what came after `position` is not known.
+    ///   - position: the last change that its watcher has seen.
+    public func subscribe(
+        startingWith status: Status, after position: MonitorPosition? = nil
+    ) throws(ControlError) -> StatusSubscription {
+        try state.withLock { state throws(ControlError) in
+            let missed = position.flatMap { Self.changes(after: $0, until: status, in: state.history) } ?? []
+            let first = missed.isEmpty ? [StatusChange(nil, status)] : missed
+            let subscription = try StatusSubscription(first: first)
+            state.watchers.removeAll { $0.subscription == nil }
+            state.watchers.append(Watcher(subscription: subscription))
+            return subscription
         }
-        return subscription
     }
 
-    public func publish(_ status: Status) {
-        for watcher in watchers.withLock({ $0 }) {
-            watcher.subscription?.append(status)
+    /// All changes from a position to the present status; nil if some of them are not known any more, or never were.
+    private static func changes(
+        after position: MonitorPosition, until status: Status, in history: [StatusChange]
+    ) -> [StatusChange]? {
+        guard let now = status.sequence, position.instance == status.instance, position.sequence <= now else {
+            return nil
         }
+        let missed = history.filter { $0.status.sequence.map { $0 > position.sequence } ?? false }
+        return missed.count == now - position.sequence ? missed : nil
+    }
+
+    public func publish(_ change: StatusChange) {
+        let watchers = state.withLock { state in
+            state.history.append(change)
+            if state.history.count > Self.historyLimit { state.history.removeFirst() }
+            return state.watchers
+        }
+        for watcher in watchers { watcher.subscription?.append(change) }
     }
 }
 
@@ -36,28 +69,33 @@ public final class StatusSubscription: Sendable {
     static let queueLimit = 64
 
     private struct State {
-        var queue: [Status]
+        var queue: [StatusChange]
         var isOverrun = false
     }
 
     private let state: Mutex<State>
     let wakeup: Wakeup
 
-    fileprivate init(first: Status) throws(ControlError) {
+    fileprivate init(first: [StatusChange]) throws(ControlError) {
         wakeup = try Wakeup()
-        state = Mutex(State(queue: [first]))
+        state = Mutex(State(queue: first))
         wakeup.signal()
     }
 
-    fileprivate func append(_ status: Status) {
+    fileprivate func append(_ change: StatusChange) {
         state.withLock { state in
-            if state.queue.count < Self.queueLimit { state.queue.append(status) } else { state.isOverrun = true }
+            // What it began with does not count: that is what others have done while nobody watched.
+            if state.queue.count < Self.queueLimit + StatusFeed.historyLimit {
+                state.queue.append(change)
+            } else {
+                state.isOverrun = true
+            }
         }
         wakeup.signal()
     }
 
     /// The changes since the last call, the oldest first; nil if the watcher was too slow and has missed some.
-    func take() -> [Status]? {
+    func take() -> [StatusChange]? {
         wakeup.clear()
         return state.withLock { state in
             defer { state.queue = [] }
@@ -68,9 +106,9 @@ public final class StatusSubscription: Sendable {
     /// Waits until `body` answers a result for one of the statuses, the present one first.
     public func first<Result>(where body: (Status) -> Result?) throws(ControlError) -> Result {
         while true {
-            guard let statuses = take() else { throw .timedOut }
-            for status in statuses {
-                if let result = body(status) { return result }
+            guard let changes = take() else { throw .timedOut }
+            for change in changes {
+                if let result = body(change.status) { return result }
             }
             _ = try wakeup.readable.wait(for: Int16(POLLIN), by: .never)
         }

@@ -33,7 +33,7 @@ public struct LockMachine: Hashable, Sendable {
         case admit
         /// The unlock has to be tried again when the eviction has ended.
         case awaitEviction
-        /// Tell all who watch.
+        /// Tell all who watch: contents are to become unavailable, earlier than they knew, or have, or are available.
         case announce
     }
 
@@ -41,6 +41,10 @@ public struct LockMachine: Hashable, Sendable {
     public private(set) var state = State.beforeFirstUnlock
     /// How often somebody has asked for a lock: an unlock that was asked for before the last one is none any more.
     public private(set) var locks: UInt64 = 0
+    /// When the keys that are being taken out, or were last, had to go.
+    private var due: Duration?
+    /// From then until the last lock's keys were gone.
+    public private(set) var lastLockDuration: Duration?
 
     public init(grace: Duration) {
         self.grace = grace
@@ -53,14 +57,14 @@ public struct LockMachine: Hashable, Sendable {
             state = .locking(until: now + grace)
             return [.arm(at: now + grace), .announce]
         case (.unlocked, .lock), (.unlocked, .lockNow):
-            state = .evicting
+            beginEviction(due: now)
             return [.evict, .announce]
 
         // A second lock never moves the deadline later, and the grace is the same for all.
         case (.locking, .lock):
             return []
         case (.locking, .lockNow):
-            state = .evicting
+            beginEviction(due: now)
             return [.disarm, .evict, .announce]
         case (.locking, .unlock):
             // The keys never left: those just proven are not needed.
@@ -69,13 +73,15 @@ public struct LockMachine: Hashable, Sendable {
         case (.locking(let deadline), .deadline):
             // The timer of an earlier lock, which was cancelled, may have fired just before this one was set.
             guard now >= deadline else { return [.arm(at: deadline)] }
-            state = .evicting
-            return [.evict, .announce]
+            // As it was announced: nothing new to those who watch.
+            beginEviction(due: deadline)
+            return [.evict]
 
         case (.evicting, .unlock):
             return [.awaitEviction]
         case (.evicting, .evicted):
             state = .locked
+            lastLockDuration = due.map { max(now - $0, .zero) }
             return [.announce]
 
         case (.beforeFirstUnlock, .unlock), (.locked, .unlock):
@@ -86,6 +92,11 @@ public struct LockMachine: Hashable, Sendable {
         case (.beforeFirstUnlock, _), (.locked, _), (.unlocked, _), (.evicting, _), (.locking, .evicted):
             return []
         }
+    }
+
+    private mutating func beginEviction(due: Duration) {
+        state = .evicting
+        self.due = due
     }
 
     /// The time until the keys go, while the grace runs; zero while they are being taken out; else nil.

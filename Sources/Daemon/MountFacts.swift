@@ -28,23 +28,38 @@ public struct MountFacts: Sendable {
         self.formatVersion = formatVersion
     }
 
-    func status(state: Status.State, graceRemaining: Duration?, of mount: any MountedFileSystem) -> Status {
-        let remaining = graceRemaining?.seconds
+    /// The status at a moment. Takes no lock that anybody holds while he waits for a disk.
+    func status(_ moment: LockMoment, of mount: any MountedFileSystem) -> Status {
+        let remaining = moment.graceRemaining?.seconds
         let openFiles = mount.openFiles.map { ($0.key.name, $0.value) }
+        let progress = mount.evictionProgress
         return Status(
-            state: state, graceRemaining: remaining, deadline: remaining.map { Self.wallClock + $0 },
-            classKeys: mount.classKeys.map(\.name), openFiles: Dictionary(uniqueKeysWithValues: openFiles),
-            fileKeysInMemory: mount.fileKeysInMemory, mountPoint: mountPoint, vault: vault, volume: volume,
-            device: device, deviceKey: "software", grace: grace.seconds, readOnly: readOnly, version: version,
-            formatVersion: formatVersion, pid: Int(getpid()))
+            state: moment.state, graceRemaining: remaining, deadline: remaining.map { Self.wallClock + $0 },
+            evictionPhase: progress?.phase, inodesToInvalidate: progress?.inodesToInvalidate,
+            lastLockDuration: moment.lastLockDuration?.seconds, classKeys: mount.classKeys.map(\.name),
+            openFiles: Dictionary(uniqueKeysWithValues: openFiles), fileKeysInMemory: mount.fileKeysInMemory,
+            mountPoint: mountPoint, vault: vault, volume: volume, device: device, deviceKey: "software",
+            grace: grace.seconds, readOnly: readOnly, version: version, formatVersion: formatVersion,
+            pid: Int(getpid()), instance: moment.instance, sequence: moment.sequence, changed: moment.changed)
     }
 
     /// Seconds since 1970.
-    private static var wallClock: Double {
+    static var wallClock: Double {
         var now = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &now)
         return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
     }
+}
+
+/// What a status tells of the lock.
+struct LockMoment {
+    var state: Status.State
+    var graceRemaining: Duration?
+    var lastLockDuration: Duration?
+    var instance: String
+    var sequence: Int
+    /// Seconds since 1970.
+    var changed: Double
 }
 
 extension Duration {

@@ -7,10 +7,21 @@ import Synchronization
 /// The lock of one mount: the machine, its timer, the thread that takes the keys out, and those who watch.
 ///
 /// Every event is handled whole under one mutex, effects included, so that keys are never admitted behind the back of a
-/// lock. Only the eviction runs outside, in a thread of its own. The mutex is the outermost lock of the process: the
-/// mount's own are taken under it, and the mount never calls back.
+/// lock. Only the eviction runs outside, in a thread of its own. The mutex is the outermost lock of the process, and the
+/// mount never calls back. Of the mount's own locks only those are taken under it that nobody holds while he waits for
+/// a disk: a request that is stuck delays neither a lock, nor the deadline, nor a status.
 public final class MountLock: Sendable {
-    private let machine: Mutex<LockMachine>
+    private struct State {
+        var machine: LockMachine
+        /// How often it was announced that something had changed.
+        var sequence = 0
+        /// When it last was, in seconds since 1970.
+        var changed = MountFacts.wallClock
+    }
+
+    private let state: Mutex<State>
+    /// Tells this daemon's changes from those of another.
+    private let instance = UInt128.random(in: .min ... .max).hexadecimal
     private let mount: any MountedFileSystem
     private let facts: MountFacts
     private let timer: BootTimer
@@ -19,7 +30,7 @@ public final class MountLock: Sendable {
     private let log: Logger
 
     public init(mount: any MountedFileSystem, facts: MountFacts, log: Logger) throws(Errno) {
-        machine = Mutex(LockMachine(grace: facts.grace))
+        state = Mutex(State(machine: LockMachine(grace: facts.grace)))
         self.mount = mount
         self.facts = facts
         self.log = log
@@ -48,7 +59,7 @@ public final class MountLock: Sendable {
     }
 
     /// How often somebody has asked for a lock so far: what an unlock begins with.
-    public var locks: UInt64 { machine.withLock { $0.locks } }
+    public var locks: UInt64 { state.withLock { $0.machine.locks } }
 
     /// Opens all classes with keys that were just proven; after the end of an eviction, if one runs.
     ///
@@ -56,15 +67,17 @@ public final class MountLock: Sendable {
     ///   undone.
     public func unlock(with keys: any ProvenKeys, since locks: UInt64) throws(ControlError) -> Status {
         while true {
-            let opened = try machine.withLock { machine throws(ControlError) -> Status? in
-                guard machine.locks == locks else { throw .failed(reason: "it was locked meanwhile: unlock again") }
-                var next = machine
+            let opened = try state.withLock { state throws(ControlError) -> Status? in
+                guard state.machine.locks == locks else {
+                    throw .failed(reason: "it was locked meanwhile: unlock again")
+                }
+                var next = state.machine
                 let effects = next.handle(.unlock, at: BootClock.now)
                 if effects.contains(.awaitEviction) { return nil }
                 if effects.contains(.admit) { try keys.admit() }
-                machine = next
-                carryOut(effects, machine)
-                return status(of: machine)
+                state.machine = next
+                carryOut(effects, &state)
+                return status(of: state)
             }
             if let opened { return opened }
             _ = try subscribe().first { isEvicting() ? nil : $0 }
@@ -72,41 +85,46 @@ public final class MountLock: Sendable {
     }
 
     public var status: Status {
-        machine.withLock { status(of: $0) }
+        state.withLock { status(of: $0) }
     }
 
-    /// The present status, and each change of state after it.
-    public func subscribe() throws(ControlError) -> StatusSubscription {
-        try machine.withLock { machine throws(ControlError) in
-            try feed.subscribe(startingWith: status(of: machine))
+    /// The present status, or the changes after a position, and each change of state after that.
+    public func subscribe(after position: MonitorPosition? = nil) throws(ControlError) -> StatusSubscription {
+        try state.withLock { state throws(ControlError) in
+            try feed.subscribe(startingWith: status(of: state), after: position)
         }
     }
 
     @discardableResult
     private func handle(_ event: LockMachine.Event) -> Status {
-        machine.withLock { machine in
-            carryOut(machine.handle(event, at: BootClock.now), machine)
-            return status(of: machine)
+        state.withLock { state in
+            carryOut(state.machine.handle(event, at: BootClock.now), &state)
+            return status(of: state)
         }
     }
 
     private func isEvicting() -> Bool {
-        machine.withLock { $0.state == .evicting }
+        state.withLock { $0.machine.state == .evicting }
     }
 
     /// Runs under the mutex. `admit` and `awaitEviction` are the unlock's own business.
-    private func carryOut(_ effects: [LockMachine.Effect], _ machine: LockMachine) {
+    private func carryOut(_ effects: [LockMachine.Effect], _ state: inout State) {
         for effect in effects {
             switch effect {
             case .arm(let deadline): arm(at: deadline)
             case .disarm: disarm()
             case .evict: startEviction()
-            case .announce:
-                log.info("state: \(machine.state)")
-                feed.publish(status(of: machine))
+            case .announce: announce(&state)
             case .admit, .awaitEviction: break
             }
         }
+    }
+
+    private func announce(_ state: inout State) {
+        log.info("state: \(state.machine.state)")
+        state.sequence += 1
+        state.changed = MountFacts.wallClock
+        feed.publish(StatusChange(StatusChange.Event(state.machine.state), status(of: state)))
     }
 
     private func arm(at deadline: Duration) {
@@ -142,9 +160,33 @@ public final class MountLock: Sendable {
         handle(.evicted)
     }
 
-    private func status(of machine: LockMachine) -> Status {
-        facts.status(
-            state: Status.State(machine.state), graceRemaining: machine.graceRemaining(at: BootClock.now), of: mount)
+    private func status(of state: State) -> Status {
+        let moment = LockMoment(
+            state: Status.State(state.machine.state),
+            graceRemaining: state.machine.graceRemaining(at: BootClock.now),
+            lastLockDuration: state.machine.lastLockDuration, instance: instance, sequence: state.sequence,
+            changed: state.changed)
+        return facts.status(moment, of: mount)
+    }
+}
+
+extension UInt128 {
+    /// 32 digits.
+    fileprivate var hexadecimal: String {
+        let digits = String(self, radix: 16)
+        return String(repeating: "0", count: 32 - digits.count) + digits
+    }
+}
+
+extension StatusChange.Event {
+    /// What it means to who watches that this state has been entered; nothing of the first.
+    fileprivate init?(_ state: LockMachine.State) {
+        switch state {
+        case .beforeFirstUnlock: return nil
+        case .unlocked: self = .didBecomeAvailable
+        case .locking, .evicting: self = .willBecomeUnavailable
+        case .locked: self = .didBecomeUnavailable
+        }
     }
 }
 

@@ -24,8 +24,8 @@ public final class MountService: ControlService {
 
     public var status: Status { lock.status }
 
-    public func subscribe() throws(ControlError) -> StatusSubscription {
-        try lock.subscribe()
+    public func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription {
+        try lock.subscribe(after: position)
     }
 
     public func lock(now: Bool) -> Status {
@@ -59,6 +59,10 @@ public final class MountService: ControlService {
 
     public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
         try mount.explain(file, in: lock.status.state)
+    }
+
+    public func classes(ofInodes inodes: [UInt64]) -> [String] {
+        mount.classes(ofInodes: inodes).map { $0?.name ?? "" }
     }
 
     public func unmount(lazily: Bool) throws(ControlError) {

@@ -4,6 +4,9 @@ import Format
 import Posix
 
 /// The mounted file system, as the daemon drives it. Thread-safe.
+///
+/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress` and `classes` answer at once, whatever the vault's disk
+/// does: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
     /// Serves requests, and returns when the file system is unmounted and its last user has gone.
     func run()
@@ -15,6 +18,11 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     var classKeys: [ProtectionClass] { get }
     var openFiles: [ProtectionClass: Int] { get }
     var fileKeysInMemory: Int { get }
+    /// Nil while no eviction runs.
+    var evictionProgress: EvictionProgress? { get }
+
+    /// The classes of files that are open, by their inode numbers in the mount; nil for what is no open file.
+    func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?]
 
     /// What protects the file behind a descriptor of this mount, which O_PATH may have made.
     func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation
@@ -37,6 +45,18 @@ public struct Eviction: Hashable, Sendable {
         self.duration = duration
         self.inodes = inodes
         self.passes = passes
+    }
+}
+
+/// How far an eviction has come.
+public struct EvictionProgress: Hashable, Sendable {
+    public var phase: Status.EvictionPhase
+    /// Inodes left in this pass, while pages are dropped.
+    public var inodesToInvalidate: Int?
+
+    public init(phase: Status.EvictionPhase, inodesToInvalidate: Int? = nil) {
+        self.phase = phase
+        self.inodesToInvalidate = inodesToInvalidate
     }
 }
 

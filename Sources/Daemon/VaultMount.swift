@@ -42,6 +42,9 @@ final class VaultMount: MountedFileSystem {
     var classKeys: [ProtectionClass] { mount.classKeys }
     var openFiles: [ProtectionClass: Int] { mount.openFiles }
     var fileKeysInMemory: Int { mount.fileKeysInMemory }
+    var evictionProgress: EvictionProgress? { mount.evictionProgress.map { EvictionProgress($0) } }
+
+    func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { mount.classes(ofInodes: inodes) }
 
     func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
         do throws(VaultError) {
@@ -72,6 +75,16 @@ final class VaultMount: MountedFileSystem {
             throw .busy
         } catch {
             throw .failed(reason: "\(error)")
+        }
+    }
+}
+
+extension EvictionProgress {
+    fileprivate init(_ progress: EvictionStep) {
+        switch progress {
+        case .flushing: self.init(phase: .flushing)
+        case .invalidating(let left): self.init(phase: .invalidating, inodesToInvalidate: left)
+        case .wiping: self.init(phase: .wiping)
         }
     }
 }

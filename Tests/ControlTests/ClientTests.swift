@@ -71,12 +71,93 @@ import Testing
     @Test func `monitor tells the state and then every change`() throws {
         var seen: [Status.State] = []
         let changes: [Status.State] = [.unlocked, .locking, .locked]
-        try client.monitor { status in
+        var events: [StatusChange.Event?] = []
+        try client.monitor { change in
             if seen.isEmpty { for change in changes { folder.service.set(change) } }
-            seen.append(status.state)
+            seen.append(change.status.state)
+            events.append(change.event)
             return seen.count < 4
         }
         #expect(seen == [.beforeFirstUnlock] + changes)
+        #expect(events == [nil, .didBecomeAvailable, .willBecomeUnavailable, .didBecomeUnavailable])
+    }
+
+    /// What a client hears over as many connections as it takes, each ended after so many changes.
+    @Test(arguments: 1...7) func `who comes back misses nothing and hears nothing twice`(_ atATime: Int) throws {
+        var heard: [StatusChange] = []
+        var last: MonitorPosition?
+        var turn = 0
+        while heard.count < 20 {
+            // What happens while nobody listens.
+            for _ in 0..<3 { folder.service.set([.unlocked, .locking, .locked][turn % 3]) }
+            turn += 1
+            var left = atATime
+            try folder.client().monitor(after: last) { change in
+                if last == nil || last != change.position { heard.append(change) }
+                last = change.position
+                left -= 1
+                return left > 0 && last?.sequence != folder.service.status.sequence
+            }
+        }
+        let numbers = heard.compactMap(\.status.sequence)
+        #expect(heard[0].event == nil)
+        #expect(heard.dropFirst().allSatisfy { $0.event != nil })
+        #expect(numbers == Array(numbers[0]..<(numbers[0] + numbers.count)))
+    }
+
+    @Test func `without anything new, who comes back is told the state`() throws {
+        folder.service.set(.unlocked)
+        var first: StatusChange?
+        try client.monitor(after: MonitorPosition(instance: TestService.instance, sequence: 1)) { change in
+            first = change
+            return false
+        }
+        #expect(first == StatusChange(nil, folder.service.status))
+    }
+
+    /// Of another daemon, from the future, or too long ago: then the state is told, and no change as if it were the next.
+    @Test(arguments: [
+        MonitorPosition(instance: "another", sequence: 199),
+        MonitorPosition(instance: TestService.instance, sequence: 300),
+        MonitorPosition(instance: TestService.instance, sequence: 200 - StatusFeed.historyLimit - 1),
+        MonitorPosition(instance: TestService.instance, sequence: -1),
+    ])
+    func `who asks for what is not known is told the state`(_ position: MonitorPosition) throws {
+        for _ in 0..<100 {
+            folder.service.set(.unlocked)
+            folder.service.set(.locked)
+        }
+        var seen: [StatusChange] = []
+        try client.monitor(after: position) { change in
+            seen.append(change)
+            folder.service.set(.unlocked)
+            return seen.count < 2
+        }
+        #expect(seen.map(\.event) == [nil, .didBecomeAvailable])
+        #expect(seen.map(\.status.sequence) == [200, 201])
+    }
+
+    @Test func `the oldest change that is kept is told`() throws {
+        for _ in 0..<100 {
+            folder.service.set(.unlocked)
+            folder.service.set(.locked)
+        }
+        let oldest = 200 - StatusFeed.historyLimit
+        var numbers: [Int?] = []
+        try client.monitor(after: MonitorPosition(instance: TestService.instance, sequence: oldest)) { change in
+            numbers.append(change.status.sequence)
+            return numbers.count < StatusFeed.historyLimit
+        }
+        #expect(numbers == Array((oldest + 1)...200))
+    }
+
+    @Test func `classes are told for any number of inodes`() throws {
+        let inodes = (0..<12_345).map { UInt64.max - UInt64($0) }
+        #expect(try client.classes(ofInodes: inodes) == inodes.map { $0 % 2 == 0 ? "complete" : nil })
+        #expect(try client.classes(ofInodes: []) == [])
+        #expect(throws: ControlError.invalidParameter("inodes")) {
+            let _: ClassesReply = try client.call("Classes", ClassesParameters(inodes: inodes))
+        }
     }
 
     @Test func `waiting for the lock does not keep others waiting`() throws {

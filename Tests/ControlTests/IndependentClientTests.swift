@@ -46,9 +46,21 @@ import Testing
                     print(error.error())
                 for reply in mount.Monitor(_more=True):
                     print(reply["status"]["state"])
+                    last = reply["status"]
                     break
+            with client.open("io.latchkey") as mount:
+                mount.Lock()
+                mount.Lock(now=True)
+            with client.open("io.latchkey") as mount:
+                changes = mount.Monitor(since=last["sequence"], instance=last["instance"], _more=True)
+                for reply in changes:
+                    print(reply["status"]["sequence"] - last["sequence"], reply["event"])
+                    if reply["status"]["state"] == "locked":
+                        break
             """, socket: "\(link)/\(ServedFolder.volume).socket")
-        #expect(printed == "io.latchkey\nbefore-first-unlock\nlocked\nio.latchkey.Busy\nlocked\n")
+        #expect(
+            printed == "io.latchkey\nbefore-first-unlock\nlocked\nio.latchkey.Busy\nlocked\n"
+                + "1 will-become-unavailable\n2 did-become-unavailable\n")
         withExtendedLifetime(folder) {}
     }
 

@@ -14,6 +14,7 @@ final class TestService: ControlService {
 
     private let state: Mutex<State>
     let feed = StatusFeed()
+    static let instance = "0123456789abcdef0123456789abcdef"
     static let passcode = Array("correct horse".utf8)
 
     init(volume: String, device: UInt64 = 1, vault: String = "/vault") {
@@ -22,7 +23,7 @@ final class TestService: ControlService {
                 status: Status(
                     state: .beforeFirstUnlock, classKeys: ["none"], openFiles: ["none": 2], mountPoint: "/mnt",
                     vault: vault, volume: volume, device: device, deviceKey: "software", grace: 10, readOnly: false,
-                    version: "1.0", formatVersion: 1, pid: Int(getpid()))))
+                    version: "1.0", formatVersion: 1, pid: Int(getpid()), instance: Self.instance, sequence: 0)))
     }
 
     var status: Status { state.withLock { $0.status } }
@@ -30,13 +31,27 @@ final class TestService: ControlService {
     func set(_ new: Status.State) {
         state.withLock { state in
             state.status.state = new
-            feed.publish(state.status)
+            state.status.sequence! += 1
+            feed.publish(StatusChange(Self.event(new), state.status))
         }
     }
 
-    func subscribe() throws(ControlError) -> StatusSubscription {
-        try state.withLock { state throws(ControlError) in try feed.subscribe(startingWith: state.status) }
+    private static func event(_ state: Status.State) -> StatusChange.Event? {
+        switch state {
+        case .beforeFirstUnlock: nil
+        case .unlocked: .didBecomeAvailable
+        case .locking: .willBecomeUnavailable
+        case .locked: .didBecomeUnavailable
+        }
     }
+
+    func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription {
+        try state.withLock { state throws(ControlError) in
+            try feed.subscribe(startingWith: state.status, after: position)
+        }
+    }
+
+    func classes(ofInodes inodes: [UInt64]) -> [String] { inodes.map { $0 % 2 == 0 ? "complete" : "" } }
 
     func lock(now: Bool) -> Status {
         set(now ? .locked : .locking)

@@ -42,6 +42,9 @@ final class TestMount: MountedFileSystem {
 
     var openFiles: [ProtectionClass: Int] { [.complete: 1] }
     var fileKeysInMemory: Int { 1 }
+    var evictionProgress: EvictionProgress? { nil }
+
+    func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { inodes.map { $0 == 1 ? .complete : nil } }
 
     func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
         throw .notInMount

@@ -45,8 +45,7 @@ import Testing
         Row(before: [.unlock, .lock], event: .unlock, after: .unlocked, effects: [.disarm, .announce]),
         Row(before: [.unlock, .lock], event: .deadline, after: until, effects: [.arm(at: .seconds(110))]),
         Row(
-            before: [.unlock, .lock], event: .deadline, after: .evicting, effects: [.evict, .announce],
-            now: .seconds(110)),
+            before: [.unlock, .lock], event: .deadline, after: .evicting, effects: [.evict], now: .seconds(110)),
         Row(before: [.unlock, .lock], event: .evicted, after: until, effects: []),
 
         Row(before: [.unlock, .lockNow], event: .lock, after: .evicting, effects: []),
@@ -77,7 +76,30 @@ import Testing
     @Test func `a suspended machine has no grace left when it wakes`() {
         var machine = machine([.unlock, .lock])
         #expect(machine.graceRemaining(at: .seconds(5000)) == .zero)
-        #expect(machine.handle(.deadline, at: .seconds(5000)) == [.evict, .announce])
+        #expect(machine.handle(.deadline, at: .seconds(5000)) == [.evict])
+    }
+
+    @Test func `how long a lock took is counted from when the keys had to go`() {
+        var machine = machine([.unlock])
+        #expect(machine.lastLockDuration == nil)
+        _ = machine.handle(.lock, at: .seconds(200))
+        _ = machine.handle(.deadline, at: .seconds(211))
+        #expect(machine.lastLockDuration == nil)
+        _ = machine.handle(.evicted, at: .seconds(212))
+        #expect(machine.lastLockDuration == .seconds(2))
+
+        _ = machine.handle(.unlock, at: .seconds(213))
+        _ = machine.handle(.lockNow, at: .seconds(300))
+        _ = machine.handle(.lock, at: .seconds(301))
+        _ = machine.handle(.evicted, at: .seconds(305))
+        #expect(machine.lastLockDuration == .seconds(5))
+
+        // What cuts the grace short is what counts.
+        _ = machine.handle(.unlock, at: .seconds(400))
+        _ = machine.handle(.lock, at: .seconds(400))
+        _ = machine.handle(.lockNow, at: .seconds(405))
+        _ = machine.handle(.evicted, at: .seconds(406))
+        #expect(machine.lastLockDuration == .seconds(1))
     }
 
     @Test func `grace is told while it runs`() {
@@ -109,7 +131,9 @@ import Testing
                     if case .locking(let old) = machine.state, case .locking(let new) = changed.state {
                         #expect(new == old)
                     }
-                    #expect(effects.contains(.announce) == (changed.state != machine.state))
+                    // The end of a grace was announced at its beginning.
+                    let isNews = changed.state != machine.state && !(event == .deadline && changed.state == .evicting)
+                    #expect(effects.contains(.announce) == isNews)
                     #expect(changed.state != .beforeFirstUnlock || machine.state == .beforeFirstUnlock)
                     next.insert(changed)
                 }

@@ -1,8 +1,8 @@
-import Control
 import Posix
 import Synchronization
 import Testing
 
+@testable import Control
 @testable import Daemon
 
 @Suite(.timeLimit(.minutes(1))) struct MountLockTests {
@@ -130,6 +130,47 @@ import Testing
             try lock.unlock(with: TestKeys(mount: mount, fails: true), since: lock.locks)
         }
         #expect(lock.status.state == .beforeFirstUnlock)
+    }
+
+    @Test func `changes are numbered, and say what has become of the contents`() throws {
+        let lock = try lock()
+        let first = lock.status
+        #expect(first.sequence == 0)
+        #expect(first.instance?.count == 32)
+        #expect(first.lastLockDuration == nil)
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        lock.lock(now: false)
+        lock.lock(now: false)
+        lock.lock(now: true)
+        try wait(lock, for: .locked)
+        #expect(lock.status.sequence == 4)
+        #expect(try #require(lock.status.changed) >= #require(first.changed))
+        #expect(try #require(lock.status.lastLockDuration) >= 0)
+
+        let position = MonitorPosition(instance: try #require(first.instance), sequence: 0)
+        let events = try #require(lock.subscribe(after: position).take())
+        #expect(
+            events.map(\.event) == [
+                .didBecomeAvailable, .willBecomeUnavailable, .willBecomeUnavailable, .didBecomeUnavailable,
+            ])
+        #expect(events.map(\.status.sequence) == [1, 2, 3, 4])
+        // The second of the two is the nearer deadline.
+        let deadlines = events.compactMap(\.status.deadline)
+        #expect(deadlines.count == 2)
+        #expect(deadlines[0] > deadlines[1])
+    }
+
+    @Test func `the end of a grace is no change: it was announced`() throws {
+        let lock = try lock(grace: .milliseconds(10))
+        try followDeadlines(of: lock)
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        lock.lock(now: false)
+        try wait(lock, for: .locked)
+        #expect(lock.status.sequence == 3)
+    }
+
+    @Test func `no two daemons are the same`() throws {
+        #expect(try lock().status.instance != lock().status.instance)
     }
 
     @Test func `every change is told, in order`() throws {

@@ -21,10 +21,14 @@ final class FixedService: ControlService {
         Status(
             state: state.withLock { $0 }, classKeys: ["none"], openFiles: ["none": 2], mountPoint: "/mnt",
             vault: "/vault", volume: Self.volume, device: 1, deviceKey: "software", grace: 10, readOnly: false,
-            version: "1.0", formatVersion: 1, pid: 1)
+            version: "1.0", formatVersion: 1, pid: 1, instance: Self.volume, sequence: 0, changed: 1)
     }
 
-    func subscribe() throws(ControlError) -> StatusSubscription { try feed.subscribe(startingWith: status) }
+    func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription {
+        try feed.subscribe(startingWith: status, after: position)
+    }
+
+    func classes(ofInodes inodes: [UInt64]) -> [String] { inodes.map { $0 % 2 == 0 ? "complete" : "" } }
 
     func lock(now: Bool) -> Status { set(now ? .locked : .locking) }
 
