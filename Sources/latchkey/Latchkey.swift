@@ -22,7 +22,7 @@ struct Latchkey: ParsableCommand {
                 subcommands: [Init.self, Mount.self, Unmount.self, Passwd.self, Fsck.self]),
             CommandGroup(
                 name: "Mount",
-                subcommands: [Unlock.self, Lock.self, StatusCommand.self]),
+                subcommands: [Unlock.self, Lock.self, StatusCommand.self, Monitor.self]),
             CommandGroup(
                 name: "File",
                 subcommands: [Class.self, Explain.self]),

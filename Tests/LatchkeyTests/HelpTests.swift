@@ -11,7 +11,7 @@ import Testing
     private static let commands: [(name: String, type: any ParsableCommand.Type)] = [
         ("latchkey", Latchkey.self), ("init", Init.self), ("mount", Mount.self), ("unmount", Unmount.self),
         ("passwd", Passwd.self), ("fsck", Fsck.self), ("unlock", Unlock.self), ("lock", Lock.self),
-        ("status", StatusCommand.self),
+        ("status", StatusCommand.self), ("monitor", Monitor.self),
         ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
     ]
 

@@ -9,10 +9,19 @@ import Testing
 @Suite struct ReportTests {
     private var status: Control.Status {
         Control.Status(
-            state: .locking, graceRemaining: 6.2, deadline: 1000, classKeys: ProtectionClass.allCases.map(\.name),
+            state: .locking, graceRemaining: 6.2, deadline: 1000, evictionPhase: .invalidating,
+            inodesToInvalidate: 1200, lastLockDuration: 0.0126, classKeys: ProtectionClass.allCases.map(\.name),
             openFiles: ["complete": 2, "none": 0], fileKeysInMemory: 3, mountPoint: "/mnt/x", vault: "/vault",
             volume: "00ff", device: 42, deviceKey: "software", grace: 10, readOnly: false, version: "0.1.0",
-            formatVersion: 1, pid: 77)
+            formatVersion: 1, pid: 77, instance: "0a", sequence: 4, changed: 900)
+    }
+
+    private var holders: Holders {
+        Holders(
+            holders: [
+                Holder(pid: 5, name: "vim", openFiles: ["complete": 2, "none": 1], mappedFiles: ["complete": 1]),
+                Holder(pid: 99, name: "sqlite3", openFiles: [:], mappedFiles: ["complete-unless-open": 1]),
+            ], unseenProcesses: 12)
     }
 
     @Test func statusIsATableForPeople() {
@@ -24,6 +33,7 @@ import Testing
                   class keys  A B C D
                   open files  A: 2
                   file keys   3 in memory
+                  last lock   the keys were gone 0.013 s after the deadline
                   grace       10 s
                   device key  software: a file, no secret from a thief of the whole disk,
                               who then reads names, sizes, extended attributes and class D
@@ -32,12 +42,48 @@ import Testing
                 """)
     }
 
+    @Test func holdersAreListedAndWhoCouldNotBeSeenIsSaid() {
+        let text = StatusReport(status, holders).text
+        #expect(
+            text.contains(
+                """
+                  held by     5 (vim): A: 2 open, 1 mapped; D: 1 open
+                              99 (sqlite3): B: 1 mapped
+                              12 processes could not be looked at: only root sees all
+                """))
+        let nobody = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text
+        #expect(nobody.contains("  held by     nobody\n  last lock"))
+        #expect(!StatusReport(status).text.contains("held by"))
+    }
+
+    @Test func anEvictionTellsItsStep() {
+        var status = status
+        status.graceRemaining = 0
+        #expect(StatusReport(status).text.contains("locking: cached pages are being dropped, 1,200 files left\n"))
+        status.evictionPhase = nil
+        #expect(StatusReport(status).text.contains("locking: the keys are being taken out\n"))
+    }
+
+    @Test func aChangeIsOneLine() throws {
+        let moment = try #require(Clock.moment(900))
+        let time = try #require(Clock.time(1000))
+        #expect(ChangeReport(StatusChange(nil, status)).text == "\(moment)  locking")
+        #expect(
+            ChangeReport(StatusChange(.willBecomeUnavailable, status)).text
+                == "\(moment)  will-become-unavailable, at \(time)")
+        #expect(
+            ChangeReport(StatusChange(.didBecomeUnavailable, status)).text
+                == "\(moment)  did-become-unavailable, 0.013 s after the deadline")
+        #expect(ChangeReport(StatusChange(.didBecomeAvailable, status)).text == "\(moment)  did-become-available")
+        #expect(try !JSON.line(StatusChange(.didBecomeAvailable, status)).contains("\n"))
+    }
+
     /// Scripts rely on these names.
     @Test func statusHasTheFieldsThatItsHelpNames() throws {
-        let json = try JSONSerialization.jsonObject(with: Data(JSON.text(status).utf8))
+        let json = try JSONSerialization.jsonObject(with: Data(JSON.text(StatusReport(status, holders)).utf8))
         let fields = try #require(json as? [String: Any])
         let help = StatusCommand.helpMessage().split { !$0.isLetter }.map(String.init)
-        #expect(fields.count == 16)
+        #expect(fields.count == 24)
         #expect(Set(fields.keys).isSubset(of: Set(help)))
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Posix
 
 /// `latchkey lock`: takes the class keys out of the daemon's memory.
 struct Lock: ParsableCommand {
@@ -7,7 +8,7 @@ struct Lock: ParsableCommand {
         abstract: "Lock a mount: after the grace, files of class A are ciphertext, and closed ones of class B.",
         discussion: """
             Programs keep running. Locking again never moves the end of the grace. The signal SIGUSR1 to the daemon \
-            does the same.
+            does the same. With --wait, standard error tells how far it is, and standard output when it is done.
             """)
 
     @Flag(help: "Without the grace.")
@@ -24,12 +25,10 @@ struct Lock: ParsableCommand {
         let point = mount.status.mountPoint
         let status: Status
         do {
-            if wait, !now, case .unlocked = mount.status.state {
-                // Said before the wait, by a call that does not wait.
-                report(try mount.client.lock(), at: point)
-            }
-            status = try mount.client.lock(now: now, wait: wait)
-        } catch {
+            // Before the wait, and so that there is something to tell.
+            let begun = try mount.client.lock(now: now)
+            status = wait && begun.state == .locking ? try end(of: begun, at: mount) : begun
+        } catch let error as ControlError {
             throw CommandError(error, at: point)
         }
         report(status, at: point)
@@ -38,10 +37,26 @@ struct Lock: ParsableCommand {
         }
     }
 
+    /// The mount when it is no longer locking: locked, or unlocked again.
+    private func end(of lock: Status, at mount: ServedMount) throws -> Status {
+        // Over a second connection: the first one waits.
+        let progress = try Place.mount(ofVolume: lock.volume).map { other throws(Errno) in
+            try LockProgress(of: other)
+        }
+        defer { progress?.end() }
+        var end = lock
+        try mount.client.monitor(after: StatusChange(nil, lock).position) { change in
+            end = change.status
+            return end.state == .locking
+        }
+        return end
+    }
+
     private func report(_ status: Status, at point: String) {
         switch status.state {
         case .locked:
-            Standard.output("\(point) is locked: the keys are gone.")
+            let took = wait ? status.lastLockDuration.map { ", \(Clock.precisely($0)) after the deadline" } ?? "" : ""
+            Standard.output("\(point) is locked: the keys are gone\(took).")
         case .locking:
             guard let left = status.graceRemaining, left > 0 else {
                 Standard.output("\(point) is locking: the keys are being taken out.")

@@ -8,11 +8,21 @@ struct StatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Show lock state, keys and open files of a mount, or of all.",
         discussion: """
+            With --holders, the processes that have files of the mount open or mapped, as far as this user may see; root \
+            sees all.
+
             With --json: an object for DIR, else a list of them. Fields: state (before-first-unlock, unlocked, \
             locking, locked), graceRemaining (seconds, only while locking), deadline (seconds since 1970, only while \
-            locking), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, volume, \
-            device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid. Fields may be added.
+            locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
+            inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline to the end \
+            of the keys), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, volume, \
+            device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, instance (of the daemon), \
+            sequence (changes of state so far), changed (when it last did, seconds since 1970); and with --holders, \
+            holders (pid, name, openFiles, mappedFiles) and unseenProcesses (number). Fields may be added.
             """)
+
+    @Flag(help: "Show which processes have files open or mapped.")
+    var holders = false
 
     @Flag(help: "Write JSON.")
     var json = false
@@ -22,26 +32,44 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         if let place {
-            let status = try Place.mount(of: place).status
-            Standard.output(json ? try JSON.text(status) : StatusReport(status).text)
+            let report = try reports(of: [try Place.mount(of: place)])[0]
+            Standard.output(json ? try JSON.text(report) : report.text)
             return
         }
-        let all = try Place.served().map(\.status)
+        let all = try reports(of: try Place.served())
         if json {
             Standard.output(try JSON.text(all))
         } else if all.isEmpty {
             Standard.output("No vault is mounted.\n  try: latchkey mount VAULT DIR")
         } else {
-            Standard.output(all.map { StatusReport($0).text }.joined(separator: "\n\n"))
+            Standard.output(all.map(\.text).joined(separator: "\n\n"))
         }
+    }
+
+    private func reports(of mounts: [ServedMount]) throws(CommandError) -> [StatusReport] {
+        guard holders else { return mounts.map { StatusReport($0.status) } }
+        let scan = try HolderScan(devices: Set(mounts.map(\.status.device)))
+        var reports: [StatusReport] = []
+        for mount in mounts { reports.append(StatusReport(mount.status, try Holders(of: mount, in: scan))) }
+        return reports
     }
 }
 
 /// The status of one mount for people.
-struct StatusReport {
+struct StatusReport: Encodable {
     private let status: Control.Status
+    private let holders: Holders?
 
-    init(_ status: Control.Status) { self.status = status }
+    init(_ status: Control.Status, _ holders: Holders? = nil) {
+        self.status = status
+        self.holders = holders
+    }
+
+    /// The fields of both stand beside each other.
+    func encode(to encoder: any Encoder) throws {
+        try status.encode(to: encoder)
+        try holders?.encode(to: encoder)
+    }
 
     var text: String {
         var table = Table()
@@ -50,6 +78,10 @@ struct StatusReport {
         table.add("class keys", status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))
         table.add("open files", openFiles)
         table.add("file keys", status.fileKeysInMemory == 0 ? "none in memory" : "\(status.fileKeysInMemory) in memory")
+        if let holders { table.add("held by", lines(holders)) }
+        if let took = status.lastLockDuration {
+            table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
+        }
         table.add("grace", Clock.seconds(status.grace))
         table.add("device key", deviceKey)
         table.add("volume", status.volume)
@@ -65,7 +97,7 @@ struct StatusReport {
             if let left = status.graceRemaining, left > 0 {
                 "locking: the keys will be gone in \(Clock.seconds(left))"
             } else {
-                "locking: the keys are being taken out"
+                "locking: " + (status.evictionStep ?? "the keys are being taken out")
             }
         case .locked: "locked: A and closed files of B are ciphertext"
         }
@@ -78,6 +110,16 @@ struct StatusReport {
         return counts.isEmpty ? "none" : counts.joined(separator: ", ")
     }
 
+    private func lines(_ found: Holders) -> [String] {
+        var lines = found.holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
+        if lines.isEmpty { lines = ["nobody"] }
+        if found.unseenProcesses > 0 {
+            let noun = found.unseenProcesses == 1 ? "process" : "processes"
+            lines.append("\(Amount.count(found.unseenProcesses)) \(noun) could not be looked at: only root sees all")
+        }
+        return lines
+    }
+
     private var deviceKey: [String] {
         guard status.deviceKey == "software" else { return [status.deviceKey] }
         return [
@@ -88,5 +130,17 @@ struct StatusReport {
 
     private func letters(_ names: [String]) -> String {
         names.compactMap { ProtectionClass(attributeValue: $0)?.letter }.sorted().joined(separator: " ")
+    }
+}
+
+extension Control.Status {
+    /// What is being done to take the keys out; nil while nothing is.
+    var evictionStep: String? {
+        switch evictionPhase {
+        case .flushing: "mapped files are being written"
+        case .invalidating: "cached pages are being dropped, \(Amount.of(inodesToInvalidate ?? 0, "file")) left"
+        case .wiping: "the keys are being wiped"
+        case nil: nil
+        }
     }
 }

@@ -49,7 +49,7 @@ struct MountTable {
     }
 
     /// Source: makedev(3), a macro.
-    private static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
+    static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
         (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | (minor & 0xff)
     }
 

@@ -5,6 +5,16 @@ enum Clock {
     /// Local time of day, as 14:03:27, of a moment in seconds since 1970.
     static func time(_ seconds: Double) -> String? { format(seconds, "%H:%M:%S") }
 
+    /// Local date and time, as 2026-03-27 14:03:27, of a moment in seconds since 1970.
+    static func moment(_ seconds: Double) -> String? { format(seconds, "%Y-%m-%d %H:%M:%S") }
+
+    /// Seconds to the millisecond, with the unit.
+    static func precisely(_ seconds: Double) -> String {
+        let milliseconds = Int((seconds * 1000).rounded())
+        let rest = String(milliseconds % 1000)
+        return "\(milliseconds / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest) s"
+    }
+
     /// Seconds rounded up, with the unit; never "0.4 s" nor "0 s" while there is some left.
     static func seconds(_ value: Double) -> String { "\(Int(value.rounded(.up))) s" }
 

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Control
+
+/// `latchkey monitor`: a line for each change of a mount's lock.
+struct Monitor: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write a line for each change of a mount: about to lock, locked, unlocked.",
+        discussion: """
+            First what the state is; then, as it happens, will-become-unavailable (a lock, with the time at which the \
+            keys go), did-become-unavailable, did-become-available. None is missed and none is told twice. Runs until \
+            the mount has ended.
+
+            With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
+            --json" writes). sequence in it grows by 1 with each change.
+            """)
+
+    @Flag(help: "Write JSON.")
+    var json = false
+
+    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
+    var place: String
+
+    func run() throws {
+        let mount = try Place.mount(of: place)
+        let instance = mount.status.instance
+        var client = mount.client
+        var last: MonitorPosition?
+        while true {
+            try follow(client, after: &last, of: mount.status)
+            // Whoever reads these lines may have stopped for so long that the daemon has dropped us.
+            guard let again = try Place.mount(ofVolume: mount.status.volume), again.status.instance == instance else {
+                return
+            }
+            client = again.client
+        }
+    }
+
+    /// Writes changes until the connection ends.
+    private func follow(
+        _ client: ControlClient, after last: inout MonitorPosition?, of status: Control.Status
+    ) throws {
+        var failure: (any Error)?
+        do {
+            try client.monitor(after: last) { change in
+                // Nothing has happened since the last connection.
+                if let last, last == change.position { return true }
+                last = change.position
+                do {
+                    Standard.output(json ? try JSON.line(change) : ChangeReport(change).text)
+                } catch { failure = error }
+                return failure == nil
+            }
+            if let failure { throw failure }
+        } catch ControlError.disconnected {
+            return
+        } catch let error as ControlError {
+            throw CommandError(error, at: status.mountPoint)
+        }
+    }
+}
+
+/// A change on one line for people.
+struct ChangeReport {
+    private let change: StatusChange
+
+    init(_ change: StatusChange) { self.change = change }
+
+    var text: String {
+        let moment = change.status.changed.flatMap { Clock.moment($0) }
+        return [moment, what].compactMap { $0 }.joined(separator: "  ")
+    }
+
+    private var what: String {
+        guard let event = change.event else { return change.status.state.rawValue }
+        switch event {
+        case .willBecomeUnavailable:
+            guard let time = change.status.deadline.flatMap({ Clock.time($0) }) else { return event.rawValue }
+            return "\(event.rawValue), at \(time)"
+        case .didBecomeUnavailable:
+            guard let took = change.status.lastLockDuration else { return event.rawValue }
+            return "\(event.rawValue), \(Clock.precisely(took)) after the deadline"
+        case .didBecomeAvailable:
+            return event.rawValue
+        }
+    }
+}

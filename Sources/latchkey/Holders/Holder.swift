@@ -1,0 +1,59 @@
+import Control
+import Format
+import Posix
+
+/// A process that has files of one mount open or mapped.
+struct Holder: Codable {
+    let pid: Int
+    let name: String
+    /// How many files it has open, and how many mapped, by the long name of their class.
+    let openFiles: [String: Int]
+    let mappedFiles: [String: Int]
+
+    /// As "A: 2 open, 1 mapped; C: 1 open".
+    var text: String {
+        ProtectionClass.allCases.compactMap { kind in
+            let counts = [(openFiles[kind.name], "open"), (mappedFiles[kind.name], "mapped")]
+                .compactMap { count, what in count.map { "\($0) \(what)" } }
+            return counts.isEmpty ? nil : "\(kind.letter): \(counts.joined(separator: ", "))"
+        }.joined(separator: "; ")
+    }
+}
+
+/// Who holds the files of one mount.
+struct Holders: Codable {
+    let holders: [Holder]
+    /// Processes of which not all was to be seen, for want of permission.
+    let unseenProcesses: Int
+
+    init(holders: [Holder], unseenProcesses: Int) {
+        self.holders = holders
+        self.unseenProcesses = unseenProcesses
+    }
+
+    /// Asks the daemon for the classes. What it does not know as an open file is none by now, or never was: a folder, or
+    /// a descriptor that only names a file.
+    init(of mount: ServedMount, in scan: HolderScan) throws(CommandError) {
+        let device = mount.status.device
+        let inodes = Set(scan.processes.flatMap { $0.opened.union($0.mapped) }.filter { $0.device == device })
+            .map(\.inode)
+        let classes: [String?]
+        do throws(ControlError) {
+            classes = try mount.client.classes(ofInodes: inodes)
+        } catch {
+            throw CommandError(error, at: mount.status.mountPoint)
+        }
+        let known = Dictionary(uniqueKeysWithValues: zip(inodes, classes)).compactMapValues { $0 }
+        holders = scan.processes.compactMap { process in
+            let count = { (files: Set<KnownInode>) in
+                files.filter { $0.device == device }.compactMap { known[$0.inode] }
+                    .reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            }
+            let holder = Holder(
+                pid: process.process, name: process.name, openFiles: count(process.opened),
+                mappedFiles: count(process.mapped))
+            return holder.openFiles.isEmpty && holder.mappedFiles.isEmpty ? nil : holder
+        }
+        unseenProcesses = scan.unseen
+    }
+}

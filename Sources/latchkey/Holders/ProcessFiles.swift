@@ -1,0 +1,69 @@
+import Glibc
+import Posix
+
+/// The files that one process has open or mapped, as far as this user may see them.
+///
+/// Source: proc_pid_fd(5), proc_pid_maps(5), proc_pid_comm(5).
+struct ProcessFiles {
+    let process: Int
+    let name: String
+    let opened: Set<KnownInode>
+    let mapped: Set<KnownInode>
+    /// Some of it was not to be seen, for want of permission.
+    let isHidden: Bool
+
+    /// Nil for a process that has ended.
+    ///
+    /// - Parameter devices: `st_dev` of the mounts that matter.
+    init?(_ process: Int, on devices: Set<UInt64>) {
+        guard let name = try? Descriptor.open(path: "/proc/\(process)/comm", O_RDONLY).bytes(atMost: 64) else {
+            return nil
+        }
+        self.process = process
+        self.name = PrintablePath(name.last == UInt8(ascii: "\n") ? name.dropLast() : name).text
+        var isHidden = false
+        opened = Self.look(&isHidden) { () throws(Errno) in try Self.opened(by: process, on: devices) }
+        mapped = Self.look(&isHidden) { () throws(Errno) in try Self.mapped(by: process, on: devices) }
+        self.isHidden = isHidden
+    }
+
+    /// Nothing of what has gone meanwhile.
+    private static func look(
+        _ isHidden: inout Bool, _ body: () throws(Errno) -> Set<KnownInode>
+    ) -> Set<KnownInode> {
+        do throws(Errno) {
+            return try body()
+        } catch {
+            if error == .EACCES || error == .EPERM { isHidden = true }
+            return []
+        }
+    }
+
+    private static func opened(by process: Int, on devices: Set<UInt64>) throws(Errno) -> Set<KnownInode> {
+        let folder = "/proc/\(process)/fd"
+        var files: Set<KnownInode> = []
+        for entry in try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).entries() {
+            do throws(Errno) {
+                let file = try KnownInode(path: "\(folder)/\(entry.name)")
+                if devices.contains(file.device) { files.insert(file) }
+            } catch .ENOENT {
+                // Closed meanwhile.
+            }
+        }
+        return files
+    }
+
+    private static func mapped(by process: Int, on devices: Set<UInt64>) throws(Errno) -> Set<KnownInode> {
+        let text = String(decoding: try Descriptor.open(path: "/proc/\(process)/maps", O_RDONLY).bytes(), as: UTF8.self)
+        return Set(text.split(separator: "\n").compactMap(file).filter { devices.contains($0.device) })
+    }
+
+    /// The file of one line of maps; nil for memory without one.
+    private static func file(_ line: Substring) -> KnownInode? {
+        let fields = line.split(separator: " ", maxSplits: 5)
+        guard fields.count >= 5, let inode = UInt64(fields[4]), inode != 0 else { return nil }
+        let numbers = fields[3].split(separator: ":").compactMap { UInt64($0, radix: 16) }
+        guard numbers.count == 2 else { return nil }
+        return KnownInode(device: MountTable.device(numbers[0], numbers[1]), inode: inode)
+    }
+}

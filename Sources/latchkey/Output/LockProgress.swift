@@ -1,0 +1,57 @@
+import Control
+import Glibc
+import Posix
+
+/// Shows on standard error how far the lock of a mount is, from a thread of its own, until it is told to end.
+///
+/// On a terminal one line that counts down; else a line for each step.
+final class LockProgress: Sendable {
+    private let mount: ServedMount
+    private let isTerminal = isatty(STDERR_FILENO) == 1
+    /// Closed by the one thread for the other to see.
+    private let wanted: Pipe
+    private let ended: Pipe
+
+    /// - Parameter mount: over a connection that nobody else waits on.
+    init(of mount: ServedMount) throws(Errno) {
+        self.mount = mount
+        wanted = try Pipe()
+        ended = try Pipe()
+        try startThread { self.run() }
+    }
+
+    /// Returns when nothing is shown any more.
+    func end() {
+        ring(wanted)
+        _ = try? Poll.readable([ended.readEnd])
+    }
+
+    private func run() {
+        var shown: String?
+        // What cannot be told is not shown: who waits for the lock hears of it by himself.
+        while let status = try? mount.client.status() {
+            if let text = text(of: status), text != shown {
+                if isTerminal { Standard.progress(text) } else { Standard.error(text) }
+                shown = text
+            }
+            let isOver = try? !Poll.readable([wanted.readEnd], timeout: .milliseconds(200)).isEmpty
+            if isOver ?? true { break }
+        }
+        if isTerminal, shown != nil { Standard.progress("") }
+        ring(ended)
+    }
+
+    private func text(of status: Control.Status) -> String? {
+        guard status.state == .locking else { return nil }
+        guard let left = status.graceRemaining, left > 0 else {
+            return isTerminal ? status.evictionStep : "the keys are being taken out"
+        }
+        let clock = status.deadline.flatMap { Clock.time($0) }.map { ", at \($0)" } ?? ""
+        return isTerminal ? "the keys will be gone in \(Clock.seconds(left))\(clock)" : "the keys will be gone\(clock)"
+    }
+
+    private func ring(_ pipe: Pipe) {
+        let byte: [UInt8] = [1]
+        try? unsafe pipe.writeEnd.write(byte.span.bytes)
+    }
+}
