@@ -13,6 +13,7 @@ public enum SecretKind: String, Codable, Hashable, Sendable {
 /// Calls block, and wait for each other when several threads make them. A descriptor that is passed stays the caller's.
 public final class ControlClient: Sendable {
     private let stream: Mutex<MessageStream>
+    private let socket: Descriptor
 
     /// Seconds that a daemon has for an answer that needs no work.
     private static let patience = 5.0
@@ -27,7 +28,14 @@ public final class ControlClient: Sendable {
 
     /// Takes a connection to a daemon over; the socket is non-blocking.
     package init(connected socket: Descriptor) {
+        self.socket = socket
         stream = Mutex(MessageStream(socket: socket))
+    }
+
+    /// Ends the connection, from any thread: a call that waits throws `disconnected`, and so does every one after it.
+    public func disconnect() {
+        // Fails only where the daemon has ended it already.
+        _ = shutdown(socket.number, Int32(SHUT_RDWR))
     }
 
     public func status() throws(ControlError) -> Status {

@@ -160,6 +160,18 @@ import Testing
         }
     }
 
+    @Test func `a connection is ended from the outside`() throws {
+        let monitored = client
+        #expect(throws: ControlError.disconnected) {
+            try monitored.monitor { _ in
+                monitored.disconnect()
+                return true
+            }
+        }
+        #expect(throws: ControlError.disconnected) { try monitored.status() }
+        monitored.disconnect()
+    }
+
     @Test func `waiting for the lock does not keep others waiting`() throws {
         let waiting = try folder.client()
         let result = Mutex<Status?>(nil)
