@@ -36,7 +36,10 @@ let fuzzing: [Target] =
 
 let package = Package(
     name: "latchkey",
-    products: [.executable(name: "latchkey", targets: ["latchkey"])],
+    products: [
+        .executable(name: "latchkey", targets: ["latchkey"]),
+        .library(name: "DataProtection", targets: ["DataProtection"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -56,6 +59,7 @@ let package = Package(
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
         module("Daemon", ["Mount", "Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault", logging]),
+        module("DataProtection", ["Control", "Format", "Posix"]),
         .executableTarget(
             name: "latchkey",
             dependencies: [
@@ -67,6 +71,13 @@ let package = Package(
         .executableTarget(name: "probe", path: "Tests/Probe"),
         // A program that works on while its files are locked and unlocked, and knows what must be in them.
         .executableTarget(name: "writer", path: "Tests/Writer"),
+        // Calls the library for programs as the tests tell it, line by line.
+        .executableTarget(
+            name: "protected", dependencies: ["DataProtection", "Posix"], path: "Tests/Protected",
+            swiftSettings: strict),
+        // What docs/DATAPROTECTION.md shows the use of the library with.
+        .executableTarget(
+            name: "letterbox", dependencies: ["DataProtection"], path: "docs/letterbox", swiftSettings: strict),
         // A plain directory as a FUSE file system: the control for whatever is tested through a mount.
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
@@ -117,8 +128,8 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "load", "passthrough", "probe",
-                "recorder", "scale", "stress", "writer",
+                "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "letterbox", "load",
+                "passthrough", "probe", "protected", "recorder", "scale", "stress", "writer",
             ],
             exclude: ["Acts", "Fsck/Golden"]),
     ] + fuzzing

@@ -16,6 +16,8 @@ enum Built {
     static var passthrough: String { folder + "/passthrough" }
     static var load: String { folder + "/load" }
     static var scale: String { folder + "/scale" }
+    static var letterbox: String { folder + "/letterbox" }
+    static var protected: String { folder + "/protected" }
     static var recorder: String { folder + "/recorder" }
     static var stress: String { folder + "/stress" }
 

@@ -50,11 +50,16 @@ enum Answer: Equatable, CustomStringConvertible {
 /// The program that keeps running while the tests lock and unlock around it: Tests/Probe.
 final class Probe {
     let process: Child
-    private let commands: Int32
+    private var commands: Int32
     private let answers: Int32
     private var received: [UInt8] = []
 
-    init() throws {
+    convenience init() throws {
+        try self.init(Built.probe, environment: Environment.plain)
+    }
+
+    /// Another program that answers each line with one.
+    init(_ program: String, _ arguments: [String] = [], environment: [String: String]) throws {
         // A probe that has died is an error of its test, not the end of all.
         signal(SIGPIPE, SIG_IGN)
         var downward: [Int32] = [0, 0]
@@ -65,7 +70,8 @@ final class Probe {
         for descriptor in downward + upward {
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         }
-        process = try Child(Built.probe, [], input: downward[0], output: upward[1], errors: 2)
+        process = try Child(
+            program, arguments, environment: environment, input: downward[0], output: upward[1], errors: 2)
         commands = downward[1]
         answers = upward[0]
         _ = Glibc.close(downward[0])
@@ -75,6 +81,12 @@ final class Probe {
     deinit {
         _ = Glibc.close(commands)
         _ = Glibc.close(answers)
+    }
+
+    /// Says that no more commands come.
+    func endInput() {
+        _ = Glibc.close(commands)
+        commands = -1
     }
 
     /// Asks for one call and waits for its answer, at most so many seconds.

@@ -1,0 +1,67 @@
+internal import Control
+import Foundation
+internal import Format
+internal import Glibc
+internal import Posix
+
+/// A file or folder in a mount whose daemon serves this user, held by a descriptor that needs no key.
+///
+/// Any file system would store an attribute named like the class. So the device of the very file that is held must be
+/// one that a daemon says it serves, on a socket that only this user and root can have made.
+struct ProtectedItem {
+    let path: String
+    let file: Descriptor
+    let status: FileStatus
+    let client: ControlClient
+    let mountStatus: Status
+
+    /// Follows symbolic links. Nil for what lies in no such mount.
+    init?(path: String) throws(DataProtectionError) {
+        let file = try DataProtectionError.at(path) { () throws(Errno) in try Descriptor.open(path: path, O_PATH) }
+        try self.init(file, path: path)
+    }
+
+    /// The same for something that is open.
+    init?(_ file: Descriptor, path: String) throws(DataProtectionError) {
+        let status = try DataProtectionError.at(path) { () throws(Errno) in try file.status() }
+        let found: ServedMount?
+        do { found = try SocketDirectory.standard.mount(device: status.device) } catch {
+            throw DataProtectionError(error)
+        }
+        guard let found else { return nil }
+        (self.path, self.file, self.status) = (path, file, status)
+        (client, mountStatus) = (found.client, found.status)
+    }
+
+    /// Nil for what has none: neither a file nor a folder.
+    func protection() throws(Errno) -> FileProtectionType? {
+        do throws(Errno) {
+            return try file.protection()
+        } catch .ENODATA {
+            return nil
+        }
+    }
+}
+
+extension Descriptor {
+    /// The class; `self` is known to be in a mount.
+    func protection() throws(Errno) -> FileProtectionType {
+        let value = try attribute(ProtectionClass.attributeName)
+        guard let found = ProtectionClass(attributeValue: String(decoding: value, as: UTF8.self)) else { throw .EINVAL }
+        return FileProtectionType(found)
+    }
+
+    func setProtection(_ value: [UInt8]) throws(Errno) {
+        try setAttribute(ProtectionClass.attributeName, to: value)
+    }
+}
+
+extension URL {
+    /// The path that this leads to; a URL of anything but a file is not protected.
+    var protectedPath: String {
+        get throws(DataProtectionError) {
+            guard isFileURL else { throw .notProtected(path: absoluteString) }
+            return path
+        }
+    }
+}
