@@ -54,9 +54,9 @@ extension ProtectedDataNotifications {
         do {
             try startThread {
                 do throws(ControlError) {
-                    try client.monitor { status in
-                        if let old = last.exchange(for: status.state) {
-                            if let change = Element(from: old, to: status.state) { continuation.yield(change) }
+                    try client.monitor { change in
+                        if let old = last.exchange(for: change.status.state) {
+                            if let told = Element(from: old, to: change.status.state) { continuation.yield(told) }
                         } else {
                             begun.signal()
                         }
