@@ -150,23 +150,3 @@ extension Vault {
         return side.hasContents ? database : max(database, .completeUntilFirstUserAuthentication)
     }
 }
-
-/// A file that SQLite keeps beside a database. Source: sqlite.org, "Temporary Files Used By SQLite".
-struct SQLiteSideFile {
-    let database: Name
-    /// Pages of the database lie in it.
-    let hasContents: Bool
-
-    init?(_ name: Name) {
-        for (suffix, hasContents) in [("-wal", true), ("-journal", true), ("-shm", false)] {
-            let suffix = Array(suffix.utf8)
-            guard name.bytes.count > suffix.count, name.bytes.suffix(suffix.count).elementsEqual(suffix),
-                let database = Name(bytes: name.bytes.dropLast(suffix.count))
-            else { continue }
-            self.database = database
-            self.hasContents = hasContents
-            return
-        }
-        return nil
-    }
-}

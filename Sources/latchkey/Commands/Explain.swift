@@ -10,8 +10,9 @@ struct Explain: ParsableCommand {
         discussion: """
             Works while locked. With --ciphertext also on files inside a vault that is not mounted. --json writes a \
             list with an object for each PATH: path, kind, class, isExplicit, directoryClass, wrappedBy, \
-            hasKeyInMemory, actions (name, allowed, reason), backingPath, state; and ciphertext (fields, header, \
-            block in hexadecimal).
+            hasKeyInMemory, actions (name, allowed, reason), backingPath, state, warnings (sentences, where the \
+            classes of a database and of SQLite's files beside it do not go together); and ciphertext (fields, \
+            header, block in hexadecimal).
             """)
 
     @Flag(help: "Show the file's header and first block as they lie on disk: what a thief sees.")
@@ -48,13 +49,15 @@ struct FileReport: Encodable {
     private let explanation: Explanation?
     private let backingPath: String
     private let ciphertext: Ciphertext?
+    private let warnings: [String]
 
     init(of path: String, withCiphertext: Bool) throws(CommandError) {
         self.path = path
+        let (folder, name): (Descriptor, Name)
         let file: Descriptor
         let device: UInt64
         do {
-            let (folder, name) = try Descriptor.parent(of: path)
+            (folder, name) = try Descriptor.parent(of: path)
             file = try folder.open(name, O_PATH | O_NOFOLLOW)
             device = try file.status().device
         } catch {
@@ -65,6 +68,7 @@ struct FileReport: Encodable {
             do {
                 let found = try mount.client.explain(file)
                 explanation = found
+                warnings = found.kind == .file ? DatabaseWarnings.all(about: name, in: folder) : []
                 backingPath = (mount.status.vault.asFolder + found.backingPath).trimmingTrailingSlashes
             } catch {
                 throw CommandError(error, at: entry.mountPoint)
@@ -72,6 +76,7 @@ struct FileReport: Encodable {
         } else {
             try Self.checkVault(around: path, withCiphertext: withCiphertext)
             explanation = nil
+            warnings = []
             backingPath = path
         }
         ciphertext = withCiphertext ? try Ciphertext(of: backingPath) : nil
@@ -90,7 +95,7 @@ struct FileReport: Encodable {
         }
     }
 
-    private enum Key: String, CodingKey { case path, backingPath, ciphertext }
+    private enum Key: String, CodingKey { case path, backingPath, warnings, ciphertext }
 
     /// The explanation's own fields stand beside the others.
     func encode(to encoder: any Encoder) throws {
@@ -98,6 +103,7 @@ struct FileReport: Encodable {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(path, forKey: .path)
         try container.encode(backingPath, forKey: .backingPath)
+        if explanation != nil { try container.encode(warnings, forKey: .warnings) }
         try container.encodeIfPresent(ciphertext, forKey: .ciphertext)
     }
 
@@ -127,6 +133,7 @@ struct FileReport: Encodable {
         if let own = found.class, let folder = found.directoryClass, own != folder, found.kind == .file {
             table.add("note", "new files in its folder get \(named(folder)); this one keeps its own class")
         }
+        for warning in warnings { table.add("warning", warning) }
         return path + "\n" + table.lines(indent: 2)
     }
 

@@ -11,6 +11,12 @@ extension MountTests {
             Self.rows.replacingOccurrences(of: "%", with: "\(count)")
         }
 
+        /// Another program than those that have it open.
+        private func expectCannotOpen(_ path: String) throws {
+            let other = try run("sqlite3", [path, "SELECT count(*) FROM t;"])
+            #expect(other.status != 0 && other.errors.contains("unable to open database"), "\(other)")
+        }
+
         @Test(
             arguments: ["wal", "delete", "truncate"], [ProtectionClass.complete, .completeUntilFirstUserAuthentication])
         func works(_ mode: String, _ protection: ProtectionClass) throws {
@@ -73,6 +79,50 @@ extension MountTests {
                     #expect(try database.ask("PRAGMA integrity_check;") == "ok", "turn \(turn)")
                 }
                 #expect(database.dialogue.end() == 1, "of its errors while locked; not killed")
+            }
+        }
+
+        /// A transaction that the lock interrupts is rolled back, and the connection goes on after the unlock.
+        @Test(arguments: ["wal", "delete"])
+        func anInterruptedTransactionIsRolledBack(_ mode: String) throws {
+            try withScene(["--default-class", "complete"]) { scene in
+                let database = try SQLite(scene.path("data.db"))
+                try database.ask("PRAGMA journal_mode=\(mode); CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
+                // Little enough that the transaction has to use the disk before its end.
+                try database.ask("PRAGMA cache_size=2;")
+                try database.ask(insert(100))
+                try database.ask("BEGIN; \(insert(3000))")
+                try scene.mount.lockNow()
+                #expect(try database.ask("SELECT sum(i), max(x) FROM t;").contains("disk I/O error"))
+                #expect(try database.ask("COMMIT;").contains("no transaction is active"))
+                try expectCannotOpen(scene.path("data.db"))
+                try scene.mount.unlock()
+                #expect(try database.ask("SELECT count(*) FROM t;") == "100")
+                try database.ask(insert(7))
+                #expect(try database.ask("PRAGMA integrity_check;") == "ok")
+                #expect(database.dialogue.end() == 1, "of its errors while locked; not killed")
+                let after = try SQLite(scene.path("data.db"))
+                #expect(try after.ask("PRAGMA integrity_check; SELECT count(*) FROM t;") == "ok\n107")
+                #expect(after.dialogue.end() == 0)
+            }
+        }
+
+        /// A database of class B that is open goes on while locked, transactions and all; nobody else can open it.
+        @Test(arguments: ["wal", "delete"])
+        func anOpenOneOfClassBGoesOn(_ mode: String) throws {
+            try withScene(["--default-class", "complete-unless-open"]) { scene in
+                let database = try SQLite(scene.path("data.db"))
+                try database.ask("PRAGMA journal_mode=\(mode); CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
+                try database.ask("PRAGMA cache_size=2; \(insert(2000))")
+                try database.ask("BEGIN; \(insert(1000))")
+                try scene.mount.lockNow()
+                #expect(try database.ask(insert(500)).isEmpty)
+                #expect(try database.ask("COMMIT;").isEmpty)
+                #expect(try database.ask("BEGIN; \(insert(9)) COMMIT; SELECT count(*) FROM t;") == "3509")
+                try expectCannotOpen(scene.path("data.db"))
+                try scene.mount.unlock()
+                #expect(try database.ask("PRAGMA integrity_check; SELECT count(*) FROM t;") == "ok\n3509")
+                #expect(database.dialogue.end() == 0)
             }
         }
 

@@ -43,5 +43,36 @@ extension MountTests {
                 #expect(try scene.probe.list(scene.mount.path) == ["data.db", "data.db-shm"])
             }
         }
+
+        /// Classes that were set by hand, and what explain says of each file then.
+        @Test func explainWarnsWhereTheyDoNotGoTogether() throws {
+            try withScene { scene in
+                func warnings(_ name: String) throws -> [String] {
+                    let told = try scene.mount.explain(name)
+                    guard let warnings = told["warnings"] as? [String] else { throw HarnessError("explain: \(told)") }
+                    return warnings
+                }
+                try scene.makeFile("data.db", class: .complete)
+                for suffix in ["-wal", "-journal", "-shm"] { try scene.makeFile("data.db" + suffix) }
+                for suffix in ["", "-wal", "-journal", "-shm"] { #expect(try warnings("data.db" + suffix).isEmpty) }
+
+                try scene.setClass(.none, of: "data.db-wal")
+                try scene.setClass(.complete, of: "data.db-shm")
+                #expect(
+                    try warnings("data.db-wal") == [
+                        "data.db-wal is of class D, data.db of A: what it holds of the database is protected less"
+                    ])
+                #expect(try warnings("data.db-shm").first?.contains("a lock kills them") == true)
+                #expect(try warnings("data.db").count == 2)
+                #expect(try warnings("data.db-journal").isEmpty)
+                let text = try scene.mount.latchkey("explain", scene.path("data.db")).succeeded().text
+                #expect(text.contains("warning") && text.contains("protected less"))
+
+                try scene.setClass(.none, of: "data.db")
+                #expect(try warnings("data.db-journal").first?.contains("cannot be used") == true)
+                try scene.makeFile("alone-wal", class: .complete)
+                #expect(try warnings("alone-wal").isEmpty)
+            }
+        }
     }
 }
