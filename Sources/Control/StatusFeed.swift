@@ -46,9 +46,8 @@ public final class StatusFeed: Sendable {
     private static func changes(
         after position: MonitorPosition, until status: Status, in history: [StatusChange]
     ) -> [StatusChange]? {
-        guard let now = status.sequence, position.instance == status.instance, position.sequence <= now else {
-            return nil
-        }
+        guard let now = status.sequence, position.instance == status.instance, 0...max(0, now) ~= position.sequence
+        else { return nil }
         let missed = history.filter { $0.status.sequence.map { $0 > position.sequence } ?? false }
         return missed.count == now - position.sequence ? missed : nil
     }

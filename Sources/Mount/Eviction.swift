@@ -55,17 +55,17 @@ struct Eviction {
         fileSystem.vault.evict(Self.classes)
         wipeFileKeys()
         // A page that was read between its invalidation and the closing of the gate.
-        inodes = max(inodes, dropPages(forgetting: true))
+        inodes = max(inodes, dropPages())
         return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
     }
 
     /// Has the kernel write back the dirty pages of all mappings, and waits for that a while: what is not written then, the
-    /// invalidation has written, and what cannot be written must not keep all the rest in memory.
+    /// invalidation has written.
     private func flushDirtyPages() {
         do {
             let done = try Pipe()
             try startThread {
-                writeDirtyPages()
+                fileSystem.late.flush(writeDirtyPages)
                 let byte: [UInt8] = [1]
                 try? unsafe done.writeEnd.write(byte.span.bytes)
             }
@@ -89,23 +89,26 @@ struct Eviction {
         }
     }
 
-    /// Drops the kernel's pages of all files that are to be locked; returns how many files had any. With `forgetting`,
-    /// those that nobody has open are known to have none until they are opened again.
+    /// Drops the kernel's pages of all files that are to be locked; returns how many files had any.
+    ///
+    /// Those that nobody has open are known to have none then, until they are opened again: nobody can open them now, and
+    /// who reads or maps has them open. So only the others are gone over again.
     ///
     /// Asks no node for its state: whoever waits for the disk with one must not keep the pages of all others.
-    private func dropPages(forgetting: Bool = false) -> Int {
-        let nodes = strict(fileSystem.nodes.all).filter { node in
-            node.glance.load(ordering: .sequentiallyConsistent).mayHavePages
-        }
+    private func dropPages() -> Int {
+        let nodes = strict(fileSystem.nodes.withPages)
         for (done, node) in nodes.enumerated() {
             progress.step = .invalidating(left: nodes.count - done)
+            // Before: what is closed behind the invalidation may have been written to between the two.
+            let isIdle = !node.glance.load(ordering: .sequentiallyConsistent).hasHandles
             do {
                 try session.notifier.invalidate(node.id)
             } catch {
                 fileSystem.log(.trouble("cannot drop cached pages of inode \(node.backing.inode): \(error)"))
+                continue
             }
-            guard forgetting else { continue }
-            // Of one that somebody is about to open or close it is not known.
+            // Of one that somebody is about to close it is not known.
+            guard isIdle else { continue }
             _ = fileSystem.nodes.updateIfAvailable(node) { state in
                 if state.file?.handles ?? 0 == 0 { state.mayHavePages = false }
             }

@@ -15,6 +15,7 @@ final class LateRequests: Sendable {
     private let notifier: @Sendable () -> Notifier?
     private let refusals = Atomic<UInt64>(0)
     private let pages = Atomic<UInt64>(0)
+    private let isFlushing = Atomic(false)
 
     init(notifier: @escaping @Sendable () -> Notifier?) {
         self.notifier = notifier
@@ -37,6 +38,14 @@ final class LateRequests: Sendable {
 
     /// How many have come so far.
     var pageCount: UInt64 { pages.load(ordering: .relaxed) }
+
+    /// Runs `body` unless it runs already: what waits for a disk that does not answer must not become more and more.
+    func flush(_ body: () -> Void) {
+        guard isFlushing.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
+        else { return }
+        body()
+        isFlushing.store(false, ordering: .sequentiallyConsistent)
+    }
 
     /// Runs something that waits for the disk, and that nobody waits for.
     func run(_ work: @escaping @Sendable () -> Void) { writes.add(work) }

@@ -23,7 +23,7 @@ struct NodeGlance: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
     /// The kernel may hold pages of it.
     var mayHavePages: Bool { rawValue & 4 != 0 }
     /// The class as it was last seen; nil for what is no file.
-    var protectionClass: ProtectionClass? { ProtectionClass(rawValue: rawValue >> 3) }
+    var protectionClass: ProtectionClass? { ProtectionClass(rawValue: rawValue >> 3 & 7) }
 
     /// Its last user has gone, and the key with him: what is left to do takes the disk, and nothing of the class.
     var isClosing: Bool { rawValue & 64 != 0 }

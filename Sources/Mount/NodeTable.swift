@@ -107,6 +107,11 @@ final class NodeTable: Sendable {
         state.withLock { $0.slots.filter { $0.isOpen } }
     }
 
+    /// Those of which the kernel may hold pages.
+    var withPages: [Node] {
+        state.withLock { $0.slots.filter { $0.glance.load(ordering: .sequentiallyConsistent).mayHavePages } }
+    }
+
     var count: Int { state.withLock { $0.slots.count } }
 }
 

@@ -125,10 +125,12 @@ extension VaultFileSystem {
                 guard
                     wanted == .completeUnlessOpen || gates.state(of: wanted) == .open || wanted == file.protectionClass
                 else { throw .locked }
+                // Seen as the stricter of both before it is that: an eviction meanwhile must not miss it.
+                nodes.update(node) { $0.protectionClass = min(old, wanted) }
+                defer { nodes.update(node) { $0.protectionClass = file.protectionClass } }
                 try file.setClass(wanted)
                 return old
             }
-            nodes.update(node) { $0.protectionClass = wanted }
             settle(node, file, changedFrom: old)
         }
     }

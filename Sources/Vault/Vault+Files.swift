@@ -75,6 +75,8 @@ extension Vault {
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
         } catch {
+            // Whoever settles it has it in memory yet, and no eviction knows of its key.
+            file.close()
             files.unlist(file)
             try? store.unlink(temporary, in: parent.descriptor)
             throw error
@@ -119,6 +121,7 @@ extension Vault {
             do throws(VaultError) {
                 try give(AttributeOwner.file(file).subject, inherited)
             } catch {
+                file.close()
                 files.unlist(file)
                 throw error
             }

@@ -120,6 +120,7 @@ import Testing
         MonitorPosition(instance: "another", sequence: 199),
         MonitorPosition(instance: TestService.instance, sequence: 300),
         MonitorPosition(instance: TestService.instance, sequence: 200 - StatusFeed.historyLimit - 1),
+        MonitorPosition(instance: TestService.instance, sequence: .min),
         MonitorPosition(instance: TestService.instance, sequence: -1),
     ])
     func `who asks for what is not known is told the state`(_ position: MonitorPosition) throws {

@@ -72,6 +72,13 @@ import Testing
         for protectionClass in ProtectionClass.allCases {
             table.update(node) { $0.protectionClass = protectionClass }
             #expect(glance().protectionClass == protectionClass)
+            // Its pages are dropped by its class, and it is not done with them yet.
+            table.update(node) { state in
+                table.noteClosing(of: node, state)
+                #expect(glance().isClosing && glance().mayHavePages && !glance().hasHandles)
+                #expect(glance().protectionClass == protectionClass)
+            }
+            #expect(!glance().isClosing)
         }
     }
 }

@@ -8,7 +8,7 @@ import Posix
 final class LockProgress: Sendable {
     private let mount: ServedMount
     private let isTerminal = isatty(STDERR_FILENO) == 1
-    /// Closed by the one thread for the other to see.
+    /// What the one thread writes for the other to see.
     private let wanted: Pipe
     private let ended: Pipe
 
