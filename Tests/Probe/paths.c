@@ -22,9 +22,10 @@ static void do_stat(char **argument) {
         answer_errno();
         return;
     }
-    answer_text("%o %lld %llu %u %u %llu %lld", s.st_mode, (long long)s.st_size, (unsigned long long)s.st_nlink,
+    answer_text("%o %lld %llu %u %u %llu %lld %lld", s.st_mode, (long long)s.st_size, (unsigned long long)s.st_nlink,
                 s.st_uid, s.st_gid, (unsigned long long)s.st_ino,
-                (long long)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec);
+                (long long)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec,
+                (long long)s.st_ctim.tv_sec * 1000000000 + s.st_ctim.tv_nsec);
 }
 
 static void do_truncate(char **argument) {

@@ -11,24 +11,58 @@ struct Rekeying {
     enum Failure: Error {
         case severalLinks
         case changedMeanwhile
+        case interrupted
         case io(Errno)
     }
 
     private let file: ClassedFile
+    private let isInterrupted: () -> Bool
 
-    init(_ file: ClassedFile) { self.file = file }
+    /// - Parameter isInterrupted: asked between two pieces of the contents.
+    init(_ file: ClassedFile, isInterrupted: @escaping () -> Bool) {
+        self.file = file
+        self.isInterrupted = isInterrupted
+    }
 
-    /// Copies, and renames the copy over the file; nothing is left behind when that fails.
+    /// What copies are called: names that nobody else gives.
+    private static let prefix = ".latchkey-rekey-"
+
+    private static func temporaryName() -> Name {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return Name(stringLiteral: prefix + String(repeating: "0", count: 16 - digits.count) + digits)
+    }
+
+    /// Whether it is the name of a copy that is being made, or was left.
+    static func isCopy(_ name: Name) -> Bool {
+        let digits = name.bytes.dropFirst(prefix.utf8.count)
+        return name.bytes.starts(with: prefix.utf8) && digits.count == 16
+            && digits.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+
+    /// Removes the copies among these that a killed run has left in a folder; not those at which somebody is at work.
+    static func removeRemains(_ names: [Name], in folder: Descriptor) {
+        for name in names where isCopy(name) {
+            // Its class may be locked, or it a FIFO.
+            guard let copy = try? folder.open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
+                (try? copy.status().kind) == .regular, (try? copy.lockExclusively()) != nil
+            else { continue }
+            try? folder.unlink(name)
+        }
+    }
+
+    /// Copies, and renames the copy over the file; nothing is left behind when that fails. Returns the copy.
     ///
     /// The file's class has been set already, so that the rename, which hands an explicit class on, changes nothing.
-    func run() throws(Failure) {
+    func run() throws(Failure) -> Descriptor {
         guard file.status.linkCount == 1 else { throw .severalLinks }
         do {
-            let temporary = Name(stringLiteral: ".latchkey-" + String(UInt64.random(in: .min ... .max), radix: 16))
+            let temporary = Self.temporaryName()
             let source = try file.parent.open(file.name, O_RDONLY | O_NOFOLLOW)
             let before = try source.status()
             let copy = try file.parent.open(temporary, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             do {
+                // For `removeRemains`. Nobody else knows the file yet.
+                try copy.lockExclusively()
                 try setClass(of: copy)
                 try copyContents(from: source, status: before, to: copy)
                 try copyMetadata(from: source, status: before, to: copy)
@@ -45,6 +79,7 @@ struct Rekeying {
             }
             let folder = try file.parent.open(".", O_RDONLY | O_DIRECTORY)
             try folder.synchronize(dataOnly: false)
+            return copy
         } catch let error as Failure {
             throw error
         } catch let error as Errno {
@@ -60,13 +95,14 @@ struct Rekeying {
         try copy.setAttribute(ProtectionClass.attributeName, to: Array(value.utf8))
     }
 
-    private func copyContents(from source: Descriptor, status: FileStatus, to copy: Descriptor) throws(Errno) {
+    private func copyContents(from source: Descriptor, status: FileStatus, to copy: Descriptor) throws {
         let isSparse = status.blocks * 512 < status.size
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var offset: Int64 = 0
         while true {
             let count = try source.read(into: &buffer, at: offset)
             if count == 0 { break }
+            if isInterrupted() { throw Failure.interrupted }
             let chunk = unsafe buffer.span.bytes.extracting(0..<count)
             if !isSparse || !chunk.isZero(0..<count) { try copy.write(chunk, at: offset) }
             offset += Int64(count)

@@ -1,4 +1,3 @@
-import Glibc
 import Vault
 
 /// How a check ended.
@@ -37,16 +36,6 @@ struct FsckOutcome {
 
     /// Ends the process as the signal would have, now that everything is in order: a shell loop is to end too.
     func deliverSignal() {
-        if let signal { Self.die(of: signal) }
-    }
-
-    static func die(of signal: Int32) -> Never {
-        var one = sigset_t()
-        _ = unsafe sigemptyset(&one)
-        _ = unsafe sigaddset(&one, signal)
-        _ = Glibc.signal(signal, SIG_DFL)
-        _ = raise(signal)
-        _ = unsafe pthread_sigmask(SIG_UNBLOCK, &one, nil)
-        exit(128 + signal)
+        if let signal { Interruption.die(of: signal) }
     }
 }

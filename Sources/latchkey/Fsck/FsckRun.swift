@@ -31,12 +31,12 @@ struct FsckRun {
         if repairs {
             let repair = Repair(
                 of: opened.vault, contents: readsContents, salvages: salvages, threads: Self.threads,
-                estimatesProgress: screen.hasBar, found: found)
+                estimatesProgress: screen.isTerminal, found: found)
             check = repair.check
             work = { () throws(VaultError) in try repair.run() }
         } else {
             let plain = Check(
-                of: opened.vault, contents: readsContents, threads: Self.threads, estimatesProgress: screen.hasBar,
+                of: opened.vault, contents: readsContents, threads: Self.threads, estimatesProgress: screen.isTerminal,
                 needsPreviousKeybag: opened.hasPreviousKeybag, found: found)
             check = plain
             work = { () throws(VaultError) in try plain.run() }
@@ -45,21 +45,21 @@ struct FsckRun {
         if opened.hasPreviousKeybag { check.report(.previousKeybag(isPutBack: repairs)) }
         do throws(Errno) {
             _ = try ProcessLimits.raiseOpenFiles()
-            let signals = try SignalDescriptor(blocking: [SIGINT, SIGTERM, SIGHUP])
-            let thread = try BackgroundWork(work)
+            let signals = try SignalDescriptor(blocking: Interruption.signals)
+            let thread = try BackgroundWork<VaultError>(work)
             var signal: Int32?
             while true {
                 let ready = try Poll.readable(
-                    [thread.ended, signals.descriptor], timeout: screen.hasBar ? .milliseconds(100) : nil)
+                    [thread.ended, signals.descriptor], timeout: screen.isTerminal ? .milliseconds(100) : nil)
                 if ready.contains(0) { break }
                 if ready.contains(1) {
                     let next = try signals.next()
                     // Asked twice: a disk that does not answer may keep the check from ending.
-                    if signal != nil { FsckOutcome.die(of: next) }
+                    if signal != nil { Interruption.die(of: next) }
                     signal = next
                     check.cancel()
                 }
-                screen.show(check.progress, after: clock.now - start)
+                screen.show(ProgressBar(check.progress, seconds: (clock.now - start) / .seconds(1)).text)
             }
             screen.write {}
             return FsckOutcome(
@@ -72,24 +72,4 @@ struct FsckRun {
 
     /// More than there are processors: most wait for the disk, which does better with several reads to choose from.
     private static var threads: Int { 2 * max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
-}
-
-/// Runs a check or a repair on a thread, and says when it has ended.
-private final class BackgroundWork: Sendable {
-    /// Readable at the end.
-    let ended: Descriptor
-    private let result = Mutex<VaultError?>(nil)
-
-    var error: VaultError? { result.withLock { $0 } }
-
-    init(_ work: @escaping @Sendable () throws(VaultError) -> Void) throws(Errno) {
-        let pipe = try Pipe()
-        ended = pipe.readEnd
-        // Closed by the thread's end, and so is the pipe.
-        let writeEnd = Mutex<Descriptor?>(pipe.writeEnd)
-        try startThread { [self] in
-            do throws(VaultError) { try work() } catch { result.withLock { $0 = error } }
-            writeEnd.withLock { $0 = nil }
-        }
-    }
 }

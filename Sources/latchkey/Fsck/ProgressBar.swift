@@ -1,30 +1,4 @@
-import Glibc
-import Synchronization
 import Vault
-
-/// Standard error while a check runs: a progress bar in its last line, if it is a terminal.
-final class Screen: Sendable {
-    let hasBar = isatty(STDERR_FILENO) == 1
-    /// Whether the bar is to be seen now.
-    private let isShown = Mutex(false)
-
-    /// Lets `body` write lines, the bar out of the way. For one thread at a time.
-    func write(_ body: () -> Void) {
-        isShown.withLock { isShown in
-            if isShown { Standard.progress("") }
-            isShown = false
-            body()
-        }
-    }
-
-    func show(_ progress: CheckProgress, after time: Duration) {
-        guard hasBar else { return }
-        isShown.withLock { isShown in
-            Standard.progress(ProgressBar(progress, seconds: time / .seconds(1)).text)
-            isShown = true
-        }
-    }
-}
 
 /// One line of at most 79 columns: how much is done of the whole, an estimate; and exactly how many files and bytes.
 struct ProgressBar {

@@ -1,0 +1,175 @@
+import Format
+import Glibc
+import Posix
+import Synchronization
+
+/// Sets the class of files, one after another, and shows how far it is; a signal ends it after the file that it is at.
+final class ClassSetting: Sendable {
+    private struct State {
+        /// Files and folders that were come to.
+        var count = 0
+        var failures = Failures()
+        /// Where it is.
+        var path = ""
+    }
+
+    private let protectionClass: ProtectionClass
+    private let isRecursive: Bool
+    private let rekey: Bool
+    private let state = Mutex(State())
+    private let isInterrupted = Atomic(false)
+    private let screen = Screen()
+
+    init(_ protectionClass: ProtectionClass, recursive: Bool, rekey: Bool) {
+        self.protectionClass = protectionClass
+        isRecursive = recursive
+        self.rekey = rekey
+    }
+
+    var count: Int { state.withLock { $0.count } }
+    var failures: Failures { state.withLock { $0.failures } }
+
+    var summary: String {
+        let state = state.withLock { $0 }
+        return "\(protectionClass.name): \(state.count - state.failures.count) of \(state.count) set"
+    }
+
+    /// Returns when all that could be done is done; a signal ends the process.
+    func run(on paths: [String], in mounts: MountTable) throws(CommandError) {
+        do throws(Errno) {
+            let signals = try SignalDescriptor(blocking: Interruption.signals)
+            let work = try BackgroundWork<Never> { [self] in visit(paths, in: mounts) }
+            // Short work shows nothing.
+            var patience = Duration.seconds(1)
+            var signal: Int32?
+            while true {
+                let ready = try Poll.readable([work.ended, signals.descriptor], timeout: patience)
+                if ready.contains(0) { break }
+                if ready.contains(1) {
+                    let next = try signals.next()
+                    // Asked twice: a file may be frozen until the next unlock.
+                    if signal != nil { Interruption.die(of: next) }
+                    signal = next
+                    isInterrupted.store(true, ordering: .relaxed)
+                }
+                patience = .milliseconds(200)
+                screen.show(progress)
+            }
+            screen.write {}
+            // Too late to stop anything: all is done.
+            guard let signal, isStopped else { return }
+            let next = remembers.load(ordering: .relaxed) ? "goes on from there" : "begins anew"
+            Standard.error("latchkey: stopped; \(summary) so far. The same command \(next).")
+            Interruption.die(of: signal)
+        } catch { throw CommandError(.failed, "cannot set classes: \(error)") }
+    }
+
+    /// Whether something was left undone for a signal.
+    private let stopped = Atomic(false)
+    private var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) }
+
+    /// Whether the next run will know which files have got new keys.
+    private let remembers = Atomic(true)
+
+    /// Whether the next file is not to be begun.
+    private func stops() -> Bool {
+        guard isInterrupted.load(ordering: .relaxed) else { return false }
+        stopped.store(true, ordering: .sequentiallyConsistent)
+        return true
+    }
+
+    private var progress: String {
+        let state = state.withLock { $0 }
+        let failed = state.failures.count == 0 ? "" : ", \(Amount.count(state.failures.count)) failed"
+        let done = "\(Amount.count(state.count - state.failures.count)) set\(failed): "
+        let path = PrintablePath(Array(state.path.utf8)).text
+        let room = max(79 - done.count, 0)
+        return done + (path.count > room ? "…" + path.suffix(max(room - 1, 0)) : path)
+    }
+
+    private func add(_ error: CommandError) {
+        screen.write { state.withLock { $0.failures.add(error) } }
+    }
+
+    private func visit(_ paths: [String], in mounts: MountTable) {
+        for path in paths where !stops() {
+            do throws(CommandError) {
+                let file = try ClassedFile(path: path, in: mounts)
+                let log = isRecursive && rekey ? RekeyLog(in: file) : nil
+                if isRecursive && rekey && log == nil { remembers.store(false, ordering: .relaxed) }
+                visit(file, log)
+                if !isStopped { log?.remove() }
+            } catch {
+                state.withLock { $0.count += 1 }
+                add(error)
+            }
+        }
+    }
+
+    /// Sets the class of `file`, then of what is below it.
+    private func visit(_ file: ClassedFile, _ log: RekeyLog?) {
+        state.withLock { state in
+            state.count += 1
+            state.path = file.path
+        }
+        do throws(CommandError) { try set(file, log) } catch { add(error) }
+        guard isRecursive, file.status.kind == .directory else { return }
+        let names: [Name]
+        do { names = try file.children() } catch { return add(CommandError(cannot: "list", file.path, error)) }
+        // Not where another run may be at work.
+        if log != nil { Rekeying.removeRemains(names, in: file.file) }
+        for name in names where !rekey || !(Rekeying.isCopy(name) || RekeyLog.isLog(name)) {
+            if stops() { return }
+            do throws(Errno) {
+                let child = try ClassedFile(name, in: file)
+                // Another file system mounted below is not ours to change.
+                guard child.hasClass, child.status.device == file.status.device else { continue }
+                visit(child, log)
+            } catch {
+                add(CommandError(cannot: "open", file.path.asFolder + name.description, error))
+            }
+        }
+    }
+
+    private func set(_ file: ClassedFile, _ log: RekeyLog?) throws(CommandError) {
+        do throws(Errno) {
+            let isExplicit = try file.isExplicit()
+            let hasClass = isExplicit ? try file.protectionClass() == protectionClass : false
+            if !hasClass { try file.setClass(protectionClass) }
+            guard rekey, file.status.kind == .regular, file.status.size > 0 else { return }
+            if hasClass, let log, try log.contains(file) { return }
+        } catch .EPERM {
+            throw CommandError(.failed, "cannot set the class of \(file.path): only its owner can")
+        } catch .ENOKEY {
+            throw CommandError(
+                .locked, "cannot set the class of \(file.path): the key that it needs is locked away",
+                try: "latchkey unlock \(file.path.quoted)")
+        } catch {
+            throw CommandError(cannot: "set the class of", file.path, error)
+        }
+        do {
+            let copy = try Rekeying(file) { [self] in stops() }.run()
+            log?.add(copy)
+        } catch {
+            if case .interrupted = error { return state.withLock { $0.count -= 1 } }
+            throw explain(error, file.path)
+        }
+    }
+
+    private func explain(_ failure: Rekeying.Failure, _ path: String) -> CommandError {
+        switch failure {
+        case .severalLinks:
+            CommandError(
+                .failed,
+                "\(path) has its new class but keeps its key: it has several hard links, which a copy would part")
+        case .changedMeanwhile:
+            CommandError(
+                .failed, "\(path) has its new class but keeps its key: a program changed it meanwhile",
+                try: "latchkey class set --rekey \(protectionClass.letter) \(path.quoted)")
+        case .io(let error):
+            CommandError(cannot: "give a new key to", path, error)
+        case .interrupted:
+            CommandError(.failed, "\(path) has its new class but keeps its key: interrupted")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Format
+import Glibc
+import Posix
+
+/// Remembers in a folder which of the files below it have got new keys, so that work that was interrupted, or killed, can
+/// go on: a hidden file, with a line for each copy that has taken its file's place.
+///
+/// A copy is known by its inode number and the time at which it was made: nothing else tells a key that no weaker class has
+/// wrapped. A line that is missing costs time and nothing else, so none is synced. One run at a time has it.
+final class RekeyLog {
+    private static let name = Name(".latchkey-rekeying")
+
+    private struct Copy: Hashable {
+        let inode: UInt64
+        let born: Timespec
+    }
+
+    private let folder: Descriptor
+    private let file: Descriptor
+    private var end: Int64 = 0
+    private var done: Set<Copy> = []
+
+    /// Nil where there cannot be one: then work that was interrupted begins anew.
+    init?(in folder: ClassedFile) {
+        guard folder.status.kind == .directory else { return nil }
+        do {
+            self.folder = try folder.file.open(".", O_RDONLY | O_DIRECTORY)
+            file = try self.folder.open(Self.name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+            try file.lockExclusively()
+            guard try file.status().kind == .regular else { return nil }
+            try load()
+        } catch { return nil }
+    }
+
+    private func load() throws(Errno) {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var rest: [UInt8] = []
+        while true {
+            let count = try file.read(into: &buffer, at: end)
+            if count == 0 { break }
+            end += Int64(count)
+            var lines = (rest + buffer[..<count]).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            rest = Array(lines.removeLast())
+            for line in lines { note(line) }
+        }
+        // A line that was cut off ends here.
+        if !rest.isEmpty { try append("") }
+    }
+
+    private func note(_ line: ArraySlice<UInt8>) {
+        let numbers = line.split(separator: UInt8(ascii: " ")).map { Int64(String(decoding: $0, as: UTF8.self)) }
+        guard numbers.count == 3, let inode = numbers[0], let seconds = numbers[1], let nanoseconds = numbers[2] else {
+            return
+        }
+        done.insert(Copy(inode: UInt64(bitPattern: inode), born: Timespec(seconds: seconds, nanoseconds: nanoseconds)))
+    }
+
+    private func append(_ line: String) throws(Errno) {
+        let bytes = Array((line + "\n").utf8)
+        try unsafe file.write(bytes.span.bytes, at: end)
+        end += Int64(bytes.count)
+    }
+
+    static func isLog(_ name: Name) -> Bool { name == Self.name }
+
+    func contains(_ file: ClassedFile) throws(Errno) -> Bool {
+        guard !done.isEmpty, let born = try file.file.born() else { return false }
+        return done.contains(Copy(inode: file.status.inode, born: born))
+    }
+
+    /// The copy has taken its file's place.
+    func add(_ copy: Descriptor) {
+        guard let status = try? copy.status(), let born = try? copy.born() else { return }
+        try? append("\(Int64(bitPattern: status.inode)) \(born.seconds) \(born.nanoseconds)")
+    }
+
+    /// All is done.
+    func remove() { try? folder.unlink(Self.name) }
+}

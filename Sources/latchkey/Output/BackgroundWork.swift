@@ -1,0 +1,22 @@
+import Posix
+import Synchronization
+
+/// Runs long work on a thread of its own, and says when it has ended.
+final class BackgroundWork<Failure: Error>: Sendable {
+    /// Readable at the end.
+    let ended: Descriptor
+    private let result = Mutex<Failure?>(nil)
+
+    var error: Failure? { result.withLock { $0 } }
+
+    init(_ work: @escaping @Sendable () throws(Failure) -> Void) throws(Errno) {
+        let pipe = try Pipe()
+        ended = pipe.readEnd
+        // Closed by the thread's end, and so is the pipe.
+        let writeEnd = Mutex<Descriptor?>(pipe.writeEnd)
+        try startThread { [self] in
+            do throws(Failure) { try work() } catch { result.withLock { $0 = error } }
+            writeEnd.withLock { $0 = nil }
+        }
+    }
+}
