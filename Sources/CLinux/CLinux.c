@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <sys/xattr.h>
@@ -202,4 +203,17 @@ int lk_spawn_as_daemon(posix_spawn_file_actions_t *actions, posix_spawnattr_t *a
     if (!error) return 0;
     errno = error;
     return -1;
+}
+
+int lk_is_read_call(long number) {
+    switch (number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_preadv2:
+        return 1;
+    default:
+        return 0;
+    }
 }

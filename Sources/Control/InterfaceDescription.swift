@@ -34,6 +34,8 @@ enum InterfaceDescription {
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: where the device key is kept; "software" is a file.
         # grace: the seconds between a lock and the end of the keys.
+        # whenLocked: fail, or freeze: open(2) and read(2) of what is locked wait for the next unlock, freezeTimeout seconds at
+        # most if that is there. waitingRequests: how many wait now.
         # instance: 32 hexadecimal digits, others for each daemon. sequence: how often the state has changed so far.
         # changed: when it last did, in seconds since 1970; when the daemon started if it never has.
         type MountStatus (
@@ -56,6 +58,9 @@ enum InterfaceDescription {
           version: string,
           formatVersion: int,
           pid: int,
+          whenLocked: ?string,
+          freezeTimeout: ?float,
+          waitingRequests: ?int,
           instance: ?string,
           sequence: ?int,
           changed: ?float

@@ -20,6 +20,14 @@ public struct Status: Codable, Hashable, Sendable {
         case wiping
     }
 
+    /// What becomes of requests for contents that are locked.
+    public enum WhenLocked: String, Codable, Hashable, Sendable {
+        /// They are refused.
+        case fail
+        /// open(2) and read(2) wait for the next unlock.
+        case freeze
+    }
+
     public var state: State
     /// Seconds until the keys go; nil unless locking, 0 while they are being taken out.
     public var graceRemaining: Double?
@@ -51,6 +59,12 @@ public struct Status: Codable, Hashable, Sendable {
     public var version: String
     public var formatVersion: Int
     public var pid: Int
+    /// Nil from a daemon of before there was a choice.
+    public var whenLocked: WhenLocked?
+    /// How many seconds a request waits for an unlock at most; nil for no end, and where none waits.
+    public var freezeTimeout: Double?
+    /// How many requests wait for the next unlock.
+    public var waitingRequests: Int?
     /// Another for each daemon, 32 hexadecimal digits; nil from a daemon of before there was one.
     public var instance: String?
     /// How often the state has changed so far.
@@ -63,7 +77,8 @@ public struct Status: Codable, Hashable, Sendable {
         inodesToInvalidate: Int? = nil, lastLockDuration: Double? = nil, classKeys: [String] = [],
         openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: String, vault: String, volume: String,
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
-        pid: Int, instance: String? = nil, sequence: Int? = nil, changed: Double? = nil
+        pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
+        instance: String? = nil, sequence: Int? = nil, changed: Double? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -84,6 +99,9 @@ public struct Status: Codable, Hashable, Sendable {
         self.version = version
         self.formatVersion = formatVersion
         self.pid = pid
+        self.whenLocked = whenLocked
+        self.freezeTimeout = freezeTimeout
+        self.waitingRequests = waitingRequests
         self.instance = instance
         self.sequence = sequence
         self.changed = changed

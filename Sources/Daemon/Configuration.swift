@@ -1,5 +1,6 @@
 import Control
 import Logging
+import Mount
 import Posix
 
 /// What a daemon is started with.
@@ -12,6 +13,7 @@ public struct Configuration: Sendable {
     public var readOnly = false
     /// The time between a lock and the end of the keys.
     public var grace = Duration.seconds(10)
+    public var whenLocked = WhenLocked.fail
     /// The file that holds the device key; nil for its default place.
     public var deviceKeyPath: String?
     /// A passcode or recovery key to unlock with at once. It is proven before anything is mounted.

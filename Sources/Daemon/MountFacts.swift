@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import Mount
 
 /// What a status tells that never changes while the mount is there.
 public struct MountFacts: Sendable {
@@ -13,10 +14,11 @@ public struct MountFacts: Sendable {
     public var readOnly: Bool
     public var version: String
     public var formatVersion: Int
+    public var whenLocked: WhenLocked
 
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
-        version: String, formatVersion: Int
+        version: String, formatVersion: Int, whenLocked: WhenLocked = .fail
     ) {
         self.mountPoint = mountPoint
         self.vault = vault
@@ -26,6 +28,7 @@ public struct MountFacts: Sendable {
         self.readOnly = readOnly
         self.version = version
         self.formatVersion = formatVersion
+        self.whenLocked = whenLocked
     }
 
     /// The status at a moment. Takes no lock that anybody holds while he waits for a disk.
@@ -40,7 +43,14 @@ public struct MountFacts: Sendable {
             openFiles: Dictionary(uniqueKeysWithValues: openFiles), fileKeysInMemory: mount.fileKeysInMemory,
             mountPoint: mountPoint, vault: vault, volume: volume, device: device, deviceKey: "software",
             grace: grace.seconds, readOnly: readOnly, version: version, formatVersion: formatVersion,
-            pid: Int(getpid()), instance: moment.instance, sequence: moment.sequence, changed: moment.changed)
+            pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
+            waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
+            changed: moment.changed)
+    }
+
+    private var freezeTimeout: Double? {
+        guard case .freeze(let timeout) = whenLocked else { return nil }
+        return timeout?.seconds
     }
 
     /// Seconds since 1970.

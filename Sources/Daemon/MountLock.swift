@@ -112,7 +112,9 @@ public final class MountLock: Sendable {
         for effect in effects {
             switch effect {
             case .arm(let deadline): arm(at: deadline)
-            case .disarm: disarm()
+            case .disarm:
+                disarm()
+                if state.machine.state == .unlocked { mount.setDeadline(nil) }
             case .evict: startEviction()
             case .announce: announce(&state)
             case .admit, .awaitEviction: break
@@ -128,6 +130,8 @@ public final class MountLock: Sendable {
     }
 
     private func arm(at deadline: Duration) {
+        // The timer wakes a thread, and that after a suspension along with all others.
+        mount.setDeadline(deadline)
         do {
             try timer.arm(at: deadline)
         } catch {
@@ -137,6 +141,7 @@ public final class MountLock: Sendable {
     }
 
     private func startEviction() {
+        mount.setDeadline(BootClock.now)
         do {
             try evictions.writeEnd.writeByte()
         } catch {

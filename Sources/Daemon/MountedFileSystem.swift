@@ -5,11 +5,15 @@ import Posix
 
 /// The mounted file system, as the daemon drives it. Thread-safe.
 ///
-/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress` and `classes` answer at once, whatever the vault's disk
-/// does: a lock waits for them.
+/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests` and `classes` answer at once,
+/// whatever the vault's disk does: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
     /// Serves requests, and returns when the file system is unmounted and its last user has gone.
     func run()
+
+    /// From this time of the boot clock on contents of A, and of B's closed files, are refused, whenever `evict` is called;
+    /// nil, or new keys, take that back. Waits for nobody.
+    func setDeadline(_ deadline: Duration?)
 
     /// Takes the keys of class A and of B's closed files out of memory; returns when they are gone.
     func evict() -> Eviction
@@ -18,6 +22,8 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     var classKeys: [ProtectionClass] { get }
     var openFiles: [ProtectionClass: Int] { get }
     var fileKeysInMemory: Int { get }
+    /// How many requests wait for the next unlock.
+    var waitingRequests: Int { get }
     /// Nil while no eviction runs.
     var evictionProgress: EvictionProgress? { get }
 

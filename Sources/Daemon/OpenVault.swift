@@ -76,7 +76,7 @@ struct OpenVault: Sendable {
         do {
             let mount = try ProtectedMount(
                 vault: vault, at: configuration.mountPoint, options: configuration.options,
-                descriptorLimit: Int(clamping: descriptorLimit ?? .max)
+                descriptorLimit: Int(clamping: descriptorLimit ?? .max), whenLocked: configuration.whenLocked
             ) { $0.write(to: log) }
             return VaultMount(mount, threads: configuration.threads, log: log)
         } catch {

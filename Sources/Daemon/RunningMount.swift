@@ -97,7 +97,7 @@ extension MountFacts {
         self.init(
             mountPoint: configuration.mountPoint, vault: configuration.vault, volume: volume, device: device,
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
-            formatVersion: Int(KeybagFile.version))
+            formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked)
     }
 }
 

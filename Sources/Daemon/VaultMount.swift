@@ -34,6 +34,8 @@ final class VaultMount: MountedFileSystem {
         }
     }
 
+    func setDeadline(_ deadline: Duration?) { mount.setDeadline(deadline) }
+
     func evict() -> Eviction {
         let report = mount.evict()
         return Eviction(duration: report.duration, inodes: report.inodes, passes: report.passes)
@@ -42,6 +44,7 @@ final class VaultMount: MountedFileSystem {
     var classKeys: [ProtectionClass] { mount.classKeys }
     var openFiles: [ProtectionClass: Int] { mount.openFiles }
     var fileKeysInMemory: Int { mount.fileKeysInMemory }
+    var waitingRequests: Int { mount.waitingRequests }
     var evictionProgress: EvictionProgress? { mount.evictionProgress.map { EvictionProgress($0) } }
 
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { mount.classes(ofInodes: inodes) }

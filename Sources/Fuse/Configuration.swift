@@ -9,6 +9,7 @@ public struct Configuration: Sendable {
     public var directoryEntries: DirectoryEntries
     public var privileges: Privileges
     public var accessControlLists: AccessControlLists
+    public var cachedContents: CachedContents
 
     /// Whether a directory is listed with the attributes of its entries.
     public enum DirectoryEntries: Sendable {
@@ -42,10 +43,20 @@ public struct Configuration: Sendable {
         case enforcedByKernel
     }
 
+    /// What the kernel does before it answers read(2) from its page cache. Pages are dropped for a `Notifier` in any case.
+    public enum CachedContents: Sendable {
+        /// Nothing: what it has is good.
+        case kept
+        /// Where its attributes of the file are out of date, it asks for them with `getattr` and a handle, and holds nothing
+        /// locked for as long as that takes. It drops the file's pages where the time of modification is another, which
+        /// is also so after the file system's own writes.
+        case checkedBeforeReads
+    }
+
     public init(
         maxWrite: Int = 1 << 20, maxReadahead: Int = 1 << 20, maxBackground: Int = 64,
         directoryEntries: DirectoryEntries = .adaptive, privileges: Privileges = .clearedByKernel,
-        accessControlLists: AccessControlLists = .none
+        accessControlLists: AccessControlLists = .none, cachedContents: CachedContents = .kept
     ) {
         self.maxWrite = maxWrite
         self.maxReadahead = maxReadahead
@@ -53,6 +64,7 @@ public struct Configuration: Sendable {
         self.directoryEntries = directoryEntries
         self.privileges = privileges
         self.accessControlLists = accessControlLists
+        self.cachedContents = cachedContents
     }
 }
 

@@ -3,6 +3,7 @@ import Posix
 extension FileSystem {
     public func initialized(_ connection: Connection) {}
     public func destroyed() {}
+    public func interrupted() {}
     public func forget(_ node: NodeID, count: UInt64) {}
 
     public func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>) {

@@ -17,6 +17,10 @@ public protocol FileSystem: AnyObject, Sendable {
     /// that are left are let go without `forget` and `release`; replies that are still owed must be answered.
     func destroyed()
 
+    /// A request whose reply has asked for it, by `announceInterrupt`, is interrupted. Must wait for nobody and answer
+    /// nothing: libfuse has locked that request.
+    func interrupted()
+
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>)
     /// Takes back `count` lookups of a node. Has no answer.
     func forget(_ node: NodeID, count: UInt64)

@@ -43,6 +43,14 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         unsafe fuse_req_interrupted(request) != 0
     }
 
+    /// Has `FileSystem.interrupted` called once `isInterrupted` has become true; at once if it is.
+    ///
+    /// Source: fuse_req_interrupt_func.
+    public func announceInterrupt() {
+        unsafe fuse_req_interrupt_func(
+            request, { request, _ in unsafe Session.of(request!).fileSystem.interrupted() }, nil)
+    }
+
     /// Sends what `send` sends, which also frees the request. False if the kernel did not take it.
     consuming func answer(_ send: (fuse_req_t) -> Int32) -> Bool {
         let request = unsafe self.request

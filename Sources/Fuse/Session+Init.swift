@@ -8,8 +8,11 @@ extension Session {
         let offered = unsafe connection.pointee.capable
         var wanted = UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_ATOMIC_O_TRUNC)
         wanted |= UInt32(FUSE_CAP_PARALLEL_DIROPS)
+        switch configuration.cachedContents {
         // Not AUTO_INVAL_DATA, libfuse's default: it drops a file's pages whenever our own write has changed its mtime.
-        wanted |= UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA)
+        case .kept: wanted |= UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA)
+        case .checkedBeforeReads: wanted |= UInt32(FUSE_CAP_AUTO_INVAL_DATA)
+        }
         switch configuration.directoryEntries {
         case .plain: break
         case .withAttributes: wanted |= UInt32(FUSE_CAP_READDIRPLUS)
@@ -37,7 +40,7 @@ extension Session {
                 major: unsafe connection.pointee.proto_major, minor: unsafe connection.pointee.proto_minor,
                 maxWrite: unsafe Int(connection.pointee.max_write),
                 maxReadahead: unsafe Int(connection.pointee.max_readahead),
-                invalidatesExplicitly: offered & UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA) != 0,
+                invalidatesExplicitly: wanted & offered & UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA) != 0,
                 fileSystemClearsPrivileges: extra & UInt64(FUSE_HANDLE_KILLPRIV_V2) != 0))
     }
 

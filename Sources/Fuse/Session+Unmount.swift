@@ -4,14 +4,15 @@ import Posix
 
 extension Session {
     /// Takes the mount out of the tree, upon which `run` returns; `lazily`, when it is no longer in use, otherwise at
-    /// once, or throws EBUSY and changes nothing. Without effect if it is not mounted any more.
+    /// once, or throws EBUSY and changes nothing. False, and without effect, if it is not mounted there any more.
     ///
     /// Not from a handler: the kernel writes back what is dirty first.
     ///
     /// Source: umount2(2); as an ordinary user fusermount3(1).
-    public func unmount(lazily: Bool = false) throws(Errno) {
-        guard let place = withState({ $0.place }), place.isInPlace else { return }
+    @discardableResult public func unmount(lazily: Bool = false) throws(Errno) -> Bool {
+        guard let place = withState({ $0.place }), place.isInPlace else { return false }
         try detach(place, lazily: lazily)
+        return true
     }
 
     /// Cuts the connection to the kernel: every call on the mount that is under way or to come fails, and `run`

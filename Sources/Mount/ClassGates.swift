@@ -10,6 +10,8 @@ enum Access {
     case open
     /// Contents through a handle that was opened earlier.
     case use
+    /// The same, by a request that changes nothing.
+    case read
     /// A dirty page of a mapping, written back by the kernel.
     case page
 }
@@ -26,16 +28,20 @@ final class ClassGates: Sendable {
     enum State: UInt8, AtomicRepresentable {
         /// Everything goes.
         case open
-        /// Only dirty pages are taken still (and what class B allows through handles).
+        /// Only dirty pages are taken still (and what class B allows through handles, and reads where they may not fail).
         case evicting
         /// The class key is away.
         case closed
     }
 
     private let gates: [Gate]
+    /// Nanoseconds of the boot clock.
+    private let deadline = Atomic(Int64.max)
 
-    init(canOpen: (ProtectionClass) -> Bool) {
-        gates = ProtectionClass.allCases.map { Gate($0, canOpen($0) ? .open : .closed) }
+    /// - Parameter servesReads: whether who reads is let in as long as the key is there: one who is in the middle of
+    ///   read(2) is past the place where he could wait.
+    init(servesReads: Bool, canOpen: (ProtectionClass) -> Bool) {
+        gates = ProtectionClass.allCases.map { Gate($0, canOpen($0) ? .open : .closed, servesReads: servesReads) }
     }
 
     private func gate(_ protectionClass: ProtectionClass) -> Gate { gates[Int(protectionClass.rawValue) - 1] }
@@ -57,6 +63,23 @@ final class ClassGates: Sendable {
         for protectionClass in classes { drain(protectionClass) }
     }
 
+    /// Lets no more into A and B from a time of the boot clock on than while the keys are being taken out, whenever that is
+    /// begun: a machine that wakes up behind the deadline serves nobody first. Nil for no deadline. Waits for nobody.
+    func close(at deadline: Duration?) {
+        self.deadline.store(deadline?.nanoseconds ?? .max, ordering: .sequentiallyConsistent)
+    }
+
+    /// How long after the deadline reads are served on a mount that has to: enough for who was in the middle of one, and
+    /// nothing for a machine that was asleep.
+    private static let readsEnd: Int64 = 1_000_000_000
+
+    private var lateness: Lateness {
+        let deadline = deadline.load(ordering: .sequentiallyConsistent)
+        guard deadline != .max else { return .none }
+        let passed = BootClock.now.nanoseconds - deadline
+        return passed < 0 ? .none : passed < Self.readsEnd ? .due : .overdue
+    }
+
     /// Returns when all handlers that are inside the gate of a class have replied.
     func drain(_ protectionClass: ProtectionClass) {
         gate(protectionClass).lock.withExclusive {}
@@ -67,9 +90,10 @@ final class ClassGates: Sendable {
         let gate = gate(protectionClass)
         // Who will not be let in is told so at once: a waiting drain stands before new readers, and waits itself for
         // what may be stuck on a slow disk.
-        guard gate.admits(access) else { return false }
+        guard gate.admits(access, lateness) else { return false }
         gate.lock.lockShared()
-        if gate.admits(access) { return true }
+        // Again: that may have taken as long as a disk does.
+        if gate.admits(access, lateness) { return true }
         gate.lock.unlockShared()
         return false
     }
@@ -79,24 +103,43 @@ final class ClassGates: Sendable {
     }
 }
 
+/// How far the deadline has passed.
+private enum Lateness {
+    case none, due, overdue
+}
+
 private final class Gate: Sendable {
     let lock = ReadWriteLock()
     let protectionClass: ProtectionClass
     /// Whoever has made it stricter then holds the exclusive lock for an instant: who was let in before is out then, and who
     /// comes after sees it.
     let state: Atomic<ClassGates.State>
+    let servesReads: Bool
 
-    init(_ protectionClass: ProtectionClass, _ state: ClassGates.State) {
+    init(_ protectionClass: ProtectionClass, _ state: ClassGates.State, servesReads: Bool) {
         self.protectionClass = protectionClass
+        self.servesReads = servesReads
         self.state = Atomic(state)
     }
 
-    func admits(_ access: Access) -> Bool {
-        switch (state.load(ordering: .sequentiallyConsistent), protectionClass, access) {
+    func admits(_ access: Access, _ lateness: Lateness) -> Bool {
+        var state = state.load(ordering: .sequentiallyConsistent)
+        if lateness != .none, state == .open, protectionClass.isStrict { state = .evicting }
+        return switch (state, protectionClass, access) {
         case (.open, _, _): true
-        case (_, .completeUnlessOpen, .create), (_, .completeUnlessOpen, .use), (_, .completeUnlessOpen, .page): true
+        case (_, .completeUnlessOpen, .open): false
+        case (_, .completeUnlessOpen, _): true
         case (.evicting, .complete, .page): true
+        case (.evicting, .complete, .read): servesReads && lateness != .overdue
         case (.evicting, _, _), (.closed, _, _): false
         }
+    }
+}
+
+extension Duration {
+    /// Whole ones; 292 years of them fit.
+    fileprivate var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }

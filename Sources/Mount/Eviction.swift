@@ -21,8 +21,10 @@ struct Eviction {
     let session: Session
     let progress: EvictionProgress
 
-    /// Two passes at least, and then until one draws no dirty page, but not for ever: what comes later is refused.
-    private static let leastPasses = 2
+    /// So many passes at least, and then until one draws no dirty page, but not for ever: what comes later is refused.
+    /// More where reads may not fail: in the pauses between them those are served that were past the place where they could
+    /// wait when their file's attributes were dropped.
+    private var leastPasses: Int { fileSystem.parked.whenLocked.isFreeze ? 10 : 2 }
     private static let mostPasses = 20
     private static let flushPatience = Duration.seconds(2)
     private static let classes: [ProtectionClass] = [.complete, .completeUnlessOpen]
@@ -34,18 +36,19 @@ struct Eviction {
         progress.step = .wiping
         // From here nothing is let in but dirty pages of mappings, which programs were promised to have written.
         gates.shut(to: .evicting, Self.classes)
+        if fileSystem.parked.whenLocked.isFreeze { dropAttributes() }
         // In bulk: page by page, inside the invalidation, they are slow.
         progress.step = .flushing
         flushDirtyPages()
         var inodes = 0
         var passes = 0
-        // The result of an invalidation proves nothing: a page may have been dirtied behind it. A pass that draws none
-        // does.
+        // The result of an invalidation proves nothing: a page may have been dirtied behind it, or read. A pass that draws
+        // none does.
         while passes < Self.mostPasses {
             let pagesBefore = fileSystem.late.pageCount
             inodes = max(inodes, dropPages())
             passes += 1
-            if passes >= Self.leastPasses && fileSystem.late.pageCount == pagesBefore { break }
+            if passes >= leastPasses && fileSystem.late.pageCount == pagesBefore { break }
             usleep(2000)
         }
         progress.step = .wiping
@@ -66,8 +69,7 @@ struct Eviction {
             let done = try Pipe()
             try startThread {
                 fileSystem.late.flush(writeDirtyPages)
-                let byte: [UInt8] = [1]
-                try? unsafe done.writeEnd.write(byte.span.bytes)
+                try? done.writeEnd.writeByte()
             }
             _ = try Poll.readable([done.readEnd], timeout: Self.flushPatience)
         } catch {
@@ -86,6 +88,15 @@ struct Eviction {
             try root.synchronizeFileSystem()
         } catch {
             fileSystem.log(.trouble("cannot flush mapped files before taking the keys out: \(error)"))
+        }
+    }
+
+    /// From here the kernel asks for them before it reads, and so read(2) can be made to wait. Waits for nobody.
+    private func dropAttributes() {
+        for node in strict(fileSystem.nodes.withPages) {
+            do { try session.notifier.invalidate(node.id, offset: -1) } catch {
+                fileSystem.log(.trouble("cannot drop attributes of inode \(node.backing.inode): \(error)"))
+            }
         }
     }
 

@@ -33,7 +33,8 @@ final class LateRequests: Sendable {
         writes.stop()
     }
 
-    /// A dirty page came while the keys were being taken out.
+    /// A request that was let in while the keys were being taken out brings a page into the kernel's cache, or has one that
+    /// was dirty.
     func countPage() { pages.add(1, ordering: .relaxed) }
 
     /// How many have come so far.
@@ -81,17 +82,5 @@ final class LateRequests: Sendable {
     func pauseAfterRefusal() {
         let count = refusals.add(1, ordering: .relaxed).newValue
         if count % 16 == 0 { usleep(2000) }
-    }
-}
-
-/// A reply that another thread gives.
-private final class OwedReply: Sendable {
-    private let reply: Mutex<Reply<Count>?>
-
-    init(_ reply: consuming Reply<Count>) { self.reply = Mutex(consume reply) }
-
-    func fail(_ errno: Errno) {
-        let reply = reply.withLock { $0.take() }
-        reply?.fail(errno)
     }
 }

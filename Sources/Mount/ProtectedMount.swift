@@ -8,7 +8,7 @@ import Vault
 /// A vault mounted at a folder: serves the kernel's requests, and takes the keys of the strict classes out when it is
 /// told to.
 ///
-/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that. `admit`, and what
+/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that. `admit`, `setDeadline`, and what
 /// tells of keys, open files and the eviction, wait for no request and no disk.
 public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
@@ -19,7 +19,7 @@ public final class ProtectedMount: Sendable {
     ///
     /// - Parameter descriptorLimit: how many descriptors the process may have open.
     public init(
-        vault: Vault, at path: String, options: [String], descriptorLimit: Int,
+        vault: Vault, at path: String, options: [String], descriptorLimit: Int, whenLocked: WhenLocked,
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(ProtectedMountError) {
         let notifier = Mutex<Notifier?>(nil)
@@ -28,12 +28,14 @@ public final class ProtectedMount: Sendable {
         do throws(VaultError) {
             fileSystem = try VaultFileSystem(
                 vault: vault, descriptorLimit: descriptorLimit, keepsAccessTimes: !options.contains("noatime"),
-                enforcesLists: enforcesLists, notifier: { shared.notifier.withLock { $0 } }, log: log)
+                enforcesLists: enforcesLists, whenLocked: whenLocked, notifier: { shared.notifier.withLock { $0 } },
+                log: log)
         } catch { throw .vault(error) }
         session = Session(
             fileSystem: fileSystem,
             configuration: Configuration(
-                privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none))
+                privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none,
+                cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept))
         shared.notifier.withLock { $0 = session.notifier }
         do throws(MountError) {
             try session.mount(at: path, options: options)
@@ -51,9 +53,11 @@ public final class ProtectedMount: Sendable {
         let settler = try Settler(vault) { [log = fileSystem.log] error in
             log(.trouble("cannot bring the vault's files up to date: \(error)"))
         }
+        try fileSystem.parked.start()
         fileSystem.late.start()
         settler.start()
         defer {
+            fileSystem.parked.stop()
             fileSystem.late.stop()
             settler.stop()
             do throws(VaultError) { try vault.close() } catch {
@@ -69,10 +73,20 @@ public final class ProtectedMount: Sendable {
         Eviction(fileSystem: fileSystem, session: session, progress: progress).run()
     }
 
-    /// Takes the class keys in and opens all classes.
+    /// From this time of the boot clock on contents of class A, and of class B's closed files, are refused, whenever `evict`
+    /// is called; nil takes that back.
+    public func setDeadline(_ deadline: Duration?) {
+        fileSystem.gates.close(at: deadline)
+        // Who came behind a deadline that was taken back.
+        if deadline == nil { fileSystem.parked.admit() }
+    }
+
+    /// Takes the class keys in and opens all classes; no deadline is set then.
     public func admit(_ keys: consuming ClassKeys) {
         fileSystem.vault.admit(keys)
+        fileSystem.gates.close(at: nil)
         fileSystem.gates.open(ProtectionClass.allCases)
+        fileSystem.parked.admit()
     }
 
     /// The classes whose existing files can be opened now.
@@ -85,6 +99,9 @@ public final class ProtectedMount: Sendable {
 
     /// How many file keys are in memory.
     public var fileKeysInMemory: Int { fileSystem.vault.fileKeysInMemory }
+
+    /// How many requests wait for the next unlock.
+    public var waitingRequests: Int { fileSystem.parked.waiting }
 
     /// Nil while no eviction runs.
     public var evictionProgress: EvictionStep? { progress.step }
@@ -117,9 +134,9 @@ public final class ProtectedMount: Sendable {
     }
 
     /// Unmounts, `EBUSY` while somebody uses it; lazily it disappears at once, and `run` returns when the last user
-    /// has gone.
+    /// has gone. Nobody waits for an unlock then.
     public func unmount(lazily: Bool) throws(Errno) {
-        try session.unmount(lazily: lazily)
+        if try session.unmount(lazily: lazily) { fileSystem.parked.close() }
     }
 }
 

@@ -7,14 +7,22 @@ import Vault
 
 extension VaultFileSystem {
     func getattr(_ request: Request, _ id: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>) {
+        getattr(request, id, hasHandle: handle != nil, reply, handle == nil ? nil : parked.arrival)
+    }
+
+    private func getattr(
+        _ request: Request, _ id: NodeID, hasHandle: Bool, _ reply: consuming Reply<Attributes>,
+        _ arrival: ParkedRequests.Arrival?
+    ) {
         do throws(VaultError) {
             let node = try node(id)
-            guard node.isFile, handle != nil else {
+            guard node.isFile, hasHandle else {
                 let (status, protectionClass) = try status(of: node)
                 reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
                 return
             }
-            // The kernel asks with a handle for the end of the file: lseek(2), or a read there. That is contents.
+            // The kernel asks with a handle for the end of the file: lseek(2), or read(2) there, or any read(2) where reads
+            // may wait. That is contents.
             let file = try openFile(of: node)
             let protectionClass = try enterGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
@@ -22,7 +30,12 @@ extension VaultFileSystem {
             reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
         } catch {
             log(error, at: nodes[id])
-            reply.fail(error.errno)
+            guard error == .locked, let arrival else { return reply.fail(error.errno) }
+            // In lseek(2) the kernel holds the inode locked, and who removes that file would hold its folder locked.
+            let caller = Caller(thread: request.process)
+            parked.park(reply, arrival, mayWait: { caller.isReading }) { [self] reply, arrival in
+                getattr(request, id, hasHandle: hasHandle, reply, arrival)
+            }
         }
     }
 

@@ -10,6 +10,13 @@ extension VaultFileSystem {
     func open(
         _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>
     ) {
+        open(id, flags: flags, dropsPrivileges: dropsPrivileges, reply, parked.arrival)
+    }
+
+    private func open(
+        _ id: NodeID, flags: Int32, dropsPrivileges: Bool, _ reply: consuming Reply<Opened>,
+        _ arrival: ParkedRequests.Arrival
+    ) {
         let node: Node
         do throws(VaultError) {
             node = try self.node(id)
@@ -33,7 +40,10 @@ extension VaultFileSystem {
             }
         } catch {
             log(error, at: nodes[id])
-            reply.fail(error.errno)
+            guard error == .locked else { return reply.fail(error.errno) }
+            parked.park(reply, arrival) { [self] reply, arrival in
+                open(id, flags: flags, dropsPrivileges: dropsPrivileges, reply, arrival)
+            }
         }
     }
 
@@ -183,8 +193,9 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let file = try openFile(of: try node(id))
             guard size <= PlainBuffer.size, offset >= 0 else { throw .system(.EINVAL) }
-            let protectionClass = try enterGate(of: file, for: .use)
+            let protectionClass = try enterGate(of: file, for: .read)
             defer { gates.leave(protectionClass) }
+            if protectionClass == .complete, gates.state(of: protectionClass) == .evicting { late.countPage() }
             let buffer = buffers.take()
             defer { buffers.giveBack(buffer) }
             let memory = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.memory[..<size])

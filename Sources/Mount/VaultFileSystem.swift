@@ -17,6 +17,7 @@ final class VaultFileSystem: Sendable {
     let directories: DirectoryCache
     let listings = ListingTable()
     let late: LateRequests
+    let parked: ParkedRequests
     /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves, or what
     /// is known by its name alone loses that.
     let tree = ReadWriteLock()
@@ -31,7 +32,7 @@ final class VaultFileSystem: Sendable {
     static let timeout = 1.0
 
     init(
-        vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool, enforcesLists: Bool,
+        vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool, enforcesLists: Bool, whenLocked: WhenLocked,
         notifier: @escaping @Sendable () -> Notifier?,
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(VaultError) {
@@ -44,7 +45,8 @@ final class VaultFileSystem: Sendable {
             id: .root, backing: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))
         node.state.withLock { $0.directory = root }
         nodes = NodeTable(root: node)
-        gates = ClassGates { vault.canOpen($0) }
+        gates = ClassGates(servesReads: whenLocked.isFreeze) { vault.canOpen($0) }
+        do { parked = try ParkedRequests(whenLocked) } catch { throw .system(error) }
         directories = DirectoryCache(limit: descriptorLimit / 8, nodes: nodes)
         late = LateRequests(notifier: notifier)
         // Two generations of them for a moment, and folders that they were in: half of all is left for files that are open.
@@ -85,8 +87,11 @@ final class VaultFileSystem: Sendable {
 extension VaultFileSystem: FileSystem {
     func initialized(_ connection: Connection) {}
 
+    func interrupted() { parked.interrupted() }
+
     /// What is still open was closed by nobody: its length is written, and all keys go with the process.
     func destroyed() {
+        parked.close()
         for node in nodes.open {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }
             do {

@@ -8,7 +8,7 @@ import Testing
 
 /// What a request that never ends keeps waiting, and what it does not.
 @Suite(.timeLimit(.minutes(1))) struct ClassGatesTests {
-    let gates = ClassGates { _ in true }
+    let gates = ClassGates(servesReads: false) { _ in true }
 
     /// Runs in another thread; whether that has come to its end after a while.
     private func ends(_ body: @escaping @Sendable () -> Void) -> Bool {
@@ -18,6 +18,54 @@ import Testing
             isDone.signal()
         }
         return isDone.wait(timeout: .now() + 10) == .success
+    }
+
+    /// What a gate lets in, as words.
+    private func admitted(_ gates: ClassGates, _ protectionClass: ProtectionClass) -> String {
+        let all: [(String, Access)] = [
+            ("create", .create), ("open", .open), ("use", .use), ("read", .read), ("page", .page),
+        ]
+        return all.filter { _, access in
+            guard gates.enter(protectionClass, for: access) else { return false }
+            gates.leave(protectionClass)
+            return true
+        }.map(\.0).joined(separator: " ")
+    }
+
+    @Test(arguments: [false, true]) func `each state lets in what it says`(_ servesReads: Bool) {
+        let gates = ClassGates(servesReads: servesReads) { _ in true }
+        let everything = "create open use read page"
+        for protectionClass in ProtectionClass.allCases { #expect(admitted(gates, protectionClass) == everything) }
+        gates.shut(to: .evicting, [.complete, .completeUnlessOpen])
+        #expect(admitted(gates, .complete) == (servesReads ? "read page" : "page"))
+        #expect(admitted(gates, .completeUnlessOpen) == "create use read page")
+        gates.shut(to: .closed, [.complete, .completeUnlessOpen])
+        #expect(admitted(gates, .complete) == "")
+        #expect(admitted(gates, .completeUnlessOpen) == "create use read page")
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == everything)
+    }
+
+    @Test func `behind the deadline they are as shut as if the eviction had begun`() {
+        gates.close(at: BootClock.now + .seconds(3600))
+        #expect(admitted(gates, .complete) == "create open use read page")
+        gates.close(at: BootClock.now)
+        #expect(admitted(gates, .complete) == "page")
+        #expect(admitted(gates, .completeUnlessOpen) == "create use read page")
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "create open use read page")
+        #expect(admitted(gates, .none) == "create open use read page")
+        gates.close(at: nil)
+        #expect(admitted(gates, .complete) == "create open use read page")
+    }
+
+    /// Who is in the middle of a read(2) is served while the keys are taken out; who comes when a machine wakes up is not.
+    @Test func `reads are served for a second after the deadline`() {
+        let gates = ClassGates(servesReads: true) { _ in true }
+        gates.close(at: BootClock.now - .milliseconds(10))
+        #expect(admitted(gates, .complete) == "read page")
+        gates.close(at: BootClock.now - .seconds(2))
+        #expect(admitted(gates, .complete) == "page")
+        gates.shut(to: .evicting, [.complete])
+        #expect(admitted(gates, .complete) == "page")
     }
 
     @Test func `opening waits for nobody`() {

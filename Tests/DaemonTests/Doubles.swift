@@ -14,6 +14,9 @@ final class TestMount: MountedFileSystem {
         var firstUnlocked = false
         var evictions = 0
         var unmounts: [Bool] = []
+        var deadline: Duration?
+        /// Whether there was one, after each change.
+        var deadlines: [Bool] = []
     }
 
     let state = Mutex(State())
@@ -23,6 +26,13 @@ final class TestMount: MountedFileSystem {
     let unmountGate = Mutex(())
 
     func run() {}
+
+    func setDeadline(_ deadline: Duration?) {
+        state.withLock {
+            $0.deadline = deadline
+            $0.deadlines.append(deadline != nil)
+        }
+    }
 
     func evict() -> Eviction {
         evictionGate.withLock { _ in }
@@ -42,6 +52,7 @@ final class TestMount: MountedFileSystem {
 
     var openFiles: [ProtectionClass: Int] { [.complete: 1] }
     var fileKeysInMemory: Int { 1 }
+    var waitingRequests: Int { 0 }
     var evictionProgress: EvictionProgress? { nil }
 
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { inodes.map { $0 == 1 ? .complete : nil } }

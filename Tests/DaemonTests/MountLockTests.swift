@@ -51,6 +51,24 @@ import Testing
         #expect((.milliseconds(300)...(.milliseconds(1500))).contains(BootClock.now - start))
     }
 
+    /// The mount refuses by itself from then on: the thread that takes the keys out may come late.
+    @Test func `the mount knows the deadline`() throws {
+        let lock = try lock()
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        #expect(mount.state.withLock { $0.deadline } == nil)
+        let before = BootClock.now
+        lock.lock(now: false)
+        let deadline = try #require(mount.state.withLock { $0.deadline })
+        #expect((before + .seconds(10)...BootClock.now + .seconds(10)).contains(deadline))
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        #expect(mount.state.withLock { $0.deadline } == nil)
+        lock.lock(now: false)
+        lock.lock(now: true)
+        #expect(try #require(mount.state.withLock { $0.deadline }) <= BootClock.now)
+        #expect(mount.state.withLock { $0.deadlines } == [true, false, true, true], "never taken back by a lock")
+        try wait(lock, for: .locked)
+    }
+
     @Test func `a deadline is over once it has been handled`() throws {
         let lock = try lock(grace: .milliseconds(10))
         _ = try lock.unlock(with: keys, since: lock.locks)

@@ -36,7 +36,7 @@ struct Main {
         let session = try mount(directory, at: mountPoint, options)
         Background.run {
             _ = try? signals.next()
-            try? session.session.unmount(lazily: true)
+            _ = try? session.session.unmount(lazily: true)
         }
         let commands = Commands(session.session, session.fileSystem)
         // An unmount ends `run` before the command is answered: the end waits for that.

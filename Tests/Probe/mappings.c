@@ -116,7 +116,23 @@ static void do_mlock(char **argument) {
     answer_result(mlock((void *)mappings[mapping].start, mappings[mapping].length));
 }
 
+// resident MAPPING: how many of its pages are in the page cache.
+static void do_resident(char **argument) {
+    static unsigned char pages[MAXIMUM_BYTES / 4096];
+    int mapping = slot(argument[0]);
+    size_t count = (mappings[mapping].length + 4095) / 4096, resident = 0;
+    if (count > sizeof pages || mincore((void *)mappings[mapping].start, mappings[mapping].length, pages) < 0) {
+        answer_errno();
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        resident += pages[i] & 1;
+    }
+    answer_number((long long)resident);
+}
+
 const struct command mapping_commands[] = {
     {"mmap", 5, do_mmap},           {"munmap", 1, do_munmap}, {"touch", 3, do_touch}, {"store", 3, do_store},
-    {"storeloop", 1, do_storeloop}, {"msync", 1, do_msync},   {"mlock", 1, do_mlock}, {NULL, 0, NULL},
+    {"storeloop", 1, do_storeloop}, {"msync", 1, do_msync},   {"mlock", 1, do_mlock}, {"resident", 1, do_resident},
+    {NULL, 0, NULL},
 };

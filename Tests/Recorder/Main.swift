@@ -31,7 +31,7 @@ struct Main {
         let store = try RecordingStore(DirectoryStore(path: path))
         let keys = try VaultKeys(of: store, deviceKey: path + ".key")
         let mount = try ProtectedMount(
-            vault: keys.vault(over: store), at: mountPoint, options: [], descriptorLimit: 1000
+            vault: keys.vault(over: store), at: mountPoint, options: [], descriptorLimit: 1000, whenLocked: .fail
         ) { say("trouble \($0)") }
         mount.admit(try keys.classKeys())
         Thread.detachNewThread { answer(store.recorder) }

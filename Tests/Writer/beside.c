@@ -8,13 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void must(struct tally *tally, const char *call, uint64_t start, bool succeeded) {
-    if (!succeeded) {
-        wrong("%s: %s", call, strerrorname_np(errno));
-    }
-    counts(tally, call, start, true);
-}
-
 void work_beside(const char *path, struct tally *tally) {
     static uint8_t page[4096], read_back[4096];
     char other[4096];

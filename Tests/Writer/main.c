@@ -76,6 +76,13 @@ bool counts(struct tally *tally, const char *call, uint64_t start, bool succeede
     return false;
 }
 
+void must(struct tally *tally, const char *call, uint64_t start, bool succeeded) {
+    if (!succeeded) {
+        wrong("%s: %s", call, strerrorname_np(errno));
+    }
+    counts(tally, call, start, true);
+}
+
 int open_or_fail(const char *path, int flags) {
     int file = open(path, flags | O_CLOEXEC, 0644);
     if (file < 0) {
@@ -91,7 +98,7 @@ int main(int count, char **word) {
     } roles[] = {
         {"write", work_by_calls},   {"synchronous", work_by_synchronous_calls}, {"append", work_by_appends},
         {"held", work_while_held},  {"map", work_by_mapping},                   {"beside", work_beside},
-        {"sync", work_by_syncing},
+        {"sync", work_by_syncing}, {"wait", work_by_waiting},
     };
     struct tally tally = {0};
     if (count != 4) {

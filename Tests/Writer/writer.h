@@ -29,6 +29,8 @@ Role work_by_calls, work_by_synchronous_calls, work_by_appends, work_while_held;
 Role work_by_mapping;
 // Small acts on a file that no lock concerns; sync(2).
 Role work_beside, work_by_syncing;
+// Opens and reads that wait for the unlock, and must not be refused.
+Role work_by_waiting;
 
 // Whether standard input is still open.
 bool goes_on(void);
@@ -48,6 +50,9 @@ void wrong(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2
 
 // Counts an answer of a call that began at `start`: whether it succeeded. ENOKEY is a refusal; what else is an error is wrong.
 bool counts(struct tally *tally, const char *call, uint64_t start, bool succeeded);
+
+// Counts an answer of a call that nothing may refuse.
+void must(struct tally *tally, const char *call, uint64_t start, bool succeeded);
 
 int open_or_fail(const char *path, int flags);
 

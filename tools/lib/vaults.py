@@ -17,7 +17,7 @@ PASSCODE = "a passcode of the tools\n"
 class Vault:
     """With a folder for each class, unlocked."""
 
-    def __init__(self, folder: Path, latchkey: Path, grace: int) -> None:
+    def __init__(self, folder: Path, latchkey: Path, grace: int, *options: str) -> None:
         self.latchkey, self.vault, self.point = latchkey, folder / "vault", folder / "mount"
         self.passfile, self.device_key = folder / "passcode", folder / "device.key"
         self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
@@ -27,7 +27,7 @@ class Vault:
         self.run("init", self.vault, "--device-key", self.device_key, "--recovery-key-file", folder / "recovery-key",
                  "--kdf-memory", "19", "--kdf-passes", "2", "--passcode-file", self.passfile)
         self.run("mount", self.vault, self.point, "--device-key", self.device_key, "--unlock", "--passcode-file",
-                 self.passfile, "--grace", str(grace))
+                 self.passfile, "--grace", str(grace), *options)
 
     def run(self, *words: str | Path) -> str:
         try:

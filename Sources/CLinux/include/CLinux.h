@@ -43,6 +43,8 @@ ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
 // The mode of an open file, one opened with O_PATH too.
 int lk_fchmod(int file, mode_t mode);
 
+int lk_is_read_call(long number);  // of read(2) or one of its like
+
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
 void lk_set_process_name(const char *_Nonnull name);
 void lk_bound_arenas(int count);  // M_ARENA_MAX

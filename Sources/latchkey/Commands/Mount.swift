@@ -33,6 +33,8 @@ struct Mount: ParsableCommand {
     @Option(help: ArgumentHelp("Time between a lock and the end of the keys, 0 to 3600.", valueName: "seconds"))
     var grace = 10
 
+    @OptionGroup var freeze: FreezeOptions
+
     @Option(
         name: .customShort("o"),
         help: ArgumentHelp(
@@ -70,6 +72,7 @@ struct Mount: ParsableCommand {
                 try: "latchkey status \(mounted.quoted)")
         }
         try MountOptions(parsing: options).checkAllowOther()
+        try freeze.checkKernel()
         let secret = try secret(for: vault)
         if foreground {
             try serve(vault, at: point, secret)
@@ -96,6 +99,7 @@ struct Mount: ParsableCommand {
         configuration.options = mountOptions.options(for: vault)
         configuration.readOnly = mountOptions.isReadOnly
         configuration.grace = .seconds(grace)
+        freeze.apply(to: &configuration)
         configuration.deviceKeyPath = deviceKey
         configuration.unlock = secret.map { Configuration.Unlock(.passcode, secret: $0) }
         return configuration
@@ -121,6 +125,7 @@ struct Mount: ParsableCommand {
     /// Starts a daemon of its own for it, and returns when that has mounted it.
     private func detach(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?) throws {
         var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace)"]
+        arguments += freeze.arguments
         arguments += options.flatMap { ["-o", $0] }
         if let deviceKey { arguments += ["--device-key", AbsolutePath(lexically: deviceKey).text] }
         if secret != nil { arguments += ["--unlock", "--passcode-fd", "\(STDIN_FILENO)"] }

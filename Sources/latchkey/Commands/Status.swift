@@ -16,7 +16,8 @@ struct StatusCommand: ParsableCommand {
             locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
             inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline to the end \
             of the keys), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, volume, \
-            device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, instance (of the daemon), \
+            device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
+            freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (when it last did, seconds since 1970); and with --holders, \
             holders (pid, name, openFiles, mappedFiles) and unseenProcesses (number). Fields may be added.
             """)
@@ -83,6 +84,7 @@ struct StatusReport: Encodable {
             table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
         }
         table.add("grace", Clock.seconds(status.grace))
+        if status.whenLocked == .freeze { table.add("when locked", whenLocked) }
         table.add("device key", deviceKey)
         table.add("volume", status.volume)
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
@@ -101,6 +103,12 @@ struct StatusReport: Encodable {
             }
         case .locked: "locked: A and closed files of B are ciphertext"
         }
+    }
+
+    private var whenLocked: String {
+        let limit = status.freezeTimeout.map { ", \(Clock.seconds($0)) at most" } ?? ""
+        let waiting = status.waitingRequests ?? 0
+        return "open and read wait for the unlock\(limit): " + (waiting == 0 ? "none does now" : "\(waiting) now")
     }
 
     private var openFiles: String {

@@ -11,6 +11,9 @@ struct MountStatus: Decodable {
     var instance: String?
     var sequence: Int?
     var changed: Double?
+    var whenLocked: String?
+    var freezeTimeout: Double?
+    var waitingRequests: Int?
     var holders: [Holder]?
     var unseenProcesses: Int?
     var mountPoint: String

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension MountTests {
@@ -55,6 +56,67 @@ extension MountTests {
                     try scene.mount.unlock()
                     #expect(try scene.probe.pread(0, 0, 3).bytes() == [1, 2, 3], "turn \(turn)")
                 }
+            }
+        }
+
+        /// A machine that wakes up wakes all threads at once, the one that takes the keys out among them. A daemon that is
+        /// stopped and continued is as near as a test comes to it.
+        @Test func whoSleepsPastTheDeadlineServesNobodyFirst() throws {
+            try withScene(["--default-class", "complete"], grace: 1) { scene in
+                let probes = try (0..<12).map { _ in try Probe() }
+                defer {
+                    scene.mount.daemon.send(SIGCONT)
+                    for probe in probes {
+                        probe.process.send(SIGKILL)
+                        probe.process.wait()
+                    }
+                }
+                // Past the page cache, each in a file of its own: every read is a request.
+                for (number, probe) in probes.enumerated() {
+                    try scene.makeFile("\(number)", [UInt8](seed: 1, count: 4096))
+                    try probe.open(0, scene.path("\(number)"), "r,direct").required()
+                }
+                for turn in 0..<4 {
+                    for probe in probes { #expect(try probe.pread(0, 0, 4096).succeeded) }
+                    try scene.mount.latchkey("lock", scene.mount.path).succeeded()
+                    let locked = ContinuousClock.now
+                    try stop(scene.mount.daemon.pid)
+                    for probe in probes { try probe.send(["pread", "0", "0", "4096"]) }
+                    wait(until: locked + .milliseconds(1100))
+                    scene.mount.daemon.send(SIGCONT)
+                    for probe in probes { #expect(try probe.answer() == .noKey, "turn \(turn)") }
+                    try scene.mount.unlock()
+                }
+            }
+        }
+
+        /// Returns when no thread of it runs any more.
+        private func stop(_ pid: pid_t) throws {
+            kill(pid, SIGSTOP)
+            let end = ContinuousClock.now + .seconds(10)
+            while true {
+                let tasks = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")
+                let isStopped = try tasks.allSatisfy { task in
+                    let text = try String(contentsOfFile: "/proc/\(pid)/task/\(task)/stat", encoding: .utf8)
+                    return text.split(separator: ")").last?.hasPrefix(" T") == true
+                }
+                if isStopped { return }
+                guard ContinuousClock.now < end else { throw HarnessError("\(pid) does not stop") }
+            }
+        }
+
+        /// The boot clock goes on while the machine is suspended.
+        @Test(.enabled(if: geteuid() == 0, "nobody else may look at the daemon")) func theTimerIsOfTheBootClock() throws
+        {
+            try withScene(grace: 3600) { scene in
+                try scene.mount.latchkey("lock", scene.mount.path).succeeded()
+                let folder = "/proc/\(scene.mount.daemon.pid)/fdinfo/"
+                let timers = try FileManager.default.contentsOfDirectory(atPath: folder)
+                    .compactMap { try? String(contentsOfFile: folder + $0, encoding: .utf8) }
+                    .filter { $0.contains("clockid:") }
+                let armed = timers.filter { !$0.contains("it_value: (0, 0)") }
+                #expect(armed.count == 1, "\(timers)")
+                #expect(armed.allSatisfy { $0.contains("clockid: \(CLOCK_BOOTTIME)\n") }, "\(timers)")
             }
         }
 

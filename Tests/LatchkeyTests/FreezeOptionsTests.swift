@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+
+@testable import latchkey
+
+@Suite struct FreezeOptionsTests {
+    /// A kernel that gives up on requests would end the mount.
+    @Test(arguments: [
+        (["0", "0"], [], true), (["0", "0"], ["--freeze-timeout", "900"], true),
+        (["60", "0"], [], false), (["0", "60"], ["--freeze-timeout", "31"], false),
+        (["60", "300"], ["--freeze-timeout", "30"], true), (["60", "300"], ["--freeze-timeout", "150"], false),
+    ])
+    func `a wait that the kernel would not bear is refused`(_ limits: [String], _ words: [String], _ isBorne: Bool)
+        throws
+    {
+        let folder = NSTemporaryDirectory() + "latchkey-fuse-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (name, limit) in zip(["default_request_timeout", "max_request_timeout"], limits) {
+            try (limit + "\n").write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
+        }
+        let options = try FreezeOptions.parse(["--when-locked", "freeze"] + words)
+        if isBorne {
+            try options.checkKernel(folder)
+        } else {
+            #expect(throws: CommandError.self) { try options.checkKernel(folder) }
+        }
+        try FreezeOptions.parse([]).checkKernel(folder)
+        try options.checkKernel("/nonexistent")
+    }
+}

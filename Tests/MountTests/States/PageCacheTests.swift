@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// What the kernel's page cache holds of a file, as mincore(2) tells.
+    @Suite struct PageCache {
+        private static let pages = 200
+
+        private func withMappedFile(_ options: [String] = [], _ body: (Scene) throws -> Void) throws {
+            try withScene(["--default-class", "complete"], options: options) { scene in
+                try scene.makeFile("file", [UInt8](seed: 1, count: Self.pages * 4096))
+                try scene.probe.open(0, scene.path("file"), "rw").required()
+                try scene.probe.map(0, 0, Self.pages * 4096).required()
+                try scene.probe.pread(0, 0, Self.pages * 4096).required()
+                #expect(try resident(scene) == Self.pages)
+                try body(scene)
+            }
+        }
+
+        private func resident(_ scene: Scene) throws -> Int { try scene.probe.ask("resident", "0").number() }
+
+        /// The kernel compares times of modification, and may be told not to drop a file's pages for that.
+        @Test func ourOwnWriteKeepsIt() throws {
+            try withMappedFile { scene in
+                try scene.probe.pwrite(0, 5, [7]).required()
+                // Longer than attributes are good: then it asks for them.
+                Thread.sleep(forTimeInterval: 1.1)
+                try scene.probe.ask("stat", scene.path("file")).required()
+                try scene.probe.pread(0, 0, 10).required()
+                #expect(try resident(scene) == Self.pages)
+            }
+        }
+
+        /// A close and an open as well: the file is as it was.
+        @Test func openingItAgainKeepsIt() throws {
+            try withMappedFile { scene in
+                let contents = try scene.contents("file")
+                #expect(contents.count == Self.pages * 4096)
+                #expect(try resident(scene) == Self.pages)
+            }
+        }
+
+        @Test(arguments: [[], ["--when-locked", "freeze"]]) func aLockEmptiesIt(_ options: [String]) throws {
+            try withMappedFile(options) { scene in
+                try scene.probe.ask("mlock", "0").required()
+                try scene.probe.store(0, 4096, [8]).required()
+                try scene.mount.lockNow()
+                #expect(try resident(scene) == 0)
+                #expect(try scene.probe.touch(0, 0, 1) == .bus)
+                #expect(try resident(scene) == 0)
+                try scene.mount.unlock()
+                let contents = try scene.contents("file")
+                #expect(contents[4096] == 8)
+            }
+        }
+    }
+}
