@@ -63,13 +63,15 @@ class Proof:
     def look(self, state: str, wanted: Wanted, required: set[str], forbidden: Callable[[str], bool],
              pieces: Iterator[bytes] | None = None) -> None:
         found, count = search(pieces_of(self.scene.daemon) if pieces is None else pieces, wanted)
+        again = ""
         if pieces is None and self.WRITTEN in found and forbidden(self.WRITTEN):
             found = found - {self.WRITTEN} | self.look_again(wanted)
+            again = ", twice"
         wrong = sorted(name for name in found if forbidden(name))
         missing = sorted(required - found)
         problems = [f"found: {name}" for name in wrong]
         problems += [f"not found, and it must be there: {name}" for name in missing]
-        self.tell(state, f"{count / (1 << 20):6.0f} MiB searched, {len(found):3} secrets found", problems)
+        self.tell(state, f"{count / (1 << 20):6.0f} MiB searched{again}, {len(found):3} secrets found", problems)
 
     # What the programs write all the time.
     WRITTEN = "contents of strict files"
