@@ -19,6 +19,7 @@ final class ParkedRequests: Sendable {
         var requests: [ParkedRequest] = []
         /// How often the classes were opened.
         var admissions: UInt64 = 0
+        var nextNumber: UInt64 = 0
         var isClosed = false
     }
 
@@ -59,7 +60,7 @@ final class ParkedRequests: Sendable {
     ) {
         guard whenLocked.isFreeze else { return reply.fail(.ENOKEY) }
         let owed = OwedReply(reply)
-        let request = ParkedRequest(
+        var request = ParkedRequest(
             deadline: arrival.deadline, mayWait: mayWait, isInterrupted: { owed.isInterrupted },
             fail: { owed.fail($0) },
             retry: { admissions in
@@ -68,6 +69,8 @@ final class ParkedRequests: Sendable {
             })
         let (isTaken, isClosed, admissions) = state.withLock { state in
             let isTaken = !state.isClosed && state.admissions == arrival.admissions
+            request.number = state.nextNumber
+            state.nextNumber += 1
             if isTaken { state.requests.append(request) }
             count.store(state.requests.count, ordering: .relaxed)
             return (isTaken, state.isClosed, state.admissions)
@@ -79,7 +82,8 @@ final class ParkedRequests: Sendable {
         } else if isClosed {
             request.fail(.ENOKEY)
         } else {
-            retries.add { request.retry(admissions) }
+            let retry = request.retry
+            retries.add { retry(admissions) }
         }
     }
 
@@ -134,6 +138,17 @@ final class ParkedRequests: Sendable {
         }
     }
 
+    /// Which of those that are not known to be allowed to wait may, by their numbers. Not under the lock, for which an unlock
+    /// waits: it looks into the memory of programs.
+    private func answers() -> [UInt64: Bool] {
+        let questions = state.withLock { state in
+            state.requests.compactMap { request in request.mayWait.map { (request.number, $0) } }
+        }
+        var answers: [UInt64: Bool] = [:]
+        for (number, mayWait) in questions { answers[number] = mayWait() }
+        return answers
+    }
+
     /// Answers those whose time is up, those who were sent a signal, and those who may not wait.
     private func watch() {
         while true {
@@ -142,11 +157,12 @@ final class ParkedRequests: Sendable {
                 _ = alarm.readEnd.readByte()
                 isAlarmed.store(false, ordering: .sequentiallyConsistent)
             }
+            let answers = answers()
             let now = BootClock.now
             var late: [(ParkedRequest, Errno)] = []
             let isClosed = state.withLock { state in
                 for index in state.requests.indices {
-                    guard let mayWait = state.requests[index].mayWait, let answer = mayWait() else { continue }
+                    guard let answer = answers[state.requests[index].number] else { continue }
                     state.requests[index].mayWait = nil
                     state.requests[index].isRefused = !answer
                 }
@@ -173,6 +189,7 @@ final class ParkedRequests: Sendable {
 
 /// One request that waits.
 private struct ParkedRequest: Sendable {
+    var number: UInt64 = 0
     let deadline: Duration?
     /// Nil once it is known.
     var mayWait: (@Sendable () -> Bool?)?
