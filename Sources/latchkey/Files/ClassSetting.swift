@@ -95,7 +95,7 @@ final class ClassSetting: Sendable {
         for path in paths where !stops() {
             do throws(CommandError) {
                 let file = try ClassedFile(path: path, in: mounts)
-                let log = isRecursive && rekey ? RekeyLog(in: file) : nil
+                let log = isRecursive && rekey ? RekeyLog(in: file, for: protectionClass) : nil
                 if isRecursive && rekey && log == nil { remembers.store(false, ordering: .relaxed) }
                 visit(file, log)
                 if !isStopped { log?.remove() }

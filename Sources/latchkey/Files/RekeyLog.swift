@@ -17,12 +17,15 @@ final class RekeyLog {
 
     private let folder: Descriptor
     private let file: Descriptor
+    /// A copy that was made for another class has a key that this one has wrapped as well.
+    private let protectionClass: ProtectionClass
     private var end: Int64 = 0
     private var done: Set<Copy> = []
 
     /// Nil where there cannot be one: then work that was interrupted begins anew.
-    init?(in folder: ClassedFile) {
+    init?(in folder: ClassedFile, for protectionClass: ProtectionClass) {
         guard folder.status.kind == .directory else { return nil }
+        self.protectionClass = protectionClass
         do {
             self.folder = try folder.file.open(".", O_RDONLY | O_DIRECTORY)
             file = try self.folder.open(Self.name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
@@ -49,9 +52,9 @@ final class RekeyLog {
 
     private func note(_ line: ArraySlice<UInt8>) {
         let numbers = line.split(separator: UInt8(ascii: " ")).map { Int64(String(decoding: $0, as: UTF8.self)) }
-        guard numbers.count == 3, let inode = numbers[0], let seconds = numbers[1], let nanoseconds = numbers[2] else {
-            return
-        }
+        guard numbers.count == 4, let inode = numbers[0], let seconds = numbers[1], let nanoseconds = numbers[2],
+            numbers[3] == Int64(protectionClass.rawValue)
+        else { return }
         done.insert(Copy(inode: UInt64(bitPattern: inode), born: Timespec(seconds: seconds, nanoseconds: nanoseconds)))
     }
 
@@ -71,7 +74,8 @@ final class RekeyLog {
     /// The copy has taken its file's place.
     func add(_ copy: Descriptor) {
         guard let status = try? copy.status(), let born = try? copy.born() else { return }
-        try? append("\(Int64(bitPattern: status.inode)) \(born.seconds) \(born.nanoseconds)")
+        try? append(
+            "\(Int64(bitPattern: status.inode)) \(born.seconds) \(born.nanoseconds) \(protectionClass.rawValue)")
     }
 
     /// All is done.
