@@ -48,48 +48,66 @@ extension ProtectedDataNotifications {
     init(from client: ControlClient, path: String) throws(DataProtectionError) {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Element.self)
         self.stream = stream
-        continuation.onTermination = { _ in client.disconnect() }
+        let progress = Progress()
+        continuation.onTermination = { how in
+            // Before the connection ends: the thread must not take that for the end of the mount, and be first to say so.
+            if case .cancelled = how { progress.cancel() }
+            client.disconnect()
+        }
         let begun = DispatchSemaphore(value: 0)
-        let last = LastState()
         do {
             try startThread {
+                let end: DataProtectionError
                 do throws(ControlError) {
                     try client.monitor { change in
-                        if let old = last.exchange(for: change.status.state) {
+                        if let old = progress.exchange(for: change.status.state) {
                             if let told = Element(from: old, to: change.status.state) { continuation.yield(told) }
                         } else {
                             begun.signal()
                         }
                         return true
                     }
-                    continuation.finish(throwing: DataProtectionError.mountEnded(path: path))
+                    end = .mountEnded(path: path)
                 } catch .disconnected {
-                    continuation.finish(throwing: DataProtectionError.mountEnded(path: path))
+                    end = .mountEnded(path: path)
                 } catch {
-                    continuation.finish(throwing: DataProtectionError(error))
+                    end = DataProtectionError(error)
                 }
+                continuation.finish(throwing: progress.isCancelled ? nil : end)
                 begun.signal()
             }
         } catch {
             throw DataProtectionError(error, at: path)
         }
-        guard begun.wait(timeout: .now() + .seconds(Self.patience)) == .success, last.isKnown else {
+        guard begun.wait(timeout: .now() + .seconds(Self.patience)) == .success, progress.hasBegun else {
             client.disconnect()
             throw .noAnswer(reason: "it does not tell its state")
         }
     }
 }
 
-/// The state that the daemon told last.
-private final class LastState: Sendable {
-    private let state = Mutex<Status.State?>(nil)
+/// What the thread that waits for the daemon and the task that listens know of each other.
+private final class Progress: Sendable {
+    private struct State {
+        var told: Status.State?
+        var isCancelled = false
+    }
 
-    var isKnown: Bool { state.withLock { $0 != nil } }
+    private let state = Mutex(State())
 
+    var hasBegun: Bool { state.withLock { $0.told != nil } }
+
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    func cancel() {
+        state.withLock { $0.isCancelled = true }
+    }
+
+    /// The state that the daemon told before; nil the first time.
     func exchange(for new: Status.State) -> Status.State? {
         state.withLock { state in
-            defer { state = new }
-            return state
+            defer { state.told = new }
+            return state.told
         }
     }
 }

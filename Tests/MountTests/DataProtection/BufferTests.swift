@@ -24,6 +24,18 @@ extension MountTests.DataProtection {
         }
     }
 
+    /// Whoever cancels is told so, and not that the mount has ended: the connection that goes with it ends at that moment.
+    @Test func aCancelledRunSaysThatItIs() throws {
+        try withProtected { it in
+            try it.ask("buffer", it.path("")).required()
+            for _ in 0..<200 {
+                try it.ask("run").required()
+                try it.ask("cancel").required()
+                #expect(try it.ask("ran") == .refused("CancellationError"))
+            }
+        }
+    }
+
     /// An error that is not the lock's is told, and nothing is dropped for it: nor written out of order.
     @Test func aFailureKeepsAllThatIsPending() throws {
         try withProtected { it in
