@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 
 from vectors.building import build_with_keys, compare
 from vectors.checks import (check_attributes, check_headers, check_journal, check_journal_vault,
-                            check_refusals, check_vault)
+                            check_refusals, check_summaries, check_vault)
 from vectors.example import worked_example
 from vectors.headers import header_vectors
 from vectors.journal_vault import journal_vault_vectors
@@ -33,12 +33,14 @@ from vectors.keybags import keybag_vectors
 from vectors.parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors,
                            subkey_vectors, symlink_vectors, wrap_vectors, xattr_vectors)
 from vectors.sealing import TOOLS, VECTORS
+from vectors.summaries import summary_vectors
 from vectors.vaults import vault_vectors
 
 FILES = {
     "base64url": base64_vectors, "blocks": block_vectors, "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
-    "names": name_vectors, "recovery": recovery_vectors, "subkeys": subkey_vectors, "symlinks": symlink_vectors,
+    "names": name_vectors, "recovery": recovery_vectors, "subkeys": subkey_vectors, "summaries": summary_vectors,
+    "symlinks": symlink_vectors,
     "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,
 }
 
@@ -65,6 +67,7 @@ def check() -> int:
     check_refusals(failures)
     check_attributes(failures)
     check_headers(failures)
+    check_summaries(failures)
     check_journal(failures)
     check_vault(failures)
     check_journal_vault(failures)

@@ -126,6 +126,7 @@ class VolumeKeys:
     headers: bytes
     places: bytes
     journal: bytes
+    summaries: bytes
 
     @classmethod
     def derive(cls, volume_key: bytes, volume: bytes) -> VolumeKeys:
@@ -141,6 +142,7 @@ class VolumeKeys:
             headers=subkey("headers", 32),
             places=subkey("places", 32),
             journal=subkey("journal", 32),
+            summaries=subkey("summaries", 32),
         )
 
 
@@ -309,6 +311,48 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     return FileHeader(file, first, second, generation, length, provisional, sparse,
                       [places[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
                       (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds))
+
+
+# Files: summaries --------------------------------------------------------------------------------------------------
+
+
+SUMMARY = "user.lk"
+
+
+@dataclass
+class Summary:
+    protection: int
+    explicit: bool
+    file: bytes
+    generation: int
+    length: int
+    modified: tuple[int, int]
+    changed: tuple[int, int]
+    written: tuple[int, int]
+
+    def fits(self, header: FileHeader) -> bool:
+        """Whether it says what the header says; one of another generation need not."""
+        return self.generation != header.generation or (
+            (self.protection, self.explicit, self.file, self.length, self.modified, self.changed, self.written)
+            == (header.first.protection, header.first.explicit, header.file, header.provisional_length,
+                header.modified, header.changed, header.written))
+
+
+def open_summary(keys: VolumeKeys, raw: bytes, place: bytes, size: int, stamp: int) -> Summary:
+    """What is said of the file at `place` whose backing file has `size` bytes and the time of modification `stamp`."""
+    if len(raw) != 66:
+        refuse(f"summary: {len(raw)} bytes")
+    version, kind, file, generation, modified, changed, written = struct.unpack("<BB16sQqqq", raw[:50])
+    if version != 1:
+        raise TooNew(f"summary: version {version}")
+    if not 1 <= kind & 127 <= 4:
+        refuse(f"summary: class {kind & 127}")
+    tag = hmac_sha256(keys.summaries, raw[:50] + place + struct.pack("<Qq", size, stamp))
+    if not hmac.compare_digest(raw[50:], tag[:16]):
+        refuse("summary: not of this file as it is")
+    blocks, rest = divmod(max(0, size - HEADER_SIZE), 4128)
+    return Summary(kind & 127, kind >= 128, file, generation, 4096 * blocks + max(0, rest - 32),
+                   divmod(modified, 10**9), divmod(changed, 10**9), divmod(written, 10**9))
 
 
 # Files: wrap algorithms --------------------------------------------------------------------------------------------
@@ -1201,6 +1245,24 @@ class Vault:
                                 else header.shown_change(divmod(entry.status.st_ctime_ns, 10**9)))
         return f"{seconds}.{nanoseconds:09}"
 
+    def summary(self, entry: Entry) -> Optional[Summary]:
+        """What the summary says of a file, if that has one and it counts."""
+        own = entry.status
+        if entry.backing in self.replay.headers or own.st_nlink != 1 or own.st_mtime_ns % 10**9:
+            return None
+        try:
+            raw = os.getxattr(entry.backing, SUMMARY, follow_symlinks=False)
+            return open_summary(self.keys, raw, entry.place, own.st_size, own.st_mtime_ns // 10**9)
+        except (Refused, OSError):
+            return None
+
+    def check_summary(self, entry: Entry) -> None:
+        """Refuses one that counts and says otherwise than the header."""
+        header, _ = self.header(entry)
+        summary = self.summary(entry)
+        if summary is not None and not summary.fits(header):
+            refuse("the summary says otherwise than the header")
+
     def symlink(self, entry: Entry) -> bytes:
         return open_symlink(self.keys, os.readlink(entry.backing), self.path)
 
@@ -1267,6 +1329,7 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
                   "generation": header.generation, "length": header.length,
                   "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
                   "modified": vault.modified(entry, header), "changed": vault.changed(entry, header),
+                  "summary": vault.summary(entry) is not None,
                   "xattrs": vault.xattrs(backing, header.file)}
     elif stat.S_ISLNK(mode):
         facts |= {"kind": "symbolic link", "target": shown(vault.symlink(entry)),
@@ -1298,6 +1361,7 @@ def verify_command(vault: Vault) -> int:
             facts = describe(vault, entry)
             if facts["kind"] == "file":
                 counted["files"] += 1
+                vault.check_summary(entry)
                 for _ in vault.contents(entry):
                     pass
             elif facts["kind"] == "symbolic link":

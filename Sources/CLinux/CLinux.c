@@ -121,6 +121,27 @@ ssize_t lk_getxattr(int file, const char *name, void *value, size_t size) {
     return got == -1 && errno == EBADF ? getxattr(magic_link(file).path, name, value, size) : got;
 }
 
+// Linux 6.13; neither glibc nor every kernel's headers have it.
+#ifndef SYS_getxattrat
+#define SYS_getxattrat 464
+#endif
+
+ssize_t lk_getxattrat(int directory, const char *entry, const char *name, void *value, size_t size) {
+    struct {
+        uint64_t value;
+        uint32_t size, flags;
+    } arguments = {.value = (uint64_t)(uintptr_t)value, .size = (uint32_t)size};
+    long got = syscall(SYS_getxattrat, directory, entry, AT_SYMLINK_NOFOLLOW, name, &arguments, sizeof arguments);
+    if (got != -1 || errno != ENOSYS)
+        return got;
+    char path[32 + 256];
+    if (snprintf(path, sizeof path, "/proc/self/fd/%d/%s", directory, entry) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return lgetxattr(path, name, value, size);
+}
+
 int lk_setxattr(int file, const char *name, const void *value, size_t size, int flags) {
     int result = fsetxattr(file, name, value, size, flags);
     return result == -1 && errno == EBADF ? setxattr(magic_link(file).path, name, value, size, flags) : result;

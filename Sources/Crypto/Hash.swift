@@ -45,6 +45,14 @@ public final class MessageAuthenticator: Sendable {
         return unsafe CRYPTO_memcmp(expected, tag.start, 32) == 0
     }
 
+    /// Whether `tag` is the beginning of the tag of `message`, half of it at least (RFC 2104, section 5), in a time that
+    /// does not depend on where they differ.
+    public func verify(truncated tag: RawSpan, of message: RawSpan) -> Bool {
+        guard 16...32 ~= tag.byteCount else { return false }
+        let expected = self.tag(of: message)
+        return unsafe CRYPTO_memcmp(expected, tag.start, tag.byteCount) == 0
+    }
+
     /// Whether `tag` is the whole tag of `a` followed by `b`, in a time that does not depend on where they differ.
     public func verify(_ tag: RawSpan, of a: RawSpan, _ b: RawSpan) -> Bool {
         guard tag.byteCount == 32 else { return false }

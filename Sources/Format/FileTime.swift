@@ -28,6 +28,10 @@ extension FileHeader {
     /// What stat(2) shows as the time of change of a backing file whose own is `backing`: writing the header has moved that,
     /// to a moment right behind `written`. Any other is that of a change that the user has made.
     public func shownChange(of backing: FileTime) -> FileTime {
+        Self.shownChange(of: backing, written: written, changed: changed)
+    }
+
+    static func shownChange(of backing: FileTime, written: FileTime, changed: FileTime) -> FileTime {
         let (end, isPast) = written.seconds.addingReportingOverflow(1)
         guard written <= backing, isPast || backing <= FileTime(seconds: end, nanoseconds: written.nanoseconds) else {
             return backing

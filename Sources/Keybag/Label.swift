@@ -7,6 +7,7 @@ enum Label {
     static let headers = Array("latchkey headers".utf8)
     static let places = Array("latchkey places".utf8)
     static let journal = Array("latchkey journal".utf8)
+    static let summaries = Array("latchkey summaries".utf8)
 
     static let fileKey = Array("latchkey file key".utf8)
     static let fileKeyB = Array("latchkey file key B".utf8)

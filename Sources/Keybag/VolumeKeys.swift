@@ -13,6 +13,7 @@ public final class VolumeKeys: Sendable {
     public let headers: MessageAuthenticator
     public let places: MessageAuthenticator
     public let journal: MessageAuthenticator
+    public let summaries: MessageAuthenticator
 
     /// - Parameter volumeKey: 32 bytes.
     public init(volumeKey: borrowing Secret, volume: VolumeIdentifier) throws(CryptoError) {
@@ -26,6 +27,7 @@ public final class VolumeKeys: Sendable {
         headers = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.headers))
         places = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.places))
         journal = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.journal))
+        summaries = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.summaries))
     }
 }
 

@@ -29,12 +29,23 @@ extension Node {
         let length: UInt64
         let protectionClass: ProtectionClass
         let isExplicit: Bool
+        /// No header says so but a summary: whoever reads the header may find another length.
+        let isSummary: Bool
+
+        init(_ summary: FileSummary, length: UInt64) {
+            generation = summary.generation
+            self.length = length
+            protectionClass = summary.protectionClass
+            isExplicit = summary.isExplicit
+            isSummary = true
+        }
 
         init(_ header: FileHeader) {
             generation = header.generation
             length = header.provisionalLength
             protectionClass = header.protectionClass
             isExplicit = header.protection.isExplicit
+            isSummary = false
         }
     }
 

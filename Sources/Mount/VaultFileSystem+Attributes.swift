@@ -76,7 +76,8 @@ extension VaultFileSystem {
             switch node.identity {
             case .directory:
                 return (try vault.status(of: try directory(of: node)), nil)
-            case .file:
+            case .file(let identifier):
+                if let summarized = try? summarizedStatus(of: node, identifier) { return summarized }
                 return try withFile(of: node) { (file) throws(VaultError) in
                     (try file.status(), file.protectionClass)
                 }
@@ -85,6 +86,18 @@ extension VaultFileSystem {
                 return (try vault.status(of: name, in: directory), nil)
             }
         }
+    }
+
+    /// The metadata of a file that nobody uses; nil if its file has to be opened for them. Needs `tree` shared.
+    private func summarizedStatus(
+        of node: Node, _ identifier: FileIdentifier
+    ) throws(VaultError) -> (FileStatus, ProtectionClass?)? {
+        let (name, directory) = try location(of: node)
+        let expected = (file: identifier, inode: node.backing.inode)
+        guard let (status, summary) = try vault.summarizedStatus(of: name, in: directory, expecting: expected) else {
+            return nil
+        }
+        return (status, summary.protectionClass)
     }
 
     func setattr(

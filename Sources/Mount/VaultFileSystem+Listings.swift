@@ -121,7 +121,7 @@ extension VaultFileSystem {
             return Fuse.Entry(node: NodeID(rawValue: 0), status: unknown, attributeTimeout: 0, entryTimeout: 0)
         }
         do throws(VaultError) {
-            let found = try vault.lookup(entry.name, in: directory)
+            let found = try vault.lookupInBrief(entry, in: directory)
             return enter(found, at: Location(parent: parent, name: entry.name)).0
         } catch {
             if error == .system(.ENOENT) { return nil }
@@ -135,8 +135,8 @@ extension VaultFileSystem {
         return try listing.entries(rewinding: offset == 0) { () throws(VaultError) in
             let parent = node.latestName?.parent ?? node
             let dots = [
-                ListedEntry(name: ".", inode: node.backing.inode, kind: .directory),
-                ListedEntry(name: "..", inode: parent.backing.inode, kind: .directory),
+                ListedEntry(dots: ".", inode: node.backing.inode),
+                ListedEntry(dots: "..", inode: parent.backing.inode),
             ]
             return dots + (try vault.entries(of: try directory(of: node)))
         }

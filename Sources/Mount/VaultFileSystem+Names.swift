@@ -9,7 +9,8 @@ extension VaultFileSystem {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
-            return enter(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
+            let found = try vault.lookupInBrief(name, in: directory)
+            return enter(found, at: Location(parent: parent, name: name)).0
         }
     }
 

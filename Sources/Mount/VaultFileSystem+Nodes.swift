@@ -76,6 +76,12 @@ extension VaultFileSystem {
         return try nodes.update(node) { (state) throws(VaultError) in
             if state.file == nil {
                 let file = try open(state.names, (identifier, node.backing.inode))
+                if state.closed == nil, let seen = state.seen, seen.isSummary, seen.length != file.length {
+                    // The kernel was told of another length. At ESTALE it looks the name up again.
+                    state.seen = Node.ClosedFile(file.header)
+                    vault.distrustSummary(ofInode: node.backing.inode)
+                    throw .system(.ESTALE)
+                }
                 state.file = Node.OpenFile(file: file, users: 0, handles: 0)
             }
             state.file!.users += 1
@@ -171,29 +177,21 @@ extension VaultFileSystem {
     }
 
     /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
+    func enter(_ entry: BriefEntry, at location: Location) -> (Fuse.Entry, Node) {
+        switch entry {
+        case .whole(let entry): return enter(entry, at: location)
+        case .summarized(let status, let summary):
+            let file = Node.ClosedFile(summary, length: UInt64(status.size))
+            return enter(file, summary.file, status, at: location)
+        }
+    }
+
+    /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
     func enter(_ entry: FoundEntry, at location: Location) -> (Fuse.Entry, Node) {
         let inode = BackingInode(entry.status)
         let node: Node
-        var status = entry.status
-        var timeout = Self.timeout
         switch entry.details {
-        case .file(let header):
-            node = nodes.look(up: inode, .file(header.file))
-            let current = nodes.update(node) { state in
-                // The header on disk is behind an open file; and what was read of it may be behind one that was open
-                // then and has been closed meanwhile.
-                var current = Node.ClosedFile(header)
-                if let file = state.file?.file {
-                    current = Node.ClosedFile(file.header)
-                } else if let last = state.closed, last.generation > header.generation {
-                    current = last
-                }
-                state.protectionClass = current.protectionClass
-                if state.closed == nil { state.seen = current }
-                return current
-            }
-            status.size = Int64(current.length)
-            timeout = self.timeout(for: current.protectionClass)
+        case .file(let header): return enter(Node.ClosedFile(header), header.file, entry.status, at: location)
         case .directory(let directory):
             node = nodes.look(up: inode, .directory(directory.identifier))
             let isNew = node.state.withLock { state in
@@ -207,7 +205,33 @@ extension VaultFileSystem {
         }
         node.add(location)
         let answer = Fuse.Entry(
-            node: node.id, status: status, attributeTimeout: timeout, entryTimeout: Self.timeout)
+            node: node.id, status: entry.status, attributeTimeout: Self.timeout, entryTimeout: Self.timeout)
+        return (answer, node)
+    }
+
+    private func enter(
+        _ found: Node.ClosedFile, _ identifier: FileIdentifier, _ status: FileStatus, at location: Location
+    ) -> (Fuse.Entry, Node) {
+        let node = nodes.look(up: BackingInode(status), .file(identifier))
+        let current = nodes.update(node) { state in
+            // What is on disk is behind an open file; and what was read of it may be behind one that was open then and has
+            // been closed meanwhile.
+            var current = found
+            if let file = state.file?.file {
+                current = Node.ClosedFile(file.header)
+            } else if let last = state.closed, last.generation > found.generation {
+                current = last
+            }
+            state.protectionClass = current.protectionClass
+            if state.closed == nil { state.seen = current }
+            return current
+        }
+        node.add(location)
+        var status = status
+        status.size = Int64(current.length)
+        let answer = Fuse.Entry(
+            node: node.id, status: status, attributeTimeout: timeout(for: current.protectionClass),
+            entryTimeout: Self.timeout)
         return (answer, node)
     }
 

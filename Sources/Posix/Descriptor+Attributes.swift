@@ -15,6 +15,18 @@ extension Descriptor {
         }
     }
 
+    /// How many bytes the value of an entry's attribute has, put into `value`; ERANGE if that has no room for them.
+    ///
+    /// Source: getxattrat(2), lgetxattr(2).
+    public func attribute(_ name: String, of entry: Name, into value: inout MutableRawSpan) throws(Errno) -> Int {
+        let memory = unsafe value.withUnsafeMutableBytes { unsafe $0 }
+        return try unsafe withCString(Array(name.utf8)) { name throws(Errno) in
+            try unsafe entry.withCString { entry throws(Errno) in
+                try call { unsafe lk_getxattrat(number, entry, name, memory.baseAddress, memory.count) }
+            }
+        }
+    }
+
     /// Creates or replaces it; XATTR_CREATE in `flags` makes an existing one EEXIST, XATTR_REPLACE a missing one ENODATA.
     ///
     /// Source: fsetxattr(2).

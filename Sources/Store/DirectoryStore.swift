@@ -166,6 +166,12 @@ public final class DirectoryStore: Store {
         try file.removeAttribute(name)
     }
 
+    public func attribute(
+        _ name: String, of entry: Name, in directory: Descriptor, into value: inout MutableRawSpan
+    ) throws(Errno) -> Int {
+        try directory.attribute(name, of: entry, into: &value)
+    }
+
     public func attributeNames(of file: Descriptor) throws(Errno) -> [String] {
         try file.attributeNames()
     }

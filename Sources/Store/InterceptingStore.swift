@@ -174,6 +174,14 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try inspect(.attribute) { () throws(Errno) in try base.attribute(name, of: file) }
     }
 
+    public func attribute(
+        _ name: String, of entry: Name, in directory: Descriptor, into value: inout MutableRawSpan
+    ) throws(Errno) -> Int {
+        try inspect(.attribute) { () throws(Errno) in
+            try base.attribute(name, of: entry, in: directory, into: &value)
+        }
+    }
+
     public func setAttribute(_ name: String, to value: [UInt8], flags: Int32, of file: Descriptor) throws(Errno) {
         try change(.setAttribute(name, to: value, flags: flags, of: file))
     }

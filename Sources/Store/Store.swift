@@ -74,6 +74,10 @@ public protocol Store: AnyObject, Sendable {
     func setTimes(accessed: TimeChange, modified: TimeChange, of file: Descriptor) throws(Errno)
 
     func attribute(_ name: String, of file: Descriptor) throws(Errno) -> [UInt8]
+    /// The count of bytes that were put into `value`; ERANGE if there are more.
+    func attribute(
+        _ name: String, of entry: Name, in directory: Descriptor, into value: inout MutableRawSpan
+    ) throws(Errno) -> Int
     /// `flags` are XATTR_*.
     func setAttribute(_ name: String, to value: [UInt8], flags: Int32, of file: Descriptor) throws(Errno)
     func removeAttribute(_ name: String, of file: Descriptor) throws(Errno)

@@ -50,6 +50,9 @@ extension File {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
             state.unsettled.modified = nil
+            if own.linkCount == 1, state.unsettled.leaving == nil, state.header.length == state.length {
+                vault.summarize(state.header, of: descriptor)
+            }
         } catch {
             // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk;
             // settling tries again.

@@ -15,14 +15,29 @@ public struct FoundEntry: Sendable {
     }
 }
 
+/// What stat(2) says of an entry, of a file perhaps without its header.
+public enum BriefEntry: Sendable {
+    case whole(FoundEntry)
+    /// A regular file's metadata, and what tells them.
+    case summarized(FileStatus, FileSummary)
+}
+
 /// An entry of a listing.
 public struct ListedEntry: Sendable {
     public let name: Name
+    /// As it lies in the backing folder.
+    let stored: Name
     public let inode: UInt64
     public let kind: FileKind?
 
-    public init(name: Name, inode: UInt64, kind: FileKind?) {
+    /// `.` or `..`.
+    public init(dots name: Name, inode: UInt64) {
+        self.init(name: name, stored: name, inode: inode, kind: .directory)
+    }
+
+    init(name: Name, stored: Name, inode: UInt64, kind: FileKind?) {
         self.name = name
+        self.stored = stored
         self.inode = inode
         self.kind = kind
     }

@@ -7,11 +7,40 @@ import Store
 extension Vault {
     /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
+        let stored = try storedName(name, in: parent).name
+        return try lookup(name, in: parent, stored, try backingStatus(of: .entry(stored, in: parent.descriptor)))
+    }
+
+    /// Looks a name up; a file's summary will do.
+    public func lookupInBrief(_ name: Name, in parent: Directory) throws(VaultError) -> BriefEntry {
+        try lookupInBrief(name, in: parent, try storedName(name, in: parent).name)
+    }
+
+    /// Looks up what a listing has shown; a file's summary will do.
+    public func lookupInBrief(_ entry: ListedEntry, in parent: Directory) throws(VaultError) -> BriefEntry {
+        try lookupInBrief(entry.name, in: parent, entry.stored)
+    }
+
+    private func lookupInBrief(
+        _ name: Name, in parent: Directory, _ stored: Name
+    ) throws(VaultError) -> BriefEntry {
+        let own = try backingStatus(of: .entry(stored, in: parent.descriptor))
+        if let (status, summary) = summarized(own, stored, name, in: parent) { return .summarized(status, summary) }
+        return .whole(try lookup(name, in: parent, stored, own))
+    }
+
+    /// - Parameter status: of what stands there.
+    private func lookup(
+        _ name: Name, in parent: Directory, _ stored: Name, _ status: FileStatus
+    ) throws(VaultError) -> FoundEntry {
         // The kernel asks for a name that it knows without the lock of the directory: it may be given to something else
         // between two of our calls.
         for turn in 0..<3 {
             do throws(VaultError) {
-                if let found = try lookUpOnce(name, in: parent, believingStamps: turn > 0) { return found }
+                let status = turn == 0 ? status : try backingStatus(of: .entry(stored, in: parent.descriptor))
+                if let found = try lookUpOnce(name, in: parent, stored, status, believingStamps: turn > 0) {
+                    return found
+                }
             } catch {
                 switch error {
                 case .damaged, .system(.ELOOP), .system(.ENOTDIR), .system(.EISDIR), .system(.EINVAL), .system(.ENXIO):
@@ -20,7 +49,10 @@ extension Vault {
                 }
             }
         }
-        guard let found = try lookUpOnce(name, in: parent, believingStamps: true) else { throw .system(.ESTALE) }
+        let latest = try backingStatus(of: .entry(stored, in: parent.descriptor))
+        guard let found = try lookUpOnce(name, in: parent, stored, latest, believingStamps: true) else {
+            throw .system(.ESTALE)
+        }
         return found
     }
 
@@ -28,17 +60,16 @@ extension Vault {
     ///
     /// - Parameter believingStamps: also one that is not the file's, which somebody else may have put there.
     private func lookUpOnce(
-        _ name: Name, in parent: Directory, believingStamps: Bool
+        _ name: Name, in parent: Directory, _ stored: Name, _ own: FileStatus, believingStamps: Bool
     ) throws(VaultError) -> FoundEntry? {
-        let stored = try storedName(name, in: parent)
-        var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
-        guard !isHidden(stored.name, in: parent) else { throw .system(.ENOENT) }
+        var status = own
+        guard !isHidden(stored, in: parent) else { throw .system(.ENOENT) }
         switch status.kind {
         case .directory:
             let directory = try openDirectory(name, in: parent)
             return FoundEntry(status: status, details: .directory(directory))
         case .regular:
-            let descriptor = try openBacking(stored.name, in: parent)
+            let descriptor = try openBacking(stored, in: parent)
             let opened = try backing { () throws(Errno) in try store.status(of: descriptor) }
             guard opened.inode == status.inode else { return nil }
             let header = try readHeader(of: descriptor)
@@ -47,7 +78,7 @@ extension Vault {
                 throw .damaged("a file that belongs to another name stands here")
             }
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
-                status = try file.status(of: .entry(stored.name, in: parent.descriptor))
+                status = try file.status(of: .entry(stored, in: parent.descriptor))
                 return status.inode == opened.inode ? FoundEntry(status: status, details: .file(file.header)) : nil
             }
             // Somebody has written the header since the status was asked for: the stamp is another one's.
@@ -65,7 +96,7 @@ extension Vault {
             status.size = Int64(latest.provisionalLength)
             return FoundEntry(status: status, details: .file(latest.settled(at: place)))
         case .symbolicLink:
-            status.size = try targetLength(of: stored.name, status, in: parent.descriptor)
+            status.size = try targetLength(of: stored, status, in: parent.descriptor)
             return FoundEntry(status: status, details: .other)
         default:
             return FoundEntry(status: status, details: .other)
@@ -105,7 +136,7 @@ extension Vault {
         return entries.compactMap { entry in
             guard !isHidden(entry.name, in: directory) else { return nil }
             return plainName(of: asides[entry.name] ?? entry.name, in: directory).map {
-                ListedEntry(name: $0, inode: entry.inode, kind: entry.kind)
+                ListedEntry(name: $0, stored: entry.name, inode: entry.inode, kind: entry.kind)
             }
         }
     }

@@ -31,6 +31,8 @@ public final class Vault: Sendable {
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
+    /// Backing inodes of files whose summaries were found not to be true.
+    let distrusted = Mutex<Set<UInt64>>([])
     /// Grows with each header that is written to a backing file.
     let placements = Atomic<UInt64>(0)
     /// Held during a flush of all files at once.

@@ -17,6 +17,7 @@ from .keybags import keybag_vectors
 from .parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors, wrap_vectors,
                     xattr_vectors)
 from .sealing import CLASSES, DEVICE_KEY, KEYS, PASSCODE, TOOLS, V, algorithm_of, fmt, xattr
+from .summaries import summary_vectors
 from .vaults import vault_vectors
 
 
@@ -113,6 +114,20 @@ def check_headers(failures: list[str]) -> None:
         for place in case["notAt"]:
             if not refusal(opened.at, place):
                 failures.append(f"headers: not refused at {place.hex()}")
+
+
+def check_summaries(failures: list[str]) -> None:
+    """A summary says of a file what it should, and none that is another's says anything."""
+    given = summary_vectors()
+    for case in given["cases"]:
+        found = fmt.open_summary(KEYS, case["summary"], case["place"], case["size"], case["stamp"])
+        expected = fmt.Summary(case["class"], case["explicit"], case["fileID"], case["generation"], case["length"],
+                               *(tuple(case[time]) for time in ("modified", "changed", "written")))
+        if found != expected:
+            failures.append(f"summaries: {found} for {expected}")
+    for case in given["refused"]:
+        if not refusal(fmt.open_summary, KEYS, case["summary"], case["place"], case["size"], case["stamp"]):
+            failures.append(f"summaries: not refused: {case['why']}")
 
 
 def check_journal(failures: list[str]) -> None:

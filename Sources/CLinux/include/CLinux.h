@@ -37,6 +37,8 @@ ssize_t lk_getdents(int directory, void *buffer, size_t size);
 
 // The extended attributes of an open file, one opened with O_PATH too.
 ssize_t lk_getxattr(int file, const char *name, void *_Nullable value, size_t size);
+// Of an entry of a folder, which is not followed.
+ssize_t lk_getxattrat(int directory, const char *entry, const char *name, void *_Nullable value, size_t size);
 int lk_setxattr(int file, const char *name, const void *_Nullable value, size_t size, int flags);
 int lk_removexattr(int file, const char *name);
 ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);

@@ -46,6 +46,42 @@ extension MountTests {
             try scene.expectRefused("strict")
         }
 
+        /// What a file showed once, put back beside what it holds now: stat(2) believes it, no reader does.
+        @Test func anOlderSummaryIsPutBack() throws {
+            let vault = try Vault()
+            let backing = BackingFile(
+                try withMount(vault) { mount in
+                    let scene = Scene(mount: mount, probe: try Probe())
+                    try scene.makeFile("file", Array(AttackScene.first[..<5000]))
+                    scene.endProbe()
+                    return try mount.backingPath("file")
+                })
+            let kept = "kept"
+            try shell(
+                "getfattr --absolute-names -d -m '^user.lk$' '\(backing.path)' > \(kept) && touch -r '\(backing.path)' time",
+                in: vault.folder.path
+            ).succeeded()
+            let size = try Disk.read(backing.path).count
+            try withMount(vault) { mount in
+                let scene = Scene(mount: mount, probe: try Probe())
+                try scene.makeFile("file", AttackScene.first)
+                scene.endProbe()
+            }
+            try backing.cut(to: size)
+            try shell(
+                "setfattr --restore=\(kept) && touch -r time '\(backing.path)'", in: vault.folder.path
+            ).succeeded()
+            try withMount(vault) { mount in
+                let scene = Scene(mount: mount, probe: try Probe())
+                #expect(try shell("stat -c %s '\(mount.path)/file'").text == "5000\n", "the attack has its moment")
+                let logged = scene.mount.messages.count
+                #expect(try scene.probe.read(scene.path("file")) == .refused("EIO"))
+                #expect(scene.mount.logs(past: logged))
+                #expect(try shell("stat -c %s '\(mount.path)/file'").text == "20000\n", "the header's, from now on")
+                scene.endProbe()
+            }
+        }
+
         /// A file that is moved to another name, or copied to one, is not found under it.
         @Test(arguments: ["mv", "cp"])
         func movedToAnotherName(_ command: String) throws {

@@ -53,6 +53,11 @@ extension MountTests {
                 try #require(outcome.status == 0, "\(name): \(outcome.errors)")
                 #expect(outcome.output == contents, "\(name)")
             }
+            for (name, hasSummary) in ["class-A": true, "moved": true, "sparse": true, "size-0": true, "linked": false]
+            {
+                let outcome = try read(vault, ["stat", "/" + name]).succeeded()
+                #expect(outcome.text.contains(#""summary": \#(hasSummary)"#), "\(name): \(outcome)")
+            }
             let verified = try read(vault, ["verify"])
             #expect(verified.status == 0, "\(verified)")
             let recovered = try read(

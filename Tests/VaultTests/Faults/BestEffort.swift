@@ -13,6 +13,7 @@ enum BestEffort {
         .status: "asks for the time of what is replaced, or of the journal: now will do",
         .readSymbolicLink: "a symbolic link goes without its long target, which is a leftover",
         .attribute: "the rest of the value before, if that had one, is a leftover",
+        .setAttribute: "a file without a summary has its header; one without the attribute is not what the act makes",
         .open: "one of several names goes without the header, which could be damaged as well, saying so",
         .write: "after a rename has happened the journal forgets what was replaced: replay finds that it is dead",
         .synchronize: "after a rename of a folder has happened, the step that whoever opens it next makes up for",

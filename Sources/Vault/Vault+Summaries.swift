@@ -1,0 +1,76 @@
+import Format
+import Posix
+import Store
+
+// What stat(2) shows, in an attribute of the backing file: docs/FORMAT.md, "Summaries". One that cannot be set or read is
+// none: then the header tells.
+
+extension Vault {
+    /// What stat(2) shows of a regular file that is not in memory; nil where only its header can tell.
+    ///
+    /// - Parameter own: the status of its backing file, which stands under `stored`.
+    func summarized(
+        _ own: FileStatus, _ stored: Name, _ name: Name, in parent: Directory
+    ) -> (FileStatus, FileSummary)? {
+        // A vault that is only read may have another header in its journal.
+        guard traits.hasAttributes, !isReadOnly, own.kind == .regular, own.linkCount == 1,
+            own.modified.nanoseconds == 0, files.file(ofInode: own.inode) == nil,
+            !distrusted.withLock({ $0.contains(own.inode) }), !isHidden(stored, in: parent)
+        else { return nil }
+        var value: InlineArray<66, UInt8> = .init(repeating: 0)
+        do throws(Errno) {
+            var elements = value.mutableSpan
+            var span = unsafe elements.mutableBytes
+            let count = try store.attribute(FileSummary.attribute, of: stored, in: parent.descriptor, into: &span)
+            guard count == FileSummary.byteCount else { return nil }
+        } catch { return nil }
+        let bytes = unsafe value.span.bytes
+        guard let summary = try? FileSummary(decoding: bytes) else { return nil }
+        let size = UInt64(own.size)
+        let place = place(of: name, in: parent)
+        let signed = summary.signed(at: place, size: size, stamp: own.modified.seconds)
+        let tag = bytes.extracting(FileSummary.byteCount - FileSummary.tagByteCount..<FileSummary.byteCount)
+        guard keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) else { return nil }
+        var status = own
+        status.size = Int64(BlockGeometry.storedLength(forBackingSize: size))
+        status.modified = Timespec(summary.shownTime)
+        status.changed = Timespec(summary.shownChange(of: FileTime(own.changed)))
+        return (status, summary)
+    }
+
+    /// Says what a header says that has just been written to a backing file, and its stamp with it.
+    ///
+    /// The backing file may be longer yet: what is behind its end goes, and until then the MAC fits nothing.
+    func summarize(_ header: FileHeader, of file: Descriptor) {
+        guard traits.hasAttributes, let summary = FileSummary(header) else { return }
+        let size = BlockGeometry.backingSize(forLength: header.length)
+        let signed = summary.signed(at: header.places[0], size: size, stamp: header.stamp)
+        let tag = keys.summaries.tag(of: unsafe signed.span.bytes)
+        let fields = unsafe signed.span.bytes.array(0..<FileSummary.byteCount - FileSummary.tagByteCount)
+        let value = fields + tag.prefix(FileSummary.tagByteCount)
+        do throws(VaultError) {
+            try withOwnerPermissions(0o200, of: .file(file)) { () throws(VaultError) in
+                try backing { () throws(Errno) in
+                    try store.setAttribute(FileSummary.attribute, to: value, flags: 0, of: file)
+                }
+            }
+        } catch { return }
+    }
+
+    /// A header has shown that the summary of a backing file is not true.
+    public func distrustSummary(ofInode inode: UInt64) {
+        _ = distrusted.withLock { $0.insert(inode) }
+    }
+
+    /// What stat(2) shows of a file that stands under a name, if its summary tells and it is the one that is meant.
+    public func summarizedStatus(
+        of name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)
+    ) throws(VaultError) -> (FileStatus, FileSummary)? {
+        let stored = try storedName(name, in: parent).name
+        let own = try backingStatus(of: .entry(stored, in: parent.descriptor))
+        guard own.inode == expected.inode,
+            let (status, summary) = summarized(own, stored, name, in: parent), summary.file == expected.file
+        else { return nil }
+        return (status, summary)
+    }
+}
