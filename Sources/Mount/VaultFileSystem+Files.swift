@@ -153,7 +153,10 @@ extension VaultFileSystem {
         state.file!.handles += 1
         if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
         state.mayHavePages = true
-        return Opened(handle: HandleID(rawValue: node.id.rawValue), keepCache: isKnown)
+        // Who only reads has nothing to tell when it closes.
+        return Opened(
+            handle: HandleID(rawValue: node.id.rawValue), keepCache: isKnown,
+            noFlush: flags & O_ACCMODE == O_RDONLY)
     }
 
     /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
