@@ -30,6 +30,15 @@ enum NamedAttribute {
         }
     }
 
+    /// Whether the vault keeps it, or would if there were one.
+    func isKept(enforcingLists: Bool) -> Bool {
+        switch self {
+        case .stored: true
+        case .accessList, .defaultList: enforcingLists
+        case .protectionClass, .unknown, .nameless: false
+        }
+    }
+
     var isList: Bool {
         switch self {
         case .accessList, .defaultList: true

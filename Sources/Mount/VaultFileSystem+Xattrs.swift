@@ -41,6 +41,7 @@ extension VaultFileSystem {
                 if case .protectionClass = attribute { return Array(try protection(of: node).class.name.utf8) }
                 // The kernel asks for it before it lets somebody else use the file.
                 if attribute.isList, !hasAttributes(node) { throw .system(.ENODATA) }
+                if attribute.isKept(enforcingLists: enforcesLists), lacks(name, node) { throw .system(.ENODATA) }
                 return try withOwner(of: node, for: attribute) { (owner) throws(VaultError) in
                     try vault.attribute(name, of: owner)
                 }
@@ -50,6 +51,15 @@ extension VaultFileSystem {
             return reply.fail(error.errno)
         }
         reply.succeed(value)
+    }
+
+    /// Whether a file that nobody uses has no such attribute: `ls -l` asks for two of each file, and few have any. Needs
+    /// `tree` shared.
+    private func lacks(_ attribute: [UInt8], _ node: Node) -> Bool {
+        guard case .file(let file) = node.identity, !node.isOpen,
+            let (name, directory) = try? location(of: node)
+        else { return false }
+        return vault.lacksAttribute(attribute, file, name, in: directory)
     }
 
     func listxattr(_ request: Request, _ id: NodeID, reply: consuming Reply<AttributeNames>) {

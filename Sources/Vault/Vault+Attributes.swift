@@ -29,6 +29,24 @@ extension Vault {
         return (found.name, try openValue(bytes.dropFirst(found.noteCount), of: found.name, owner.identifier))
     }
 
+    /// Whether the file that stands under a name has no such attribute. Nothing is opened to find out; false where that
+    /// does not tell.
+    public func lacksAttribute(
+        _ attribute: [UInt8], _ file: FileIdentifier, _ name: Name, in parent: Directory
+    ) -> Bool {
+        do throws(VaultError) {
+            let stored = try storedName(ofAttribute: attribute, of: file.bytes, .user).name.backing()
+            let entry = try storedName(name, in: parent).name
+            try backing { () throws(Errno) in
+                var value = [UInt8](repeating: 0, count: 1)
+                var elements = value.mutableSpan
+                var span = unsafe elements.mutableBytes
+                _ = try store.attribute(stored, of: entry, in: parent.descriptor, into: &span)
+            }
+            return false
+        } catch { return error == .system(.ENODATA) }
+    }
+
     /// `flags`: XATTR_CREATE, XATTR_REPLACE or 0.
     public func setAttribute(
         _ name: [UInt8], to value: [UInt8], flags: Int32, of owner: AttributeOwner
@@ -116,11 +134,17 @@ extension Vault {
     func storedName(
         ofAttribute name: [UInt8], of owner: AttributeSubject
     ) throws(VaultError) -> (name: AttributeName, note: [UInt8]) {
+        try storedName(ofAttribute: name, of: owner.identifier, owner.prefix)
+    }
+
+    private func storedName(
+        ofAttribute name: [UInt8], of owner: [UInt8], _ prefix: AttributeName.Prefix
+    ) throws(VaultError) -> (name: AttributeName, note: [UInt8]) {
         let ciphertext = try authentic("") { () throws(CryptoError) in
             try unsafe keys.xattrs.seal(
-                name.span.bytes, associatedData: owner.identifier.span.bytes, Self.nameComponent.span.bytes)
+                name.span.bytes, associatedData: owner.span.bytes, Self.nameComponent.span.bytes)
         }
-        guard AttributeName.isLong(ciphertextCount: ciphertext.count, owner.prefix) else {
+        guard AttributeName.isLong(ciphertextCount: ciphertext.count, prefix) else {
             return (.short(ciphertext: ciphertext), [])
         }
         let count = [UInt8(truncatingIfNeeded: ciphertext.count), UInt8(truncatingIfNeeded: ciphertext.count >> 8)]
