@@ -26,6 +26,9 @@ struct Latchkey: ParsableCommand {
             CommandGroup(
                 name: "File",
                 subcommands: [Class.self, Explain.self]),
+            CommandGroup(
+                name: "Machine",
+                subcommands: [Speed.self]),
         ])
 
     static let _errorPrefix = "latchkey: "

@@ -13,6 +13,7 @@ import Testing
         ("passwd", Passwd.self), ("fsck", Fsck.self), ("unlock", Unlock.self), ("lock", Lock.self),
         ("status", StatusCommand.self), ("monitor", Monitor.self),
         ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
+        ("speed", Speed.self),
     ]
 
     @Test(arguments: commands.indices) func isAsItStands(_ index: Int) throws {

@@ -90,6 +90,11 @@ int lk_argon2id(const void *passcode, size_t passcode_count, const void *salt, s
 
 const char *lk_argon2_message(int error);
 
+// MARK: - The processor
+
+/// Whether OpenSSL has AES done by instructions of the processor.
+int lk_uses_aes_instructions(void);
+
 // MARK: - Random numbers
 
 /// Fills from the kernel's generator. It does not fail: what could, ends the process.

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Crypto
+
+/// `latchkey speed`: what encryption costs on this machine.
+struct Speed: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Measure what encryption costs on this machine.",
+        discussion: """
+            For contents AES-256-GCM, for names AES-256-SIV, each on one processor; for a passcode Argon2id, at the cost \
+            that a vault made here would get. No vault is touched. It takes about three seconds.
+            """)
+
+    @Flag(help: "For scripts: bytes, names and seconds.")
+    var json = false
+
+    func run() throws {
+        let report: SpeedReport
+        do { report = try SpeedReport.measured() } catch {
+            throw CommandError(.failed, "it cannot be measured: \(error)")
+        }
+        Standard.output(json ? try JSON.text(report) : lines(report))
+    }
+
+    private func lines(_ report: SpeedReport) -> String {
+        let (guess, size) = (report.argon2id, SpeedReport.nameCount)
+        var table = Table()
+        table.add(
+            "AES instructions",
+            report.usesAESInstructions
+                ? "used" : "not used: this processor has none, or OpenSSL was told not to use them")
+        table.add("contents", "\(rate(report.sealedBytesPerSecond)) written, \(rate(report.openedBytesPerSecond)) read")
+        table.add("names", "\(Amount.count(Int(report.namesPerSecond))) of \(size) bytes a second")
+        table.add(
+            "passcode",
+            "\((guess.seconds * 100).rounded() / 100) s for each guess: \(Amount.bytes(UInt64(guess.memoryKiB) << 10)), "
+                + "\(guess.passes) \(guess.passes == 1 ? "pass" : "passes"), \(Amount.of(Int(guess.lanes), "lane"))")
+        return table.lines()
+    }
+
+    private func rate(_ bytes: Double) -> String { Amount.bytes(UInt64(bytes)) + "/s" }
+}
