@@ -36,6 +36,7 @@ is_installed() {
         libaio-dev) [ -e /usr/include/libaio.h ] ;;
         xfslibs-dev) [ -e /usr/include/xfs/xfs.h ] ;;
         python3-venv) python3 -c 'import venv, ensurepip' ;;
+        python3-matplotlib) python3 -c 'import matplotlib' ;;
         binutils) command -v strip ;;
         *) command -v "$1" ;;
     esac >/dev/null 2>&1

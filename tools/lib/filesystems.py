@@ -1,4 +1,5 @@
-"""What the measuring tools share: to run commands, and the file systems that they measure, each with a folder to work in."""
+"""What the measuring tools share: to run commands, and the file systems that they measure, each with a folder of its
+own to work in."""
 
 from __future__ import annotations
 
@@ -46,6 +47,7 @@ class FileSystem:
     """Something with a folder to work in. `cold` leaves nothing of its files in the caches that it can reach."""
 
     name = "plain"
+    packages: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.folder = folder
@@ -67,21 +69,24 @@ class FileSystem:
         self.unmount()
         if IS_ROOT:
             Path("/proc/sys/vm/drop_caches").write_text("3\n")
+            # Those are to be measured by nobody.
+            for program in ("git", "fio", "tar"):
+                if shutil.which(program):
+                    command(program, "--version")
         self.mount()
 
 
-class Gocryptfs(FileSystem):
-    name = "gocryptfs"
+class FuseDaemon(FileSystem):
+    """A FUSE daemon over a folder of its own."""
+
+    packages = ("fuse3",)
 
     def create(self) -> None:
         self.vault = self.folder / "vault"
         self.vault.mkdir()
         self.passfile = self.folder / "passcode"
         self.passfile.write_text("a passcode of the benchmark\n")
-        command("gocryptfs", "-init", "-q", "-passfile", self.passfile, self.vault)
-
-    def mount(self) -> None:
-        command("gocryptfs", "-q", "-nosyslog", "-passfile", self.passfile, self.vault, self.point)
+        self.passfile.chmod(0o600)
 
     def unmount(self) -> None:
         command("fusermount3", "-u", self.point)
@@ -90,15 +95,101 @@ class Gocryptfs(FileSystem):
             time.sleep(0.01)
 
 
-class Latchkey(FileSystem):
+class Gocryptfs(FuseDaemon):
+    name = "gocryptfs"
+    packages = ("fuse3", "gocryptfs")
+
+    def create(self) -> None:
+        super().create()
+        command("gocryptfs", "-init", "-q", "-passfile", self.passfile, self.vault)
+
+    def mount(self) -> None:
+        command("gocryptfs", "-q", "-nosyslog", "-passfile", self.passfile, self.vault, self.point)
+
+
+class Securefs(FuseDaemon):
+    name = "securefs"
+    packages = ("fuse3", "securefs")
+
+    def create(self) -> None:
+        super().create()
+        command("securefs", "create", "--pass", self.passfile.read_text().strip(), self.vault)
+
+    def mount(self) -> None:
+        command("securefs", "mount", "-b", "--pass", self.passfile.read_text().strip(), self.vault, self.point)
+
+
+class Encfs(FuseDaemon):
+    name = "encfs"
+    packages = ("fuse3", "encfs")
+
+    def mount(self) -> None:
+        command("encfs", "--standard", f"--extpass=cat {self.passfile}", self.vault, self.point)
+
+
+class Cryfs(FuseDaemon):
+    name = "cryfs"
+    packages = ("fuse3", "cryfs")
+
+    def mount(self) -> None:
+        command("env", "CRYFS_FRONTEND=noninteractive", "CRYFS_NO_UPDATE_CHECK=true",
+                f"CRYFS_LOCAL_STATE_DIR={self.folder}/state", "sh", "-c", 'cryfs "$1" "$2" < "$3"', "cryfs", self.vault,
+                self.point, self.passfile)
+
+
+class Passthrough(FuseDaemon):
+    """libfuse's passthrough_hp, which encrypts nothing: what FUSE itself costs. From the folder of --passthrough."""
+
+    name = "passthrough_hp"
+
+    def mount(self) -> None:
+        program = self.options.passthrough / "passthrough_hp"
+        usage = command("sh", "-c", '"$1" --help 2>&1 || true', "sh", program)
+        command(program, *(["--nopassthrough"] if "--nopassthrough" in usage else []), self.vault, self.point)
+
+
+class Fscrypt(FileSystem):
+    """The kernel's own encryption, in an ext4 image on a loop device. Root's alone."""
+
+    name = "fscrypt"
+    packages = ("fscrypt", "e2fsprogs")
+
+    def create(self) -> None:
+        self.image, self.disk, self.key = self.folder / "image", self.folder / "disk", self.folder / "key"
+        self.disk.mkdir()
+        command("truncate", "-s", "4G", self.image)
+        command("mkfs.ext4", "-q", "-O", "encrypt", self.image)
+        self.key.write_bytes(os.urandom(32))
+        self.point.rmdir()
+        self.point = self.disk / "mount"
+        self.attach()
+        if not Path("/etc/fscrypt.conf").exists():
+            command("fscrypt", "setup", "--quiet", "--force")
+        command("fscrypt", "setup", "--quiet", "--force", self.disk)
+        self.point.mkdir()
+        command("fscrypt", "encrypt", self.point, "--source=raw_key", f"--key={self.key}", "--name=bench", "--quiet")
+        self.is_mounted = True
+
+    def attach(self) -> None:
+        command("mount", "-o", "loop", self.image, self.disk)
+
+    def mount(self) -> None:
+        if not self.is_mounted:
+            self.attach()
+            command("fscrypt", "unlock", self.point, f"--key={self.key}", "--quiet")
+            self.is_mounted = True
+
+    def unmount(self) -> None:
+        command("umount", self.disk)
+        self.is_mounted = False
+
+
+class Latchkey(FuseDaemon):
     name = "latchkey"
 
     def create(self) -> None:
-        self.vault = self.folder / "vault"
-        self.passfile = self.folder / "passcode"
+        super().create()
         self.device_key = self.folder / "device.key"
-        self.passfile.write_text("a passcode of the benchmark\n")
-        self.passfile.chmod(0o600)
         command(self.options.latchkey, "init", self.vault, "--passcode-file", self.passfile, "--recovery-key-file",
                 self.folder / "recovery-key", "--device-key", self.device_key, "--default-class",
                 self.options.protection_class)
@@ -112,6 +203,8 @@ class Latchkey(FileSystem):
 
 
 FILE_SYSTEMS = {kind.name: kind for kind in (Latchkey, Gocryptfs, FileSystem)}
+# Slower ones, and such as take more than a package.
+MORE = {kind.name: kind for kind in (Passthrough, Fscrypt, Securefs, Encfs, Cryfs)}
 
 
 def clean_up(folder: Path) -> None:
