@@ -41,11 +41,12 @@ struct FsckRun {
             check = plain
             work = { () throws(VaultError) in try plain.run() }
         }
-        report.begin(opened)
-        if opened.hasPreviousKeybag { check.report(.previousKeybag(isPutBack: repairs)) }
         do throws(Errno) {
             _ = try ProcessLimits.raiseOpenFiles()
+            // First: what has been begun is also ended, by a signal too.
             let signals = try SignalDescriptor(blocking: Interruption.signals)
+            report.begin(opened)
+            if opened.hasPreviousKeybag { check.report(.previousKeybag(isPutBack: repairs)) }
             let thread = try BackgroundWork<VaultError>(work)
             var signal: Int32?
             while true {
