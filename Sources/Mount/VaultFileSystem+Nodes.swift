@@ -75,7 +75,12 @@ extension VaultFileSystem {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
         return try nodes.update(node) { (state) throws(VaultError) in
             if state.file == nil {
-                let file = try open(state.names, (identifier, node.backing.inode))
+                let file: File
+                do throws(VaultError) { file = try open(state.names, (identifier, node.backing.inode)) } catch {
+                    // At ESTALE the kernel looks the name up again: by the header, which may be another one's.
+                    if error == .system(.ESTALE) { vault.distrustSummary(ofInode: node.backing.inode) }
+                    throw error
+                }
                 if state.closed == nil, let seen = state.seen, seen.isSummary, seen.length != file.length {
                     // The kernel was told of another length. At ESTALE it looks the name up again.
                     state.seen = Node.ClosedFile(file.header)

@@ -59,7 +59,8 @@ extension VaultFileSystem {
         guard case .file(let file) = node.identity, !node.isOpen,
             let (name, directory) = try? location(of: node)
         else { return false }
-        return vault.lacksAttribute(attribute, file, name, in: directory)
+        let expected = (file: file, inode: node.backing.inode)
+        return vault.lacksAttribute(attribute, of: name, in: directory, expecting: expected)
     }
 
     func listxattr(_ request: Request, _ id: NodeID, reply: consuming Reply<AttributeNames>) {

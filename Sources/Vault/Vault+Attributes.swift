@@ -29,22 +29,29 @@ extension Vault {
         return (found.name, try openValue(bytes.dropFirst(found.noteCount), of: found.name, owner.identifier))
     }
 
-    /// Whether the file that stands under a name has no such attribute. Nothing is opened to find out; false where that
-    /// does not tell.
+    /// Whether the file that stands under a name, and is the one that is meant, has no such attribute. Nothing is opened to
+    /// find out; false where that does not tell.
     public func lacksAttribute(
-        _ attribute: [UInt8], _ file: FileIdentifier, _ name: Name, in parent: Directory
+        _ attribute: [UInt8], of name: Name, in parent: Directory,
+        expecting expected: (file: FileIdentifier, inode: UInt64)
     ) -> Bool {
         do throws(VaultError) {
-            let stored = try storedName(ofAttribute: attribute, of: file.bytes, .user).name.backing()
+            let stored = try storedName(ofAttribute: attribute, of: expected.file.bytes, .user).name.backing()
             let entry = try storedName(name, in: parent).name
-            try backing { () throws(Errno) in
+            return try backing { () throws(Errno) in
                 var value = [UInt8](repeating: 0, count: 1)
                 var elements = value.mutableSpan
                 var span = unsafe elements.mutableBytes
-                _ = try store.attribute(stored, of: entry, in: parent.descriptor, into: &span)
+                do throws(Errno) {
+                    _ = try store.attribute(stored, of: entry, in: parent.descriptor, into: &span)
+                    return false
+                } catch {
+                    guard error == .ENODATA else { return false }
+                    // Behind the question: what stands there now stood there then, unless it went and came back meanwhile.
+                    return try store.status(of: entry, in: parent.descriptor).inode == expected.inode
+                }
             }
-            return false
-        } catch { return error == .system(.ENODATA) }
+        } catch { return false }
     }
 
     /// `flags`: XATTR_CREATE, XATTR_REPLACE or 0.

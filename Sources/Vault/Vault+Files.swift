@@ -29,6 +29,9 @@ extension Vault {
         // A sync program replaces a file by one of the same ID.
         guard expected == nil || status.inode == expected?.inode else { throw .system(.ESTALE) }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
+        if expected != nil, self.placements.load(ordering: .acquiring) == placements {
+            try checkSummary(of: descriptor, status, against: header, at: place)
+        }
         let file = try enter(
             File(
                 vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.settled(at: place),

@@ -24,18 +24,36 @@ extension Vault {
             let count = try store.attribute(FileSummary.attribute, of: stored, in: parent.descriptor, into: &span)
             guard count == FileSummary.byteCount else { return nil }
         } catch { return nil }
-        let bytes = unsafe value.span.bytes
-        guard let summary = try? FileSummary(decoding: bytes) else { return nil }
-        let size = UInt64(own.size)
-        let place = place(of: name, in: parent)
-        let signed = summary.signed(at: place, size: size, stamp: own.modified.seconds)
-        let tag = bytes.extracting(FileSummary.byteCount - FileSummary.tagByteCount..<FileSummary.byteCount)
-        guard keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) else { return nil }
+        guard let summary = summary(unsafe value.span.bytes, at: place(of: name, in: parent), own) else { return nil }
         var status = own
-        status.size = Int64(BlockGeometry.storedLength(forBackingSize: size))
+        status.size = Int64(BlockGeometry.storedLength(forBackingSize: UInt64(own.size)))
         status.modified = Timespec(summary.shownTime)
         status.changed = Timespec(summary.shownChange(of: FileTime(own.changed)))
         return (status, summary)
+    }
+
+    /// What `bytes` say of the file at `place` with the backing file's status `own`; nil if they do not count.
+    private func summary(_ bytes: RawSpan, at place: Place, _ own: FileStatus) -> FileSummary? {
+        guard own.modified.nanoseconds == 0, let summary = try? FileSummary(decoding: bytes) else { return nil }
+        let signed = summary.signed(at: place, size: UInt64(own.size), stamp: own.modified.seconds)
+        let tag = bytes.extracting(FileSummary.byteCount - FileSummary.tagByteCount..<FileSummary.byteCount)
+        return keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) ? summary : nil
+    }
+
+    /// Distrusts a summary that counts beside another header than its own: a cut has left it, or somebody has put it back.
+    /// `ESTALE` if it has told of another length; then the header is asked.
+    func checkSummary(
+        of file: Descriptor, _ own: FileStatus, against header: FileHeader, at place: Place
+    ) throws(VaultError) {
+        guard traits.hasAttributes, !isReadOnly, own.modified.nanoseconds == 0,
+            !distrusted.withLock({ $0.contains(own.inode) }),
+            let bytes = try? store.attribute(FileSummary.attribute, of: file),
+            let summary = unsafe summary(bytes.span.bytes, at: place, own),
+            summary.file != header.file || summary.generation != header.generation
+        else { return }
+        distrustSummary(ofInode: own.inode)
+        let told = BlockGeometry.storedLength(forBackingSize: UInt64(own.size))
+        if told != header.provisionalLength { throw .system(.ESTALE) }
     }
 
     /// Says what a header says that has just been written to a backing file, and its stamp with it.

@@ -46,6 +46,17 @@ extension MountTests {
             try scene.expectRefused("strict")
         }
 
+        /// As `headersExchanged`, by somebody who gives the backing file its time back: then its summary still counts.
+        @Test func aHeaderExchangedBelowItsSummary() throws {
+            let scene = try AttackScene()
+            let (first, second) = (scene.file("first"), scene.file("second"))
+            let header = try second.header.bytes
+            try shell("touch -r '\(first.path)' time", in: scene.vault.folder.path).succeeded()
+            try first.edit { $0.replaceSubrange(0..<512, with: header) }
+            try shell("touch -r time '\(first.path)'", in: scene.vault.folder.path).succeeded()
+            try scene.expectRefused("first")
+        }
+
         /// What a file showed once, put back beside what it holds now: stat(2) believes it, no reader does.
         @Test func anOlderSummaryIsPutBack() throws {
             let vault = try Vault()
