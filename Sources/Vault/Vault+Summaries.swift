@@ -66,12 +66,9 @@ extension Vault {
         let tag = keys.summaries.tag(of: unsafe signed.span.bytes)
         let fields = unsafe signed.span.bytes.array(0..<FileSummary.byteCount - FileSummary.tagByteCount)
         let value = fields + tag.prefix(FileSummary.tagByteCount)
-        do throws(VaultError) {
-            try withOwnerPermissions(0o200, of: .file(file)) { () throws(VaultError) in
-                try backing { () throws(Errno) in
-                    try store.setAttribute(FileSummary.attribute, to: value, flags: 0, of: file)
-                }
-            }
+        // No permissions are lent for it: a daemon that dies meanwhile would leave them, and the header tells as well.
+        do throws(Errno) {
+            try store.setAttribute(FileSummary.attribute, to: value, flags: 0, of: file)
         } catch { return }
     }
 

@@ -46,7 +46,7 @@ import Testing
         },
         "a mode": {
             try $0.write([1], at: 0)
-            try $0.setMode(0o400)
+            try $0.setMode(0o640)
         },
     ]
 
@@ -96,6 +96,19 @@ import Testing
         #expect(try look("other", test).brief == nil)
         try test.vault.unlink("other", in: test.root)
         #expect(try look("file", test).brief != nil, "one again")
+    }
+
+    /// Where Linux does not let an ordinary user set one there is none, and nobody's permissions are changed for it.
+    @Test func noPermissionsAreLentForIt() throws {
+        let test = try TestVault(isPrivileged: false, wrapping: { FaultInjectingStore($0) })
+        let faults = try #require(test.store as? FaultInjectingStore).faults
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.setMode(0o400)
+        let before = faults.count(of: .setMode)
+        faults.fail(.setAttribute, with: .EACCES, lasts: true)
+        #expect(try look("file", test).brief == nil)
+        #expect(faults.injected > 0 && faults.count(of: .setMode) == before)
     }
 
     @Test func goesWithTheName() throws {
