@@ -19,10 +19,12 @@ extension File {
         _ change: (inout FileHeader) -> Void = { _ in }
     ) throws(VaultError) {
         try copyIntoPlace()
+        let hasLostSummary = try dropLongerSummary()
         let shown = try backing { () throws(Errno) in try shownTime() }
         let hasData = confirming && (state.length != state.header.length || !state.unsettled.isDataSynced)
-        if all || hasData || state.unsettled.isJournaled {
-            try flush(dataOnly: !all)
+        let isConfirmed = all || hasData || state.unsettled.isJournaled
+        if isConfirmed || hasLostSummary { try flush(dataOnly: !all && !hasLostSummary) }
+        if isConfirmed {
             confirm(state.length)
             state.unsettled.isDataSynced = true
         }
@@ -54,6 +56,19 @@ extension File {
         if state.unsettled.isHeaderless { try journalMissingHeader() }
         let file = try writable()
         try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
+    }
+
+    /// Takes a summary away that tells of more than the file has, and says whether it has done so. That must be durable before
+    /// the header is that makes the journal's records void: between the two, stat(2) would show the old length until somebody
+    /// opens the file. Needs `lock` exclusively.
+    private func dropLongerSummary() throws(VaultError) -> Bool {
+        let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
+        guard vault.traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else {
+            return false
+        }
+        let file = try writable()
+        try keepingChangeTime { (_) throws(VaultError) in try vault.dropSummary(of: file) }
+        return true
     }
 
     private func copyIntoPlace(of file: Descriptor) throws(VaultError) {
@@ -139,6 +154,8 @@ extension File {
         var isRemoval = false
         /// The new header must be durable before the file is done.
         let needsSecondFlush: Bool
+        /// Its summary has been taken away, which must be durable before the new header is.
+        var hasLostSummary = false
     }
 
     /// Puts into place what the journal has; nil for a file without a name, which is done.
@@ -161,12 +178,14 @@ extension File {
                 return nil
             }
             try copyIntoPlace()
+            let hasLostSummary = try dropLongerSummary()
             guardAll()
             return Settling(
                 file: self, status: status, length: state.length, generation: state.unsettled.placedGeneration,
                 round: state.unsettled.round, sequence: state.unsettled.sequence, folders: state.unsettled.movedIn,
                 needsSecondFlush: state.unsettled.isJournaled
-                    || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length))
+                    || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length),
+                hasLostSummary: hasLostSummary)
         }
     }
 

@@ -47,7 +47,7 @@ extension Vault {
             for removal in flushRemovals(removed, trying) {
                 trying { () throws(VaultError) in try removal.file.finishRemoval() }
             }
-            begun = flush(begun, \.file, folders: \.folders, trying)
+            begun = flush(begun, \.file, folders: \.folders, needsAll: \.hasLostSummary, trying)
             let placed = begun.compactMap { settling in
                 let placement = trying { () throws(VaultError) in try settling.file.continueSettling(settling) }
                 noteSettled(settling.status, settling.file.header)
@@ -63,6 +63,7 @@ extension Vault {
     /// Makes what lies in the backing files durable, and the names in their folders; those for which that succeeded.
     private func flush<Settling>(
         _ settlings: [Settling], _ file: (Settling) -> File, folders: (Settling) -> [Descriptor] = { _ in [] },
+        needsAll: (Settling) -> Bool = { _ in false },
         _ trying: (() throws(VaultError) -> Void?) -> Void?
     ) -> [Settling] {
         guard !settlings.isEmpty else { return [] }
@@ -70,9 +71,9 @@ extension Vault {
         let isFlushed = settlings.count + distinct.count > Self.mostFlushedAlone && haveFlushedAll()
         let inTheirFolders = isFlushed ? settlings : flushFolders(of: settlings, folders, trying)
         return inTheirFolders.filter { settling in
-            let file = file(settling)
+            let (file, dataOnly) = (file(settling), !needsAll(settling))
             return trying { () throws(VaultError) in
-                if isFlushed { try file.refuseAfterFailure() } else { try file.flush(dataOnly: true) }
+                if isFlushed { try file.refuseAfterFailure() } else { try file.flush(dataOnly: dataOnly) }
             } != nil
         }
     }

@@ -72,6 +72,14 @@ extension Vault {
         } catch { return }
     }
 
+    /// Takes the summary of a backing file away, if it has one.
+    func dropSummary(of file: Descriptor) throws(VaultError) {
+        do throws(Errno) { try store.removeAttribute(FileSummary.attribute, of: file) } catch {
+            // The file of an ordinary user may not be writable any more; then the old one stays until it is opened.
+            guard [.ENODATA, .EOPNOTSUPP, .EPERM, .EACCES].contains(error) else { throw .system(error) }
+        }
+    }
+
     /// A header has shown that the summary of a backing file is not true.
     public func distrustSummary(ofInode inode: UInt64) {
         _ = distrusted.withLock { $0.insert(inode) }

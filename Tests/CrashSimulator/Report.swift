@@ -13,6 +13,8 @@ public struct Violation: Hashable, Sendable {
         case names
         /// Bytes that were never there, or not any more.
         case contents
+        /// stat(2) tells of another file, or of a length that it never had.
+        case summary
         /// A class, or the mark of one, that the file never had.
         case protection
         /// What a program's own check says: of SQLite, of git.

@@ -44,6 +44,13 @@ extension CrashTests {
                 _ = try file.file.status()
                 try vault.synchronize(file, dataOnly: true)
             },
+            // What stat(2) told before must not come back once it is settled.
+            Workload(testDescription: "a truncate, its data synced, and settled") { vault, file, _ in
+                try vault.truncate(file, to: 40)
+                try vault.synchronize(file, dataOnly: true)
+                try vault.vault.settle()
+                try vault.synchronize()
+            },
             Workload(testDescription: "a class, and its data synced") { vault, file, _ in
                 try vault.setClass(.complete, of: file)
                 try vault.synchronize(file, dataOnly: true)

@@ -205,6 +205,7 @@ extension OldJournal {
                 try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
                 try vault.store.setTimes(
                     accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
+                if copied.linkCount == 1 { vault.summarize(header, of: file) }
                 // The journal begins anew after this. The time too: a header without its stamp looks like the one before.
                 try vault.store.synchronize(file, dataOnly: false)
             } catch {

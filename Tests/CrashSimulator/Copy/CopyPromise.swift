@@ -65,6 +65,7 @@ struct CopyPromise {
             if let bytes = sighting.file.bytes, let flaw = during.files[inode]?.flaw(in: bytes) {
                 violations.append(Violation(.contents, "\(sighting.path): \(flaw)"))
             }
+            if let flaw = during.files[inode].flatMap({ sighting.flawOfSummary($0) }) { violations.append(flaw) }
             add(inode, sighting.path, sighting.file.protection, to: &violations)
         }
         for (inode, folder) in seen.folders { add(inode, folder.path, folder.protection, to: &violations) }

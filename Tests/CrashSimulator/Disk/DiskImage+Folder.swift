@@ -49,6 +49,7 @@ extension DiskImage {
             try file.setOwner(user: inode.user, group: inode.group)
         }
         try file.setMode(inode.mode)
+        if let stamp = inode.stamp { try file.setTimes(accessed: .keep, modified: .at(stamp)) }
     }
 }
 
@@ -109,7 +110,7 @@ extension Descriptor {
 }
 
 extension Descriptor {
-    /// All that a vault has in its folder but owners, modes and special files. `copies` are the first names of the
+    /// All that a vault has in its folder but owners, modes, special files and the attributes of directories. `copies` are the first names of the
     /// inodes that were copied.
     fileprivate func copyContents(
         to target: Descriptor, _ copies: inout [UInt64: (directory: Descriptor, name: Name)]
@@ -130,6 +131,10 @@ extension Descriptor {
                 let file = try open(entry.name, O_RDONLY)
                 let copy = try target.open(entry.name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
                 try file.copyBytes(to: copy)
+                for name in try file.attributeNames() where name.hasPrefix("user.") {
+                    try copy.setAttribute(name, to: try file.attribute(name))
+                }
+                try copy.setTimes(accessed: .keep, modified: .at(try file.status().modified))
             }
         }
     }

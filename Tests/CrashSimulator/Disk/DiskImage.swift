@@ -4,7 +4,7 @@ public import Store
 /// All that a disk holds at one moment: its inodes, and the names that lead to them from the root.
 ///
 /// A value, so that thousands of states share what they have in common. Inodes without a name are kept: a file may be
-/// durable before its name is. Times are left out.
+/// durable before its name is. Of the times only a regular file's stamp is kept.
 public struct DiskImage: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case regular
@@ -21,6 +21,9 @@ public struct DiskImage: Hashable, Sendable {
         public var user: UInt32?
         public var group: UInt32?
         public var attributes: [String: [UInt8]] = [:]
+        /// The time of modification of a regular file, if it is of a whole second: what a program has set. Nil is one that
+        /// the clock has given.
+        public var stamp: Timespec?
         /// Of a regular file.
         public var bytes = FileBytes()
         /// Of a directory.
@@ -43,6 +46,7 @@ public struct DiskImage: Hashable, Sendable {
             if let user { inodes[inode]?.user = user }
             if let group { inodes[inode]?.group = group }
         case .attribute(let name, let value): inodes[inode]?.attributes[name] = value
+        case .stamp(let stamp): inodes[inode]?.stamp = stamp
         }
     }
 }
@@ -52,4 +56,6 @@ enum InodeChange: Hashable, Sendable {
     case owner(user: UInt32?, group: UInt32?)
     /// Nil removes it.
     case attribute(String, [UInt8]?)
+    /// Nil: its contents were changed, or the clock's time was set.
+    case stamp(Timespec?)
 }

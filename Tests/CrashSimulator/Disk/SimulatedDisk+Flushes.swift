@@ -9,7 +9,11 @@ extension SimulatedDisk {
         case .ordered: settleMetadata(upTo: lastChange(seenBy: inode, dataOnly: dataOnly))
         case .unordered:
             settleMetadata { change in
-                if case .inode(inode, _) = change.kind { true } else { false }
+                switch change.kind {
+                case .inode(inode, .stamp): !dataOnly
+                case .inode(inode, _): true
+                default: false
+                }
             }
             if isDirectory { settleEntries(of: inode) }
         }

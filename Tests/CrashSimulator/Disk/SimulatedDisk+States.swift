@@ -48,4 +48,35 @@ extension SimulatedDisk {
         }
         return contents.lengths(from: first, through: contents.steps.count)
     }
+
+    /// Pending changes of which the later one leaves nothing of the earlier one.
+    var replacements: [(earlier: Int, later: Int)] {
+        var last: [InodeChange.Place: Int] = [:]
+        var pairs: [(earlier: Int, later: Int)] = []
+        for (index, change) in pending.enumerated() {
+            guard case .inode(let inode, let change) = change.kind, let place = change.place(in: inode) else {
+                continue
+            }
+            if let earlier = last.updateValue(index, forKey: place) { pairs.append((earlier, index)) }
+        }
+        return pairs
+    }
+}
+
+extension InodeChange {
+    /// What a change sets.
+    struct Place: Hashable {
+        let inode: RecordedInode
+        /// Of an attribute.
+        let name: String?
+    }
+
+    /// Nil for a change that may leave something of the one before.
+    fileprivate func place(in inode: RecordedInode) -> Place? {
+        switch self {
+        case .attribute(let name, _): Place(inode: inode, name: name)
+        case .stamp: Place(inode: inode, name: nil)
+        case .mode, .owner: nil
+        }
+    }
 }

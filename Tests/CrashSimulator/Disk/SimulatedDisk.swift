@@ -80,14 +80,17 @@ public struct SimulatedDisk: Sendable {
         case .rename(let old, let directory, let new, let newDirectory, let flags):
             rename(Slot(old, in: directory), to: Slot(new, in: newDirectory), flags)
         case .write(let bytes, let file, let offset):
+            stamp(file, nil)
             changeContents(of: file) { $0.write(bytes, at: Int(offset)) }
         case .truncate(let file, let size):
             resize(file, to: Int(size))
+            stamp(file, nil)
         case .allocate(let file, let mode, let offset, let length):
             allocate(file, mode, Int(offset), Int(length))
+            stamp(file, nil)
         case .setMode(let mode, let subject): change(.mode(mode), of: subject)
         case .setOwner(let user, let group, let subject): change(.owner(user: user, group: group), of: subject)
-        case .setTimes: break
+        case .setTimes(_, let modified, let subject): setTime(modified, of: inode(of: subject))
         case .setAttribute(let name, let value, _, let file): change(.attribute(name, value), of: .file(file))
         case .removeAttribute(let name, let file): change(.attribute(name, nil), of: .file(file))
         case .synchronize(let file, let dataOnly):
@@ -104,7 +107,10 @@ public struct SimulatedDisk: Sendable {
             let end = Int(offset) + bytes.count
             if end > durable.inodes[file]!.bytes.count { durable.inodes[file]!.bytes.resize(to: end) }
             durable.inodes[file]!.bytes.overwrite(at: Int(offset), with: bytes[...])
-        case .truncate(let file, let size): durable.inodes[file]!.bytes.resize(to: Int(size))
+            stampDurably(file)
+        case .truncate(let file, let size):
+            durable.inodes[file]!.bytes.resize(to: Int(size))
+            stampDurably(file)
         default:
             append(record)
             settleEverything()
@@ -132,13 +138,35 @@ public struct SimulatedDisk: Sendable {
         pending.append(MetadataChange(kind: .names(change)))
     }
 
+    private func inode(of subject: Change<RecordedInode>.Subject) -> RecordedInode {
+        switch subject {
+        case .file(let file): file
+        case .entry(let name, let directory): live[Slot(name, in: directory)]!
+        }
+    }
+
     private mutating func change(_ change: InodeChange, of subject: Change<RecordedInode>.Subject) {
-        let inode =
-            switch subject {
-            case .file(let file): file
-            case .entry(let name, let directory): live[Slot(name, in: directory)]!
-            }
-        pending.append(MetadataChange(kind: .inode(inode, change)))
+        pending.append(MetadataChange(kind: .inode(inode(of: subject), change)))
+    }
+
+    private mutating func setTime(_ modified: TimeChange, of inode: RecordedInode) {
+        switch modified {
+        case .keep: break
+        case .at(let time) where time.nanoseconds == 0: stamp(inode, time)
+        case .at, .now: stamp(inode, nil)
+        }
+    }
+
+    /// What is not a change is none, so that there are fewer states.
+    private mutating func stamp(_ inode: RecordedInode, _ stamp: Timespec?) {
+        guard live.inodes[inode]!.kind == .regular, live.inodes[inode]!.stamp != stamp else { return }
+        live.inodes[inode]!.stamp = stamp
+        pending.append(MetadataChange(kind: .inode(inode, .stamp(stamp))))
+    }
+
+    private mutating func stampDurably(_ file: RecordedInode) {
+        durable.inodes[file]!.stamp = nil
+        live.inodes[file]!.stamp = nil
     }
 
     private mutating func rename(_ old: Slot, to new: Slot, _ flags: UInt32) {

@@ -52,12 +52,15 @@ struct StateSampler {
 
     /// Nil where there are more than `limit`.
     private func everything(limit: Int) -> [CutChoice]? {
-        guard disk.order == .ordered || disk.pending.count < 24 else { return nil }
+        guard disk.order == .ordered || disk.pending.count <= 16 else { return nil }
         let prefixes = disk.order == .ordered ? disk.pending.count + 1 : 1 << disk.pending.count
-        guard prefixes <= limit else { return nil }
+        guard disk.order == .unordered || prefixes <= limit else { return nil }
+        let replaced = disk.order == .ordered ? [] : disk.replacements
         var all: [CutChoice] = []
         for index in 0..<prefixes {
             let metadata = disk.pending.indices.map { disk.order == .ordered ? $0 < index : index >> $0 & 1 == 1 }
+            // The same as where the one before has happened too.
+            if replaced.contains(where: { metadata[$0.later] && !metadata[$0.earlier] }) { continue }
             var partial = [CutChoice(metadata: metadata, contents: [])]
             for (inode, file) in zip(inodes, files) {
                 guard let ways = contents(of: file, lengths: disk.lengths(of: inode, metadata), limit: limit),

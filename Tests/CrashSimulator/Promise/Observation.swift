@@ -10,6 +10,8 @@ public struct Observation: Sendable {
         /// Nil if it cannot be read.
         public let bytes: [UInt8]?
         let linkCount: Int
+        /// How long stat(2) tells that it is before anybody has opened it.
+        let toldLength: Int
     }
 
     public enum Entry: Sendable {
@@ -54,20 +56,25 @@ public struct Observation: Sendable {
     ) -> Entry {
         let path = "\(parent)/\(name)"
         do throws(VaultError) {
+            let brief = try vault.lookupInBrief(name, in: directory)
             let found = try vault.lookup(name, in: directory)
             switch found.details {
             case .directory(let directory):
                 add(directory, at: path, of: vault)
                 return .directory(directory.identifier)
             case .file:
-                let file = try vault.openFile(name, in: directory)
+                let file = try vault.openFileTwice(name, in: directory)
                 let header = file.header
+                if case .summarized(_, let summary) = brief, summary.file != file.identifier {
+                    violations.append(Violation(.summary, "\(path): it is of another file"))
+                }
                 return .file(
                     RegularFile(
                         identifier: file.identifier,
                         protection: Protection(
                             header.protectionClass, isExplicit: header.flags.contains(.explicitClass)),
-                        bytes: contents(of: file, at: path), linkCount: Int(found.status.linkCount)))
+                        bytes: contents(of: file, at: path), linkCount: Int(found.status.linkCount),
+                        toldLength: Int(brief.status.size)))
             case .other:
                 guard found.status.kind == .symbolicLink else { return .other }
                 return .symbolicLink(try vault.readSymbolicLink(name, in: directory))
@@ -101,6 +108,16 @@ public struct Observation: Sendable {
     }
 }
 
+extension Vault {
+    /// As the kernel does: a summary that is not true is found out at the first time.
+    fileprivate func openFileTwice(_ name: Name, in directory: Directory) throws(VaultError) -> File {
+        do throws(VaultError) { return try openFile(name, in: directory) } catch {
+            guard case .system(.ESTALE) = error else { throw error }
+            return try openFile(name, in: directory)
+        }
+    }
+}
+
 extension File {
     /// All bytes up to its length.
     func wholeContents() throws(VaultError) -> [UInt8] {
@@ -112,5 +129,14 @@ extension File {
             count = try read(into: &span, at: 0)
         }
         return Array(bytes.prefix(count))
+    }
+}
+
+extension BriefEntry {
+    fileprivate var status: FileStatus {
+        switch self {
+        case .whole(let found): found.status
+        case .summarized(let status, _): status
+        }
     }
 }

@@ -14,8 +14,11 @@ extension Promise {
             violations.append(Violation(.names, whatIsWrong(with: seen)))
         }
         for (inode, sighting) in seen.files {
-            guard let bytes = sighting.file.bytes, let flaw = files[inode]?.flaw(in: bytes) else { continue }
-            violations.append(Violation(.contents, "\(sighting.path): \(flaw)"))
+            guard let history = files[inode] else { continue }
+            if let bytes = sighting.file.bytes, let flaw = history.flaw(in: bytes) {
+                violations.append(Violation(.contents, "\(sighting.path): \(flaw)"))
+            }
+            if let flaw = sighting.flawOfSummary(history) { violations.append(flaw) }
         }
         return violations
     }
@@ -111,6 +114,12 @@ struct Sightings {
     struct Sighting {
         let path: String
         let file: Observation.RegularFile
+
+        /// What stat(2) tells of the length, if the file was never so long.
+        func flawOfSummary(_ history: FileHistory) -> Violation? {
+            guard !history.allows(length: file.toldLength) else { return nil }
+            return Violation(.summary, "\(path): tells of \(file.toldLength) bytes, and has \(file.bytes?.count ?? -1)")
+        }
     }
 
     private(set) var files: [RecordedInode: Sighting] = [:]

@@ -105,9 +105,13 @@ extension [UInt8] {
         case .setOwner(let user, let group, let subject):
             begin(.setOwner, user.map { Int($0) } ?? -1, group.map { Int($0) } ?? -1)
             append(subject)
-        // Times are no part of what a cut is tried for.
-        case .setTimes(_, _, let subject):
-            begin(.setTimes)
+        // The time of reading is no part of what a cut is tried for.
+        case .setTimes(_, let modified, let subject):
+            switch modified {
+            case .keep: begin(.setTimes, 0)
+            case .now: begin(.setTimes, 1)
+            case .at(let time): begin(.setTimes, 2, Int(time.seconds), Int(time.nanoseconds))
+            }
             append(subject)
         case .setAttribute(let name, let value, let flags, let file):
             begin(.setAttribute, file.number, Int(flags))
@@ -181,7 +185,14 @@ private struct Reader {
         case .setMode: return .setMode(UInt32(number()), of: subject())
         case .setOwner:
             return .setOwner(user: UInt32(exactly: number()), group: UInt32(exactly: number()), of: subject())
-        case .setTimes: return .setTimes(accessed: .keep, modified: .keep, of: subject())
+        case .setTimes:
+            let modified: TimeChange =
+                switch number() {
+                case 0: .keep
+                case 1: .now
+                default: .at(Timespec(seconds: Int64(number()), nanoseconds: Int64(number())))
+                }
+            return .setTimes(accessed: .keep, modified: modified, of: subject())
         case .setAttribute:
             let (file, flags) = (inode(), Int32(number()))
             return .setAttribute(text(), to: array(), flags: flags, of: file)
