@@ -53,6 +53,7 @@ let package = Package(
         module("Crypto", ["CCrypto"]),
         module("Format"),
         module("Keybag", ["Crypto", "Format", "Store"]),
+        module("Strength", ["Crypto"]),
         module("Store", ["Posix"]),
         module("Vault", ["Store", "Keybag"]),
         module("Fuse", ["CFuse", "Posix"]),
@@ -63,7 +64,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "Vault", "Keybag", "Store", "Crypto", "Format", "Posix", "CLinux", arguments,
+                "Daemon", "Control", "Vault", "Keybag", "Store", "Crypto", "Format", "Posix", "Strength", "CLinux",
+                arguments,
             ],
             swiftSettings: strict),
 
@@ -117,6 +119,7 @@ let package = Package(
         tests("CryptoTests", ["Crypto"]),
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Keybag"]),
+        tests("StrengthTests", ["Strength", "Crypto"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
         tests("TamperTests", ["Tampering"]),
