@@ -127,7 +127,7 @@ let package = Package(
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
         tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
-        tests("LatchkeyTests", ["latchkey", "Crypto", "Posix"], exclude: ["Help"]),
+        tests("LatchkeyTests", ["Strength", "latchkey", "Crypto", "Posix"], exclude: ["Help"]),
         tests(
             "MountTests",
             [

@@ -30,7 +30,7 @@ try:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
     from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 except ImportError as missing:
     sys.exit(f"read-vault: {missing}; install it with: pip install cryptography argon2-cffi")
 
@@ -848,7 +848,8 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 
 # The keybag --------------------------------------------------------------------------------------------------------
 
-SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT, PASSCODE_SLOT, RECOVERY_SLOT = 1, 2, 3, 16, 17
+SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT = 1, 2, 3
+PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT = 16, 17, 18, 19
 BUNDLE_WRAP = 200
 
 
@@ -865,10 +866,20 @@ class PasscodeSlot:
 
 
 @dataclass
-class RecoverySlot:
+class KeySlot:
     identifier: int
     created: int
     salt: bytes
+    wrapped: bytes
+    label: str
+
+
+@dataclass
+class EscrowSlot:
+    identifier: int
+    created: int
+    public_key: bytes
+    ephemeral: bytes
     wrapped: bytes
     label: str
 
@@ -884,7 +895,9 @@ class Keybag:
     public_b: bytes
     device_slot: bytes
     passcode_slots: list[PasscodeSlot] = field(default_factory=list)
-    recovery_slots: list[RecoverySlot] = field(default_factory=list)
+    recovery_slots: list[KeySlot] = field(default_factory=list)
+    key_file_slots: list[KeySlot] = field(default_factory=list)
+    escrow_slots: list[EscrowSlot] = field(default_factory=list)
 
 
 def slot_label(raw: bytes) -> str:
@@ -909,11 +922,19 @@ def parse_passcode_slot(value: bytes) -> PasscodeSlot:
     return PasscodeSlot(identifier, created, memory, passes, lanes, salt, value[44:44 + BUNDLE_WRAP], label)
 
 
-def parse_recovery_slot(value: bytes) -> RecoverySlot:
+def parse_key_slot(value: bytes) -> KeySlot:
     if len(value) < 28 + BUNDLE_WRAP:
-        refuse("keybag: recovery slot cut short")
+        refuse("keybag: recovery or key file slot cut short")
     identifier, created, salt = struct.unpack("<IQ16s", value[:28])
-    return RecoverySlot(identifier, created, salt, value[28:28 + BUNDLE_WRAP], slot_label(value[28 + BUNDLE_WRAP:]))
+    return KeySlot(identifier, created, salt, value[28:28 + BUNDLE_WRAP], slot_label(value[28 + BUNDLE_WRAP:]))
+
+
+def parse_escrow_slot(value: bytes) -> EscrowSlot:
+    if len(value) < 76 + BUNDLE_WRAP:
+        refuse("keybag: escrow slot cut short")
+    identifier, created, public, ephemeral = struct.unpack("<IQ32s32s", value[:76])
+    return EscrowSlot(identifier, created, public, ephemeral, value[76:76 + BUNDLE_WRAP],
+                      slot_label(value[76 + BUNDLE_WRAP:]))
 
 
 def keybag_records(body: bytes) -> list[tuple[int, bytes]]:
@@ -957,8 +978,12 @@ def parse_keybag(raw: bytes) -> Keybag:
         if kind == PASSCODE_SLOT:
             keybag.passcode_slots.append(parse_passcode_slot(value))
         elif kind == RECOVERY_SLOT:
-            keybag.recovery_slots.append(parse_recovery_slot(value))
-        elif not 18 <= kind <= 255:
+            keybag.recovery_slots.append(parse_key_slot(value))
+        elif kind == KEY_FILE_SLOT:
+            keybag.key_file_slots.append(parse_key_slot(value))
+        elif kind == ESCROW_SLOT:
+            keybag.escrow_slots.append(parse_escrow_slot(value))
+        elif not 20 <= kind <= 255:
             refuse(f"keybag: unknown record {kind}")
     return keybag
 
@@ -985,8 +1010,21 @@ def passcode_key(passcode: bytes, slot: PasscodeSlot, device_key: bytes, volume:
     return hkdf(argon, device_key, volume, 32)
 
 
-def recovery_slot_key(recovery_key: bytes, slot: RecoverySlot, volume: bytes) -> bytes:
+def recovery_slot_key(recovery_key: bytes, slot: KeySlot, volume: bytes) -> bytes:
     return hkdf(recovery_key, slot.salt, b"latchkey recovery" + volume, 32)
+
+
+def key_file_slot_key(key: bytes, slot: KeySlot, device_key: bytes, volume: bytes) -> bytes:
+    return hkdf(key, device_key, b"latchkey key file" + slot.salt + volume, 32)
+
+
+def escrow_slot_key(private: bytes, slot: EscrowSlot, volume: bytes) -> bytes:
+    key = X25519PrivateKey.from_private_bytes(private)
+    try:
+        shared = key.exchange(X25519PublicKey.from_public_bytes(slot.ephemeral))
+    except ValueError:
+        refuse("keybag: an escrow slot's shared secret of zeros")
+    return hkdf(shared, volume, b"latchkey escrow" + slot.ephemeral + public_key(key), 32)
 
 
 def open_bundle(keybag: Keybag, bundle: bytes, from_device_slot: Optional[tuple[bytes, bytes]]) \
@@ -1008,6 +1046,8 @@ class Credentials:
     device_key: Optional[bytes] = None
     passcode: Optional[bytes] = None
     recovery_key: Optional[bytes] = None
+    key_file: Optional[bytes] = None
+    escrow_key: Optional[bytes] = None
 
 
 def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[bytes, bytes]]) \
@@ -1016,6 +1056,12 @@ def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[
     if given.recovery_key is not None:
         candidates = ((recovery_slot_key(given.recovery_key, slot, keybag.volume), slot.wrapped)
                       for slot in keybag.recovery_slots)
+    elif given.escrow_key is not None:
+        candidates = ((escrow_slot_key(given.escrow_key, slot, keybag.volume), slot.wrapped)
+                      for slot in keybag.escrow_slots)
+    elif given.key_file is not None and given.device_key is not None:
+        candidates = ((key_file_slot_key(given.key_file, slot, given.device_key, keybag.volume), slot.wrapped)
+                      for slot in keybag.key_file_slots)
     elif given.passcode is not None and given.device_key is not None:
         candidates = ((passcode_key(given.passcode, slot, given.device_key, keybag.volume), slot.wrapped)
                       for slot in keybag.passcode_slots)
@@ -1028,7 +1074,9 @@ def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[
         bundle = unwrap(key, wrapped)
         if bundle is not None:
             return open_bundle(keybag, bundle, from_device_slot)
-    raise WrongPasscode("wrong recovery key" if given.recovery_key is not None else "wrong passcode")
+    if given.passcode is not None:
+        raise WrongPasscode("wrong passcode")
+    raise WrongPasscode("wrong recovery key" if given.recovery_key is not None else "wrong key")
 
 
 # The device key file and the recovery key --------------------------------------------------------------------------
@@ -1057,6 +1105,12 @@ def parse_recovery_key(text: str) -> bytes:
     if number & 15 != hashlib.sha256(key).digest()[0] >> 4:
         refuse("the recovery key is mistyped: its check bits do not match")
     return key
+
+
+def parse_key_file(text: str) -> bytes:
+    if not text.startswith("LKKEY-"):
+        refuse("not a key file")
+    return parse_recovery_key(text[6:])
 
 
 # The tree ----------------------------------------------------------------------------------------------------------
@@ -1399,18 +1453,20 @@ def arguments() -> argparse.Namespace:
         epilog="With a device key alone, names and files of class D can be read. Exit status: 0 done, 1 failed, "
                "2 usage, 3 wrong passcode, 4 locked, 5 not a vault, 6 damaged or tampered with.")
     parser.add_argument("vault", metavar="VAULT")
-    parser.add_argument("--device-key", metavar="FILE", help="needed, except with a recovery key")
+    parser.add_argument("--device-key", metavar="FILE", help="needed, except with a recovery key or an escrow key")
     unlocking = parser.add_mutually_exclusive_group()
     unlocking.add_argument("--passcode-file", metavar="FILE")
     unlocking.add_argument("--recovery-key-file", metavar="FILE")
+    unlocking.add_argument("--key-file", metavar="FILE")
+    unlocking.add_argument("--escrow-key", metavar="FILE", help="an X25519 private key, in PEM")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="list names").add_argument("path", metavar="PATH", nargs="?", default="/")
     commands.add_parser("cat", help="write a file's contents").add_argument("path", metavar="PATH")
     commands.add_parser("stat", help="show what header or directory record say").add_argument("path", metavar="PATH")
     commands.add_parser("verify", help="open every object and list what is refused")
     parsed = parser.parse_args()
-    if not parsed.device_key and not parsed.recovery_key_file:
-        parser.error("give --device-key, or --recovery-key-file")
+    if not parsed.device_key and not parsed.recovery_key_file and not parsed.escrow_key:
+        parser.error("give --device-key, --recovery-key-file or --escrow-key")
     return parsed
 
 
@@ -1422,6 +1478,11 @@ def run(given: argparse.Namespace) -> int:
         credentials.passcode = read_secret_line(given.passcode_file)
     if given.recovery_key_file:
         credentials.recovery_key = parse_recovery_key(read_secret_line(given.recovery_key_file).decode())
+    if given.key_file:
+        credentials.key_file = parse_key_file(read_secret_line(given.key_file).decode())
+    if given.escrow_key:
+        private = load_pem_private_key(read_file(os.fsencode(given.escrow_key), 4096), None)
+        credentials.escrow_key = private.private_bytes_raw()
     vault = Vault(os.fsencode(given.vault), credentials, key_volume)
     if given.command == "verify":
         return 6 if verify_command(vault) else 0

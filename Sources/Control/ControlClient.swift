@@ -2,12 +2,6 @@ import Glibc
 import Posix
 import Synchronization
 
-/// What is handed over to unlock.
-public enum SecretKind: String, Codable, Hashable, Sendable {
-    case passcode
-    case recoveryKey = "recovery-key"
-}
-
 /// One connection to the daemon of a mount.
 ///
 /// Calls block, and wait for each other when several threads make them. A descriptor that is passed stays the caller's.
@@ -62,8 +56,49 @@ public final class ControlClient: Sendable {
         return reply.status
     }
 
-    public func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) {
-        let _: NoParameters = try call("ChangePasscode", ChangePasscodeParameters(old: 0, new: 1), [old, new])
+    /// - Parameter allowingWeak: takes four digits for the new one.
+    public func changePasscode(
+        from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false
+    ) throws(ControlError) {
+        let parameters = ChangePasscodeParameters(old: 0, new: 1, weak: allowingWeak)
+        let _: NoParameters = try call("ChangePasscode", parameters, [old, new])
+    }
+
+    /// The ways into the vault.
+    public func slots() throws(ControlError) -> [Slot] {
+        let reply: SlotsReply = try call("Slots", NoParameters(), within: Self.patience)
+        return reply.slots
+    }
+
+    /// Adds a way into the vault: its number.
+    ///
+    /// - Parameter secret: what opens the vault now, as of `unlock`.
+    public func addSlot(
+        _ new: NewSlotSource, name: String = "", opening kind: SecretKind, secret: Descriptor
+    ) throws(ControlError) -> Int {
+        var parameters = AddSlotParameters(kind: kind, secret: 0, newKind: .escrowKey, name: name)
+        var descriptors = [secret]
+        switch new {
+        case .secret(let kind, let descriptor, let allowingWeak):
+            parameters.newKind = kind
+            parameters.weak = allowingWeak
+            parameters.new = 1
+            descriptors.append(descriptor)
+        case .escrow(let publicKey): parameters.publicKey = publicKey
+        }
+        let reply: SlotReply = try call("AddSlot", parameters, descriptors)
+        return reply.slot
+    }
+
+    public func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+        let parameters = RemoveSlotParameters(kind: kind, secret: 0, slot: slot)
+        let _: NoParameters = try call("RemoveSlot", parameters, [secret])
+    }
+
+    /// The number of the slot that a secret opens; nothing is unlocked.
+    public func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
+        let reply: SlotReply = try call("TestSlot", UnlockParameters(kind: kind, secret: 0), [secret])
+        return reply.slot
     }
 
     /// What protects a file.

@@ -95,8 +95,22 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.ChangePasscode":
             let parameters = try call.parameters(ChangePasscodeParameters.self)
             let old = try call.descriptor(parameters.old, "old")
-            try service.changePasscode(from: old, to: try call.descriptor(parameters.new, "new"))
+            let new = try call.descriptor(parameters.new, "new")
+            try service.changePasscode(from: old, to: new, allowingWeak: parameters.weak ?? false)
             return try .success(NoParameters())
+        case "io.latchkey.Slots":
+            return try .success(SlotsReply(slots: service.slots))
+        case "io.latchkey.AddSlot":
+            return try .success(SlotReply(slot: try addSlot(call)))
+        case "io.latchkey.RemoveSlot":
+            let parameters = try call.parameters(RemoveSlotParameters.self)
+            let secret = try call.descriptor(parameters.secret, "secret")
+            try service.removeSlot(parameters.slot, opening: parameters.kind ?? .passcode, secret: secret)
+            return try .success(NoParameters())
+        case "io.latchkey.TestSlot":
+            let parameters = try call.parameters(UnlockParameters.self)
+            let secret = try call.descriptor(parameters.secret, "secret")
+            return try .success(SlotReply(slot: try service.testSlot(parameters.kind ?? .passcode, secret: secret)))
         case "io.latchkey.Explain":
             let file = try call.descriptor(try call.parameters(ExplainParameters.self).file, "file")
             return try .success(ExplainReply(explanation: try service.explain(file)))
@@ -115,6 +129,21 @@ package struct ControlConnection: ~Copyable {
             if InterfaceDescription.names.contains(interface) { throw .methodNotFound(method) }
             throw .interfaceNotFound(interface)
         }
+    }
+
+    private func addSlot(_ call: Call) throws(ControlError) -> Int {
+        let parameters = try call.parameters(AddSlotParameters.self)
+        let secret = try call.descriptor(parameters.secret, "secret")
+        let new: NewSlotSource
+        switch (parameters.newKind, parameters.new, parameters.publicKey) {
+        case (.escrowKey, nil, let key?): new = .escrow(publicKey: key)
+        case (.escrowKey, _, _): throw .invalidParameter("publicKey")
+        case (let kind, let position?, nil):
+            new = .secret(kind, try call.descriptor(position, "new"), allowingWeak: parameters.weak ?? false)
+        default: throw .invalidParameter("new")
+        }
+        return try server.service.addSlot(
+            new, name: parameters.name ?? "", opening: parameters.kind ?? .passcode, secret: secret)
     }
 
     private func statusAfterLocking() throws(ControlError) -> Status {

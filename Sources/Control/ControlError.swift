@@ -5,8 +5,16 @@ public enum ControlError: Error, Hashable, Sendable {
     // io.latchkey
     case wrongPasscode
     case wrongRecoveryKey
+    /// A key file or a private key opens nothing.
+    case wrongKey(SecretKind)
+    /// There is no slot with this number.
+    case noSuchSlot(Int)
+    /// Nothing else would open the vault.
+    case lastSlot
     /// A passcode has 1 to 1024 bytes; this one had so many.
     case passcodeLength(Int)
+    /// A new passcode of four digits.
+    case weakPasscode
     /// The mount is in use.
     case busy
     /// The descriptor is of no file in this mount.
@@ -45,6 +53,8 @@ struct ErrorParameters: Codable {
     var interface: String?
     var method: String?
     var parameter: String?
+    var kind: SecretKind?
+    var slot: Int?
 }
 
 extension ControlError {
@@ -53,7 +63,11 @@ extension ControlError {
         switch self {
         case .wrongPasscode: ("io.latchkey.WrongPasscode", ErrorParameters())
         case .wrongRecoveryKey: ("io.latchkey.WrongRecoveryKey", ErrorParameters())
+        case .wrongKey(let kind): ("io.latchkey.WrongKey", ErrorParameters(kind: kind))
+        case .noSuchSlot(let slot): ("io.latchkey.NoSuchSlot", ErrorParameters(slot: slot))
+        case .lastSlot: ("io.latchkey.LastSlot", ErrorParameters())
         case .passcodeLength(let bytes): ("io.latchkey.PasscodeLength", ErrorParameters(bytes: bytes))
+        case .weakPasscode: ("io.latchkey.WeakPasscode", ErrorParameters())
         case .busy: ("io.latchkey.Busy", ErrorParameters())
         case .notInMount: ("io.latchkey.NotInMount", ErrorParameters())
         case .damaged(let reason): ("io.latchkey.Damaged", ErrorParameters(reason: reason))
@@ -78,7 +92,11 @@ extension ControlError {
             switch name {
             case "io.latchkey.WrongPasscode": .wrongPasscode
             case "io.latchkey.WrongRecoveryKey": .wrongRecoveryKey
+            case "io.latchkey.WrongKey": .wrongKey(parameters.kind ?? .keyFile)
+            case "io.latchkey.NoSuchSlot": .noSuchSlot(parameters.slot ?? 0)
+            case "io.latchkey.LastSlot": .lastSlot
             case "io.latchkey.PasscodeLength": .passcodeLength(parameters.bytes ?? 0)
+            case "io.latchkey.WeakPasscode": .weakPasscode
             case "io.latchkey.Busy": .busy
             case "io.latchkey.NotInMount": .notInMount
             case "io.latchkey.Damaged": .damaged(reason: parameters.reason ?? "")

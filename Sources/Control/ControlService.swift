@@ -13,7 +13,20 @@ public protocol ControlService: AnyObject, Sendable {
     /// Reads the secret from the descriptor, to its end, and opens all classes.
     func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status
 
-    func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError)
+    func changePasscode(from old: Descriptor, to new: Descriptor, allowingWeak: Bool) throws(ControlError)
+
+    /// The ways into the vault.
+    var slots: [Slot] { get }
+
+    /// Adds a way in: its number. `secret` opens the vault now.
+    func addSlot(
+        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+    ) throws(ControlError) -> Int
+
+    func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError)
+
+    /// The number of the slot that the secret opens.
+    func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int
 
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation
 

@@ -14,8 +14,10 @@ enum InterfaceDescription {
     static let latchkey = """
         # Control of one mounted Latchkey vault.
         #
-        # A passcode or a recovery key never stands in a message: the message carries a file descriptor (SCM_RIGHTS), and its
-        # parameter is the position, from 0, of that descriptor among those sent with the message. The daemon reads it to its end.
+        # A secret never stands in a message: the message carries a file descriptor (SCM_RIGHTS), and its parameter is the
+        # position, from 0, of that descriptor among those sent with the message. The daemon reads it to its end. Of the kind
+        # passcode it is the passcode as typed; recovery-key, its text; key-file, the text in a key file; escrow-key, an X25519
+        # private key in 64 hexadecimal digits. Where a kind may be absent it is passcode then.
         interface io.latchkey
 
         # One mount.
@@ -91,6 +93,16 @@ enum InterfaceDescription {
           state: string
         )
 
+        # A way into the vault. id: its number. kind: as above, or unknown. created: in seconds since 1970. name: what it was
+        # called, or nothing. isPortable: whether it opens the vault without this machine's device key.
+        type Slot (
+          id: int,
+          kind: string,
+          created: int,
+          name: string,
+          isPortable: bool
+        )
+
         # The mount as it is now.
         method Status() -> (status: MountStatus)
 
@@ -98,12 +110,32 @@ enum InterfaceDescription {
         # locking: locked, or unlocked again. Before the first unlock there is nothing to lock, and the state stays.
         method Lock(now: ?bool, wait: ?bool) -> (status: MountStatus)
 
-        # Opens all classes. kind: passcode (so if absent) or recovery-key. secret: a descriptor, see above. Fails if somebody
-        # has locked since it was asked for.
+        # Opens all classes. kind, secret: see above. Fails if somebody has locked since it was asked for.
         method Unlock(kind: ?string, secret: int) -> (status: MountStatus)
 
-        # Replaces the passcode. old and new: descriptors, see above.
-        method ChangePasscode(old: int, new: int) -> ()
+        # Replaces the passcode. old and new: descriptors, see above. weak: takes four digits, too.
+        method ChangePasscode(old: int, new: int, weak: ?bool) -> ()
+
+        # The ways into the vault.
+        method Slots() -> (slots: []Slot)
+
+        # Adds one. kind, secret: what opens the vault now. newKind, new: what is to open it as well; of an escrow-key it is not
+        # new but publicKey, in 64 hexadecimal digits. weak: as of ChangePasscode. slot: its number.
+        method AddSlot(
+          kind: ?string,
+          secret: int,
+          newKind: string,
+          new: ?int,
+          publicKey: ?string,
+          name: ?string,
+          weak: ?bool
+        ) -> (slot: int)
+
+        # Removes one; not the last.
+        method RemoveSlot(kind: ?string, secret: int, slot: int) -> ()
+
+        # Which one a secret opens. Nothing is unlocked.
+        method TestSlot(kind: ?string, secret: int) -> (slot: int)
 
         # What protects a file. file: a descriptor of it, opened in any way, O_PATH too.
         method Explain(file: int) -> (explanation: Explanation)
@@ -132,8 +164,20 @@ enum InterfaceDescription {
         # The recovery key is wrong. Nothing has changed.
         error WrongRecoveryKey()
 
+        # A key file or a private key opens nothing here. Nothing has changed.
+        error WrongKey(kind: string)
+
+        # There is no slot with this number.
+        error NoSuchSlot(slot: int)
+
+        # Nothing else would open the vault: the slot stays.
+        error LastSlot()
+
         # A passcode has 1 to 1024 bytes.
         error PasscodeLength(bytes: int)
+
+        # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
+        error WeakPasscode()
 
         # The mount is in use.
         error Busy()

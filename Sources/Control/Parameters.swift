@@ -17,6 +17,31 @@ struct UnlockParameters: Codable {
 struct ChangePasscodeParameters: Codable {
     var old: Int
     var new: Int
+    var weak: Bool?
+}
+
+struct SlotsReply: Codable {
+    var slots: [Slot]
+}
+
+struct AddSlotParameters: Codable {
+    var kind: SecretKind?
+    var secret: Int
+    var newKind: SecretKind
+    var new: Int?
+    var publicKey: String?
+    var name: String?
+    var weak: Bool?
+}
+
+struct RemoveSlotParameters: Codable {
+    var kind: SecretKind?
+    var secret: Int
+    var slot: Int
+}
+
+struct SlotReply: Codable {
+    var slot: Int
 }
 
 struct ExplainParameters: Codable {

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Format
 import Keybag
 import Synchronization
 
@@ -15,15 +16,49 @@ final class KeybagHolder: Keyholder {
 
     func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
         do throws(KeybagError) {
-            return released(try keybag.unlock(kind, secret))
+            return released(try keybag.unlock(Credential(Credential.Kind(kind), reading: secret)))
         } catch {
             throw ControlError(error)
         }
     }
 
-    func changePasscode(from old: borrowing Secret, to new: borrowing Secret) throws(ControlError) {
+    func changePasscode(
+        from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(ControlError) {
         do throws(KeybagError) {
-            try keybag.changePasscode(from: old, to: new)
+            try keybag.changePasscode(from: old, to: new, allowingWeak: allowingWeak)
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    var slots: [Slot] { keybag.file.slots.map { Slot($0) } }
+
+    func addSlot(
+        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+    ) throws(ControlError) -> Int {
+        guard let label = SlotLabel(name) else { throw .invalidParameter("name") }
+        do throws(KeybagError) {
+            return Int(
+                try keybag.addSlot(
+                    NewSlot(new), label: label, opening: Credential(Credential.Kind(kind), reading: secret)))
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    func removeSlot(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) {
+        guard let slot = UInt32(exactly: slot) else { throw .noSuchSlot(slot) }
+        do throws(KeybagError) {
+            try keybag.removeSlot(slot, opening: Credential(Credential.Kind(kind), reading: secret))
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int {
+        do throws(KeybagError) {
+            return Int(try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret)))
         } catch {
             throw ControlError(error)
         }
@@ -56,8 +91,15 @@ extension ControlError {
     init(_ error: KeybagError) {
         self =
             switch error {
-            case .wrongPasscode: .wrongPasscode
-            case .wrongRecoveryKey, .malformedRecoveryKey: .wrongRecoveryKey
+            case .wrong(.passcode): .wrongPasscode
+            case .wrong(.recoveryKey), .malformedRecoveryKey: .wrongRecoveryKey
+            case .wrong(.keyFile), .notAKeyFile: .wrongKey(.keyFile)
+            case .wrong(.escrowKey): .wrongKey(.escrowKey)
+            case .notAPublicKey: .invalidParameter("publicKey")
+            case .noSuchSlot(let slot): .noSuchSlot(Int(slot))
+            case .lastSlot: .lastSlot
+            case .weakPasscode: .weakPasscode
+            case .changedMeanwhile: .failed(reason: "the keybag was changed meanwhile: try again")
             case .passcodeLength(let bytes): .passcodeLength(bytes)
             case .damaged(let reason): .damaged(reason: reason)
             case .tampered(let reason): .tampered(reason: reason)

@@ -45,16 +45,52 @@ public final class MountService: ControlService {
         }
     }
 
-    public func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) {
+    public func changePasscode(
+        from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+    ) throws(ControlError) {
         let old = try Secret.read(from: old)
         let new = try Secret.read(from: new)
-        do throws(ControlError) {
-            try derivation.withLock { _ throws(ControlError) in try keyholder.changePasscode(from: old, to: new) }
-        } catch {
-            log.notice("change of the passcode refused: \(error)")
-            throw error
+        try changing("change of the passcode") { () throws(ControlError) in
+            try keyholder.changePasscode(from: old, to: new, allowingWeak: allowingWeak)
         }
         log.notice("passcode changed")
+    }
+
+    public var slots: [Slot] { keyholder.slots }
+
+    public func addSlot(
+        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+    ) throws(ControlError) -> Int {
+        let secret = try Secret.read(from: secret)
+        let new = try NewSecret(reading: new)
+        let slot = try changing("adding a slot") { () throws(ControlError) in
+            try keyholder.addSlot(new, name: name, opening: kind, secret)
+        }
+        log.notice("slot \(slot) added")
+        return slot
+    }
+
+    public func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+        let secret = try Secret.read(from: secret)
+        try changing("removing a slot") { () throws(ControlError) in
+            try keyholder.removeSlot(slot, opening: kind, secret)
+        }
+        log.notice("slot \(slot) removed")
+    }
+
+    public func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
+        let secret = try Secret.read(from: secret)
+        return try changing("testing a slot") { () throws(ControlError) in try keyholder.testSlot(kind, secret) }
+    }
+
+    /// Runs what derives a key, and notes it when it is refused.
+    private func changing<Result>(
+        _ doing: String, _ body: () throws(ControlError) -> Result
+    ) throws(ControlError) -> Result {
+        do throws(ControlError) { return try derivation.withLock { _ throws(ControlError) in try body() } } catch {
+            log.notice("\(doing) refused: \(error)")
+            throw error
+        }
     }
 
     public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
@@ -73,4 +109,15 @@ public final class MountService: ControlService {
     /// Returns when nobody is unmounting any more. The kernel ends the session first and then drops what it has cached of
     /// the files, which takes seconds when that is much: who has asked for it is to be answered all the same.
     func waitForUnmounts() { unmounts.withExclusive {} }
+}
+
+extension NewSecret {
+    /// Reads what a client has handed over.
+    init(reading source: NewSlotSource) throws(ControlError) {
+        switch source {
+        case .secret(let kind, let descriptor, let allowingWeak):
+            self.init(kind, try Secret.read(from: descriptor), allowingWeak: allowingWeak)
+        case .escrow(let publicKey): self.init(escrow: publicKey)
+        }
+    }
 }

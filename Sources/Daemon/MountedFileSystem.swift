@@ -73,7 +73,47 @@ public protocol Keyholder: AnyObject, Sendable {
     /// - Throws: `wrongPasscode`, `wrongRecoveryKey`, `tampered`, `damaged` and others.
     func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys
 
-    func changePasscode(from old: borrowing Secret, to new: borrowing Secret) throws(ControlError)
+    func changePasscode(
+        from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(ControlError)
+
+    /// The ways in.
+    var slots: [Slot] { get }
+
+    /// Adds a way in; `secret` opens the vault now.
+    func addSlot(
+        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+    ) throws(ControlError) -> Int
+
+    func removeSlot(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(ControlError)
+
+    /// The slot that the secret opens.
+    func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int
+}
+
+/// What a new slot is made of, read from the client.
+public struct NewSecret: ~Copyable, Sendable {
+    public let kind: SecretKind
+    /// Nil for an escrow key.
+    public let secret: Secret?
+    /// Of an escrow key, in 64 hexadecimal digits.
+    public let publicKey: String
+    /// Of a passcode: it may have four digits.
+    public let allowsWeak: Bool
+
+    public init(_ kind: SecretKind, _ secret: consuming Secret, allowingWeak: Bool = false) {
+        self.kind = kind
+        self.secret = consume secret
+        publicKey = ""
+        allowsWeak = allowingWeak
+    }
+
+    public init(escrow publicKey: String) {
+        kind = .escrowKey
+        secret = nil
+        self.publicKey = publicKey
+        allowsWeak = false
+    }
 }
 
 /// The class keys that a passcode has released, on their way into the mount; wiped if they never get there.

@@ -51,7 +51,7 @@ struct OpenVault: Sendable {
         let secret: Secret
         do { secret = try Secret.read(from: unlock.secret) } catch { throw StartError(because: error) }
         do {
-            return try keybag.unlock(unlock.kind, secret)
+            return try keybag.unlock(Credential(Credential.Kind(unlock.kind), reading: secret))
         } catch {
             throw StartError(because: error)
         }
@@ -81,15 +81,6 @@ struct OpenVault: Sendable {
             return VaultMount(mount, threads: configuration.threads, log: log)
         } catch {
             throw StartError(because: error)
-        }
-    }
-}
-
-extension OpenKeybag {
-    func unlock(_ kind: SecretKind, _ secret: borrowing Secret) throws(KeybagError) -> ClassKeys {
-        switch kind {
-        case .passcode: try unlock(passcode: secret)
-        case .recoveryKey: try unlock(recoveryKey: RecoveryKeyText.decode(secret))
         }
     }
 }

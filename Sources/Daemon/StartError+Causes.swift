@@ -7,8 +7,10 @@ extension StartError {
     init(because error: KeybagError) {
         self =
             switch error {
-            case .wrongPasscode: StartError(.wrongPasscode)
-            case .wrongRecoveryKey, .malformedRecoveryKey: StartError(.wrongRecoveryKey)
+            case .wrong(.passcode): StartError(.wrongPasscode)
+            case .wrong(.recoveryKey), .malformedRecoveryKey: StartError(.wrongRecoveryKey)
+            case .wrong(let kind): StartError(.wrongKey, kind.rawValue)
+            case .notAKeyFile: StartError(.wrongKey, Credential.Kind.keyFile.rawValue)
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .notAVault: StartError(.notAVault)
             case .foreignVersion(let version): StartError(.foreignVersion, "\(version)")
@@ -20,7 +22,9 @@ extension StartError {
             case .deviceKeyMismatch: StartError(.deviceKeyMismatch)
             case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
             case .crypto(let error): StartError(.failed, "\(error)")
-            case .alreadyAVault, .cost: StartError(.failed, "\(error)")
+            case .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot, .lastSlot, .changedMeanwhile,
+                .weakPasscode:
+                StartError(.failed, "\(error)")
             }
     }
 
@@ -29,6 +33,7 @@ extension StartError {
             switch error {
             case .wrongPasscode: StartError(.wrongPasscode)
             case .wrongRecoveryKey: StartError(.wrongRecoveryKey)
+            case .wrongKey(let kind): StartError(.wrongKey, kind.rawValue)
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .damaged(let reason): StartError(.damaged, reason)
             case .tampered(let reason): StartError(.tampered, reason)

@@ -8,9 +8,11 @@ public struct KeybagRecordType: RawRepresentable, Hashable, Sendable {
     public static let deviceSlot = Self(rawValue: 3)
     public static let passcodeSlot = Self(rawValue: 16)
     public static let recoverySlot = Self(rawValue: 17)
+    public static let keyFileSlot = Self(rawValue: 18)
+    public static let escrowSlot = Self(rawValue: 19)
 
     /// A kind of slot that this program does not know and passes over.
-    var isOtherSlot: Bool { (18...255).contains(rawValue) }
+    var isOtherSlot: Bool { (20...255).contains(rawValue) }
 }
 
 /// Reads the fields of records in their order.

@@ -1,7 +1,12 @@
 /// One way to the bundle of all keys.
 public enum KeybagSlot: Hashable, Sendable {
     case passcode(PasscodeSlot)
-    case recovery(RecoverySlot)
+    /// Under the recovery key alone.
+    case recovery(KeySlot)
+    /// Under a key file and the device key.
+    case keyFile(KeySlot)
+    /// For the holder of a private key.
+    case escrow(EscrowSlot)
     /// Of a kind that this program does not know, kept as it is.
     case other(KeybagRecordType, value: [UInt8])
 
@@ -13,16 +18,20 @@ public enum KeybagSlot: Hashable, Sendable {
     init(type: KeybagRecordType, value: [UInt8]) throws(FormatError) {
         switch type {
         case .passcodeSlot: self = .passcode(try PasscodeSlot(decoding: value))
-        case .recoverySlot: self = .recovery(try RecoverySlot(decoding: value))
+        case .recoverySlot: self = .recovery(try KeySlot(decoding: value))
+        case .keyFileSlot: self = .keyFile(try KeySlot(decoding: value))
+        case .escrowSlot: self = .escrow(try EscrowSlot(decoding: value))
         case _ where type.isOtherSlot: self = .other(type, value: value)
         default: throw .badField("type of a record")
         }
     }
 
-    var type: KeybagRecordType {
+    public var type: KeybagRecordType {
         switch self {
         case .passcode: .passcodeSlot
         case .recovery: .recoverySlot
+        case .keyFile: .keyFileSlot
+        case .escrow: .escrowSlot
         case .other(let type, _): type
         }
     }
@@ -30,110 +39,61 @@ public enum KeybagSlot: Hashable, Sendable {
     var encoded: [UInt8] {
         switch self {
         case .passcode(let slot): slot.encoded
-        case .recovery(let slot): slot.encoded
+        case .recovery(let slot), .keyFile(let slot): slot.encoded
+        case .escrow(let slot): slot.encoded
         case .other(_, let value): value
+        }
+    }
+
+    /// What all kinds begin with; nil for one that is too short for it.
+    public var head: SlotHead? {
+        switch self {
+        case .passcode(let slot): slot.head
+        case .recovery(let slot), .keyFile(let slot): slot.head
+        case .escrow(let slot): slot.head
+        case .other(_, let value):
+            {
+                var reader = KeybagReader(value)
+                return try? SlotHead(&reader)
+            }()
+        }
+    }
+
+    /// Empty for a kind that this program does not know.
+    public var label: SlotLabel {
+        switch self {
+        case .passcode(let slot): slot.label
+        case .recovery(let slot), .keyFile(let slot): slot.label
+        case .escrow(let slot): slot.label
+        case .other: .empty
         }
     }
 }
 
-/// The bundle under a passcode and the device key.
-public struct PasscodeSlot: Hashable, Sendable {
-    public static let memoryRange: ClosedRange<UInt32> = 19_456...4_194_304
-    public static let passesRange: ClosedRange<UInt32> = 1...64
-    public static let lanesRange: ClosedRange<UInt32> = 1...16
+/// What each slot begins with.
+public struct SlotHead: Hashable, Sendable {
+    static let byteCount = 12
 
-    static let argon2Version: UInt8 = 0x13
-
+    /// Another one for each slot of a keybag, and none that was ever used before in it.
     public let identifier: UInt32
     /// Seconds since 1970.
     public let created: UInt64
-    public let memoryKiB: UInt32
-    public let passes: UInt32
-    public let lanes: UInt32
-    public let salt: [UInt8]
-    public let wrappedBundle: [UInt8]
-    public let label: SlotLabel
 
-    public init(
-        identifier: UInt32, created: UInt64, memoryKiB: UInt32, passes: UInt32, lanes: UInt32, salt: [UInt8],
-        wrappedBundle: [UInt8], label: SlotLabel
-    ) {
-        precondition(salt.count == KeybagSlot.saltByteCount)
-        precondition(wrappedBundle.count == KeybagSlot.wrappedBundleByteCount)
+    public init(identifier: UInt32, created: UInt64) {
         self.identifier = identifier
         self.created = created
-        self.memoryKiB = memoryKiB
-        self.passes = passes
-        self.lanes = lanes
-        self.salt = salt
-        self.wrappedBundle = wrappedBundle
-        self.label = label
     }
 
-    /// Refuses a cost out of bounds, so that nobody computes with it: too little is a stolen passcode, too much a
-    /// machine that stands still.
-    init(decoding value: [UInt8]) throws(FormatError) {
-        var reader = KeybagReader(value)
+    init(_ reader: inout KeybagReader) throws(FormatError) {
         identifier = try reader.integer(as: UInt32.self)
         created = try reader.integer(as: UInt64.self)
-        guard try reader.integer(as: UInt8.self) == Self.argon2Version else { throw .badField("Argon2 version") }
-        try reader.zeros(3)
-        memoryKiB = try reader.integer(as: UInt32.self)
-        passes = try reader.integer(as: UInt32.self)
-        lanes = try reader.integer(as: UInt32.self)
-        guard Self.memoryRange.contains(memoryKiB) else { throw .badField("Argon2 memory") }
-        guard Self.passesRange.contains(passes) else { throw .badField("Argon2 passes") }
-        guard Self.lanesRange.contains(lanes) else { throw .badField("Argon2 lanes") }
-        salt = try reader.bytes(KeybagSlot.saltByteCount)
-        wrappedBundle = try reader.bytes(KeybagSlot.wrappedBundleByteCount)
-        label = try SlotLabel(decoding: reader.remaining())
     }
 
     var encoded: [UInt8] {
         var value: [UInt8] = []
         value.append(littleEndian: identifier)
         value.append(littleEndian: created)
-        value += [Self.argon2Version, 0, 0, 0]
-        value.append(littleEndian: memoryKiB)
-        value.append(littleEndian: passes)
-        value.append(littleEndian: lanes)
-        return value + salt + wrappedBundle + label.bytes
-    }
-}
-
-/// The bundle under the recovery key, which needs no device key.
-public struct RecoverySlot: Hashable, Sendable {
-    public let identifier: UInt32
-    /// Seconds since 1970.
-    public let created: UInt64
-    public let salt: [UInt8]
-    public let wrappedBundle: [UInt8]
-    public let label: SlotLabel
-
-    public init(identifier: UInt32, created: UInt64, salt: [UInt8], wrappedBundle: [UInt8], label: SlotLabel) {
-        precondition(salt.count == KeybagSlot.saltByteCount)
-        precondition(wrappedBundle.count == KeybagSlot.wrappedBundleByteCount)
-        self.identifier = identifier
-        self.created = created
-        self.salt = salt
-        self.wrappedBundle = wrappedBundle
-        self.label = label
-    }
-
-    init(decoding value: [UInt8]) throws(FormatError) {
-        var reader = KeybagReader(value)
-        identifier = try reader.integer(as: UInt32.self)
-        created = try reader.integer(as: UInt64.self)
-        salt = try reader.bytes(KeybagSlot.saltByteCount)
-        wrappedBundle = try reader.bytes(KeybagSlot.wrappedBundleByteCount)
-        label = try SlotLabel(decoding: reader.remaining())
-    }
-
-    var encoded: [UInt8] {
-        var value: [UInt8] = []
-        value.append(littleEndian: identifier)
-        value.append(littleEndian: created)
-        return value + salt + wrappedBundle + label.bytes
+        return value
     }
 }
 

@@ -36,4 +36,10 @@ public struct DeviceKey: ~Copyable, Sendable {
         let argon = try Argon2id.derive(passcode, salt: keyedSalt, cost: cost, count: 32)
         return try KeyDerivation.hkdf(argon, salt: secret, info: volume.bytes, count: 32)
     }
+
+    /// A key file's key and this key made into one.
+    func keyFileKey(_ key: borrowing Secret, salt: [UInt8]) throws(CryptoError) -> Secret {
+        let info = Label.keyFile + salt + volume.bytes
+        return try KeyDerivation.hkdf(key, salt: secret, info: unsafe info.span.bytes, count: 32)
+    }
 }

@@ -16,17 +16,29 @@ public enum KeybagError: Error, Hashable, Sendable {
     case damaged(String)
     /// Whole, but not as a key's holder left it; the text says what does not fit, and which files to distrust.
     case tampered(String)
-    case wrongPasscode
-    case wrongRecoveryKey
+    /// It opens no slot.
+    case wrong(Credential.Kind)
     /// The text is no recovery key: mistyped, or incomplete.
     case malformedRecoveryKey
+    /// What was given is not what a key file holds.
+    case notAKeyFile
+    /// What was given is no public key of X25519.
+    case notAPublicKey
+    /// There is no slot with this number.
+    case noSuchSlot(UInt32)
+    /// Without this slot nothing would open the vault.
+    case lastSlot
     case deviceKeyMissing(path: String)
     /// What lies at the path is not a device key file, or not a whole one.
     case notADeviceKey(path: String)
     /// The device key is another vault's, or the keybag was changed where the two meet.
     case deviceKeyMismatch
+    /// Somebody else has changed the keybag since it was looked at: nothing of this change is done.
+    case changedMeanwhile
     /// Bytes of a passcode that is not 1 to 1024 long.
     case passcodeLength(Int)
+    /// A new passcode of four digits, which somebody who has the disk tries all of.
+    case weakPasscode
     /// An Argon2 cost out of the format's bounds.
     case cost(Argon2Cost)
     case io(Errno, doing: String)

@@ -184,7 +184,7 @@ extension KeybagError {
     /// moment, or is of a later version.
     fileprivate var isOfTheFileItself: Bool {
         switch self {
-        case .notAVault, .damaged, .tampered, .deviceKeyMismatch, .wrongRecoveryKey: true
+        case .notAVault, .damaged, .tampered, .deviceKeyMismatch, .wrong: true
         default: false
         }
     }

@@ -15,5 +15,7 @@ enum Label {
     static let keybag = Array("latchkey keybag".utf8)
     static let deviceSlot = Array("latchkey device slot".utf8)
     static let recovery = Array("latchkey recovery".utf8)
+    static let keyFile = Array("latchkey key file".utf8)
+    static let escrow = Array("latchkey escrow".utf8)
     static let argon2Salt = Array("argon2 salt".utf8)
 }

@@ -69,40 +69,52 @@ public final class OpenKeybag: Sendable {
 
     // MARK: - Unlocking
 
-    /// The class keys, by a passcode. Takes as long as its Argon2 cost does.
-    /// - Throws: `wrongPasscode`, `passcodeLength`; `tampered` if the keybag is not as a key's holder left it.
-    public func unlock(passcode: borrowing Secret) throws(KeybagError) -> ClassKeys {
+    /// The class keys. With a passcode it takes as long as its Argon2 cost does, and makes that what it has to be by now.
+    /// - Throws: `wrong` for a credential that opens nothing; `tampered` if the keybag is not as a key's holder left it.
+    public func unlock(_ credential: borrowing Credential) throws(KeybagError) -> ClassKeys {
         let sealed = sealed.withLock { $0 }
-        let opened = try openSlot(of: sealed, passcode: passcode)
+        let opened = try openSlot(of: sealed, credential)
+        // Whoever cannot write has unlocked all the same.
+        try? raiseCost(of: opened, in: sealed, credential)
         return try crypto(try opened.bundle.classKeys())
     }
 
-    /// The class keys, by the recovery key.
-    /// - Throws: `wrongRecoveryKey`; `tampered` as above.
+    /// The same by a passcode: 1 to 1024 bytes.
+    public func unlock(passcode: borrowing Secret) throws(KeybagError) -> ClassKeys {
+        try unlock(Credential(.passcode, reading: passcode))
+    }
+
+    /// The same by a recovery key: 32 bytes.
     public func unlock(recoveryKey: borrowing Secret) throws(KeybagError) -> ClassKeys {
+        try unlock(Credential(recoveryKey: recoveryKey))
+    }
+
+    /// The identifier of the slot that the credential opens.
+    /// - Throws: as `unlock`.
+    public func slot(openedBy credential: borrowing Credential) throws(KeybagError) -> UInt32 {
         let sealed = sealed.withLock { $0 }
-        let bundle = try sealed.openRecoverySlot(recoveryKey)
-        try check(bundle, of: sealed)
-        return try crypto(try bundle.classKeys())
+        return try openSlot(of: sealed, credential).identifier
     }
 
     struct OpenedSlot: ~Copyable {
         let bundle: Bundle
         /// Where in the keybag.
         let index: Int
+        let identifier: UInt32
     }
 
-    /// The passcode slot that the passcode opens, all checks of an unlock made.
-    func openSlot(of sealed: SealedKeybag, passcode: borrowing Secret) throws(KeybagError) -> OpenedSlot {
-        try requirePasscode(passcode)
+    /// The slot that the credential opens, all checks of an unlock made.
+    func openSlot(
+        of sealed: SealedKeybag, _ credential: borrowing Credential
+    ) throws(KeybagError) -> OpenedSlot {
         for (index, slot) in sealed.file.slots.enumerated() {
-            guard case .passcode(let slot) = slot else { continue }
-            let key = try crypto(try device.passcodeKey(passcode, salt: slot.salt, cost: slot.cost))
-            guard let bundle = try Bundle.unwrap(slot.wrappedBundle, under: key) else { continue }
+            guard let head = slot.head, let bundle = try slot.open(credential, device, sealed.file.volume) else {
+                continue
+            }
             try check(bundle, of: sealed)
-            return OpenedSlot(bundle: bundle, index: index)
+            return OpenedSlot(bundle: bundle, index: index, identifier: head.identifier)
         }
-        throw .wrongPasscode
+        throw .wrong(credential.kind)
     }
 
     private func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(KeybagError) {
@@ -111,21 +123,13 @@ public final class OpenKeybag: Sendable {
     }
 }
 
-/// The bytes of a passcode, as typed: 1 to 1024.
-let passcodeRange = 1...1024
-
-func requirePasscode(_ passcode: borrowing Secret) throws(KeybagError) {
-    guard passcodeRange.contains(passcode.count) else { throw .passcodeLength(passcode.count) }
-}
-
 extension SealedKeybag {
-    /// The bundle by the recovery key, its checks still to be made.
-    func openRecoverySlot(_ recoveryKey: borrowing Secret) throws(KeybagError) -> Bundle {
-        for case .recovery(let slot) in file.slots {
-            let key = try crypto(try RecoverySlot.key(recoveryKey, salt: slot.salt, file.volume))
-            if let bundle = try Bundle.unwrap(slot.wrappedBundle, under: key) { return bundle }
+    /// The bundle by a credential that needs no device key, its checks still to be made.
+    func openWithoutDevice(_ credential: borrowing Credential) throws(KeybagError) -> Bundle {
+        for slot in file.slots {
+            if let bundle = try slot.openWithoutDevice(credential, file.volume) { return bundle }
         }
-        throw .wrongRecoveryKey
+        throw .wrong(credential.kind)
     }
 }
 
@@ -138,18 +142,5 @@ extension Bundle {
             guard error == .notAuthentic else { throw .crypto(error) }
             return nil
         }
-    }
-}
-
-extension PasscodeSlot {
-    public var cost: Argon2Cost { Argon2Cost(memoryKiB: memoryKiB, passes: passes, lanes: lanes) }
-}
-
-extension RecoverySlot {
-    /// Under which its bundle is wrapped.
-    static func key(
-        _ recoveryKey: borrowing Secret, salt: [UInt8], _ volume: VolumeIdentifier
-    ) throws(CryptoError) -> Secret {
-        try .derived(from: recoveryKey, salt: salt, info: Label.recovery + volume.bytes)
     }
 }

@@ -10,6 +10,9 @@ public enum RecoveryKeyText {
     private static let digitCount = 52
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
+    /// A fresh key: 32 bytes.
+    public static func generate() throws(CryptoError) -> Secret { try Secret(random: keyByteCount) }
+
     /// The text in ASCII, in locked memory as the key is.
     /// - Parameter key: 32 bytes.
     public static func encode(_ key: borrowing Secret) throws(CryptoError) -> Secret {
@@ -90,7 +93,7 @@ public enum RecoveryKeyText {
 }
 
 extension RawSpan {
-    fileprivate func byte(_ offset: Int) -> UInt8 {
+    func byte(_ offset: Int) -> UInt8 {
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 }

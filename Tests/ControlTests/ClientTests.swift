@@ -24,8 +24,35 @@ import Testing
         #expect(throws: ControlError.wrongPasscode) { try client.unlock(secret: try memoryFile([1])) }
         #expect(try client.unlock(secret: try memoryFile(TestService.passcode)).state == .unlocked)
         try client.changePasscode(from: try memoryFile(TestService.passcode), to: try memoryFile([2]))
+        let four = { try memoryFile(Array("1234".utf8)) }
+        #expect(throws: ControlError.weakPasscode) {
+            try client.changePasscode(from: try memoryFile(TestService.passcode), to: try four())
+        }
+        try client.changePasscode(from: try memoryFile(TestService.passcode), to: try four(), allowingWeak: true)
         #expect(throws: ControlError.passcodeLength(0)) {
             try client.changePasscode(from: try memoryFile(TestService.passcode), to: try memoryFile([]))
+        }
+    }
+
+    @Test func `slots are listed, added, removed and tested`() throws {
+        let right = { try memoryFile(TestService.passcode) }
+        #expect(try client.slots() == folder.service.slots)
+        let added = try client.addSlot(
+            .secret(.recoveryKey, memoryFile([1, 2, 3])), name: "four", opening: .passcode, secret: right())
+        #expect(added == 7)
+        #expect(try client.addSlot(.escrow(publicKey: "00ff"), opening: .keyFile, secret: right()) == 4)
+        #expect(throws: ControlError.wrongKey(.keyFile)) {
+            try client.addSlot(.escrow(publicKey: "00"), opening: .keyFile, secret: try memoryFile([1]))
+        }
+        #expect(throws: ControlError.lastSlot) { try client.removeSlot(1, opening: .passcode, secret: try right()) }
+        #expect(throws: ControlError.noSuchSlot(2)) {
+            try client.removeSlot(2, opening: .passcode, secret: try right())
+        }
+        #expect(try client.testSlot(.keyFile, secret: right()) == 1)
+        #expect(throws: ControlError.wrongPasscode) { try client.testSlot(.passcode, secret: try right()) }
+        #expect(throws: ControlError.invalidParameter("publicKey")) {
+            let parameters = AddSlotParameters(secret: 0, newKind: .escrowKey, new: 0)
+            let _: SlotReply = try client.call("AddSlot", parameters, [try right()])
         }
     }
 

@@ -64,9 +64,32 @@ final class TestService: ControlService {
         return status
     }
 
-    func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) {
+    func changePasscode(from old: Descriptor, to new: Descriptor, allowingWeak: Bool) throws(ControlError) {
         guard contents(of: old) == Self.passcode else { throw .wrongPasscode }
-        guard !contents(of: new).isEmpty else { throw .passcodeLength(0) }
+        let passcode = contents(of: new)
+        guard !passcode.isEmpty else { throw .passcodeLength(0) }
+        guard allowingWeak || passcode != Array("1234".utf8) else { throw .weakPasscode }
+    }
+
+    var slots: [Slot] { [Slot(id: 1, kind: "passcode", created: 7, name: "mine", isPortable: false)] }
+
+    func addSlot(
+        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+    ) throws(ControlError) -> Int {
+        guard contents(of: secret) == Self.passcode else { throw .wrongKey(.keyFile) }
+        switch new {
+        case .escrow(let publicKey): return publicKey.count
+        case .secret(_, let secret, _): return contents(of: secret).count + name.count
+        }
+    }
+
+    func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+        throw slot == 1 ? .lastSlot : .noSuchSlot(slot)
+    }
+
+    func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
+        guard kind == .keyFile else { throw .wrongPasscode }
+        return 1
     }
 
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation {

@@ -26,9 +26,10 @@ public final class VaultKeys: Sendable {
         let store = try DirectoryStore(path: folder.path)
         let made = try OpenKeybag.create(
             in: store, deviceKey: try DeviceKeyFile.create(path: folder.keyPath, volume: volume),
-            passcode: try Self.passcode(), cost: .minimum, settings: KeybagSettings(created: 0))
+            passcode: try Self.passcode(), recoveryKey: Secret(random: 32), cost: .minimum,
+            settings: KeybagSettings(created: 0))
         try Vault.makeRoot(
-            in: store, keys: made.keybag.keys, traits: StoreTraits(nameMax: 255, recordKind: .symbolicLink),
+            in: store, keys: made.keys, traits: StoreTraits(nameMax: 255, recordKind: .symbolicLink),
             defaultClass: .completeUntilFirstUserAuthentication)
         try store.synchronizeAll()
         try self.init(of: store, deviceKey: folder.keyPath)

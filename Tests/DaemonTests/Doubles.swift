@@ -87,12 +87,35 @@ final class TestKeyholder: Keyholder {
         return TestKeys(mount: mount)
     }
 
-    func changePasscode(from old: borrowing Secret, to new: borrowing Secret) throws(ControlError) {
+    func changePasscode(
+        from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(ControlError) {
         _ = try prove(.passcode, old)
         let text = new.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
         }
         passcode.withLock { $0 = text }
+    }
+}
+
+extension TestKeyholder {
+    var slots: [Slot] { [] }
+
+    func addSlot(
+        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+    ) throws(ControlError) -> Int {
+        _ = try prove(kind, secret)
+        return 7
+    }
+
+    func removeSlot(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) {
+        _ = try prove(kind, secret)
+        throw .noSuchSlot(slot)
+    }
+
+    func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int {
+        _ = try prove(kind, secret)
+        return 1
     }
 }
 

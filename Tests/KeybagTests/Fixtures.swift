@@ -60,11 +60,11 @@ final class Vault: Sendable {
         folder = try Folder()
         volume = VolumeIdentifier(Random.bytes(16))
         let key = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume)
+        recoveryKey = try RecoveryKeyText.generate()
         let created = try OpenKeybag.create(
-            in: folder.store(), deviceKey: key, passcode: secret("passcode"), cost: .minimum,
+            in: folder.store(), deviceKey: key, passcode: secret("passcode"), recoveryKey: recoveryKey, cost: .minimum,
             settings: KeybagSettings(created: 1_750_000_000))
-        publicKey = created.keybag.file.publicKey
-        recoveryKey = created.takeRecoveryKey()
+        publicKey = created.file.publicKey
     }
 
     func open(_ store: (any Store)? = nil, readOnly: Bool = false) throws -> OpenKeybag {

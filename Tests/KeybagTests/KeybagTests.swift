@@ -31,7 +31,7 @@ import Testing
         let error = failure {
             _ = try OpenKeybag.create(
                 in: vault.folder.store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: secret("other"),
-                cost: .minimum, settings: KeybagSettings(created: 1))
+                recoveryKey: RecoveryKeyText.generate(), cost: .minimum, settings: KeybagSettings(created: 1))
         }
         #expect(error == .alreadyAVault)
         #expect(try vault.folder.files == before)
@@ -43,10 +43,10 @@ import Testing
         let before = try vault.folder.files
         let keybag = try vault.open()
         for wrong in ["Passcode", "passcode ", "passcod", "p"] {
-            #expect(failure { _ = try keybag.unlock(passcode: secret(wrong)) } == .wrongPasscode)
-            #expect(failure { try keybag.changePasscode(from: secret(wrong), to: secret("new")) } == .wrongPasscode)
+            #expect(failure { _ = try keybag.unlock(passcode: secret(wrong)) } == .wrong(.passcode))
+            #expect(failure { try keybag.changePasscode(from: secret(wrong), to: secret("new")) } == .wrong(.passcode))
         }
-        #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrongRecoveryKey)
+        #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))
         #expect(try vault.folder.files == before)
         #expect(keybag.ring.available == [.none])
     }
@@ -61,7 +61,7 @@ import Testing
         let created = failure {
             _ = try OpenKeybag.create(
                 in: Folder().store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: passcode,
-                cost: .minimum, settings: KeybagSettings(created: 1))
+                recoveryKey: RecoveryKeyText.generate(), cost: .minimum, settings: KeybagSettings(created: 1))
         }
         #expect(created == .passcodeLength(count))
         #expect(try vault.folder.files == before)
@@ -100,7 +100,7 @@ import Testing
         for keybag in [keybag, try vault.open()] {
             #expect(keybag.file.generation == 2)
             #expect(try keybag.unlock(passcode: secret("new")).exposed == before)
-            #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrongPasscode)
+            #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
             #expect(try keybag.unlock(recoveryKey: vault.recoveryKey).exposed == before)
             guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
             #expect(slot.cost == cost)
@@ -119,24 +119,24 @@ import Testing
         #expect(
             failure {
                 _ = try OpenKeybag.recover(
-                    in: vault.folder.store(), recoveryKey: Secret(random: 32),
+                    in: vault.folder.store(), by: Credential(recoveryKey: Secret(random: 32)),
                     newDeviceKey: DeviceKey(generatedFor: vault.volume), newPasscode: secret("new"), cost: .minimum)
-            } == .wrongRecoveryKey)
+            } == .wrong(.recoveryKey))
         #expect(
             failure {
                 _ = try OpenKeybag.recover(
-                    in: vault.folder.store(), recoveryKey: vault.recoveryKey,
+                    in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
                     newDeviceKey: DeviceKey(generatedFor: .zero), newPasscode: secret("new"), cost: .minimum)
             } == .deviceKeyMismatch)
         #expect(try vault.folder.files == files)
 
         let path = vault.folder.path + "/new/device.key"
         let recovered = try OpenKeybag.recover(
-            in: vault.folder.store(), recoveryKey: vault.recoveryKey,
+            in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
             newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume), newPasscode: secret("new"),
             cost: .minimum)
         #expect(try recovered.unlock(passcode: secret("new")).exposed == before)
-        #expect(failure { _ = try recovered.unlock(passcode: secret("passcode")) } == .wrongPasscode)
+        #expect(failure { _ = try recovered.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
         #expect(failure { _ = try vault.open() } == .deviceKeyMismatch, "the old machine's key is out")
 
         let again = try OpenKeybag.open(in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: path))

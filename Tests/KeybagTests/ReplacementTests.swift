@@ -127,9 +127,9 @@ import Testing
         let faults = FaultInjectingStore(try folder.store())
         faults.faults.fail(.rename, with: .EINVAL)
         let created = try OpenKeybag.create(
-            in: faults, deviceKey: DeviceKey(generatedFor: .zero), passcode: secret("passcode"), cost: .minimum,
-            settings: KeybagSettings(created: 1))
-        _ = try created.keybag.unlock(passcode: secret("passcode"))
+            in: faults, deviceKey: DeviceKey(generatedFor: .zero), passcode: secret("passcode"),
+            recoveryKey: RecoveryKeyText.generate(), cost: .minimum, settings: KeybagSettings(created: 1))
+        _ = try created.unlock(passcode: secret("passcode"))
         #expect(try folder.files.keys.sorted() == ["lk.keybag"])
     }
 
@@ -141,7 +141,7 @@ import Testing
             faults.faults.fail(nil, nth: step, with: .EIO, lasts: true)
             func recover() throws {
                 _ = try OpenKeybag.recover(
-                    in: faults, recoveryKey: vault.recoveryKey,
+                    in: faults, by: Credential(recoveryKey: vault.recoveryKey),
                     newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume),
                     newPasscode: secret("new"), cost: .minimum)
             }
@@ -163,7 +163,7 @@ import Testing
             let error = failure {
                 _ = try OpenKeybag.create(
                     in: faults, deviceKey: DeviceKey(generatedFor: .zero), passcode: secret("passcode"),
-                    cost: .minimum, settings: KeybagSettings(created: 1))
+                    recoveryKey: RecoveryKeyText.generate(), cost: .minimum, settings: KeybagSettings(created: 1))
             }
             guard let error else {
                 #expect(step > 3)

@@ -94,7 +94,7 @@ import Testing
         let vault = try Vault()
         try vault.forge { $0[CostField.passes.offset] = 1 }
         let keybag = try vault.open()
-        #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrongPasscode)
+        #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
         let error = failure { _ = try keybag.unlock(recoveryKey: vault.recoveryKey) }
         #expect(error?.isTampered == true)
     }
@@ -142,7 +142,8 @@ import Testing
     @Test func unknownSlotsAreKept() throws {
         let vault = try Vault()
         let keybag = try vault.open()
-        let opened = try keybag.openSlot(of: keybag.sealed.withLock { $0 }, passcode: secret("passcode"))
+        let opened = try keybag.openSlot(
+            of: keybag.sealed.withLock { $0 }, Credential(.passcode, reading: secret("passcode")))
         var file = keybag.file
         let slot = KeybagSlot.other(KeybagRecordType(rawValue: 200), value: [1, 2, 3])
         file.slots.append(slot)

@@ -36,10 +36,17 @@ import Testing
         #expect(byPasscode == wanted)
         let byRecovery = try keybag.unlock(recoveryKey: secret(vectors.bytes("recoveryKey"))).exposed
         #expect(byRecovery == wanted)
+        let byKeyFile = try keybag.unlock(Credential(.keyFile, reading: secret(vectors.text("keyFileText")))).exposed
+        #expect(byKeyFile == wanted)
+        let byEscrow = try keybag.unlock(Credential(.escrowKey, reading: secret(vectors.text("escrowPrivateKey"))))
+            .exposed
+        #expect(byEscrow == wanted)
+        #expect(keybag.file.slots.map { $0.head?.identifier } == [1, 9, 2, 3, 4])
+        #expect(keybag.file.slots.map(\.label.text) == [try vectors.text("passcodeLabel"), "", "", "USB", "IT"])
         guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
         #expect(slot.label.text == (try vectors.text("passcodeLabel")))
-        #expect(failure { _ = try keybag.unlock(passcode: secret("another")) } == .wrongPasscode)
-        #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrongRecoveryKey)
+        #expect(failure { _ = try keybag.unlock(passcode: secret("another")) } == .wrong(.passcode))
+        #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))
     }
 
     @Test func encodesToTheSameBytes() throws {

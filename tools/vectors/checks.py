@@ -16,7 +16,7 @@ from .journals import journal_head, journal_vectors
 from .keybags import keybag_vectors
 from .parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors, wrap_vectors,
                     xattr_vectors)
-from .sealing import CLASSES, DEVICE_KEY, KEYS, PASSCODE, TOOLS, V, algorithm_of, fmt, xattr
+from .sealing import CLASSES, DEVICE_KEY, KEYS, PASSCODE, TOOLS, V, VOLUME_KEY, algorithm_of, fmt, xattr
 from .summaries import summary_vectors
 from .vaults import vault_vectors
 
@@ -59,6 +59,13 @@ def check_refusals(failures: list[str]) -> None:
         expect(refusal(fmt.parse_keybag, case["keybag"]), "keybag", case)
     for case in bags["refusedAtMount"]:
         expect(refusal(fmt.open_device_slot, fmt.parse_keybag(case["keybag"]), DEVICE_KEY), "keybag", case)
+    good = fmt.parse_keybag(bags["keybag"])
+    for credentials in (fmt.Credentials(device_key=DEVICE_KEY, passcode=PASSCODE),
+                        fmt.Credentials(recovery_key=bags["recoveryKey"]),
+                        fmt.Credentials(device_key=DEVICE_KEY, key_file=fmt.parse_key_file(bags["keyFileText"])),
+                        fmt.Credentials(escrow_key=bags["escrowPrivateKey"])):
+        expect(fmt.unlock(good, credentials, fmt.open_device_slot(good, DEVICE_KEY))[0] == VOLUME_KEY, "keybag",
+               {"why": "each way in opens it"})
     given = fmt.Credentials(device_key=DEVICE_KEY, passcode=PASSCODE)
     for case in bags["refusedAtUnlock"]:
         bag = fmt.parse_keybag(case["keybag"])

@@ -6,11 +6,11 @@ import struct
 from typing import Any
 
 from argon2.low_level import Type, hash_secret_raw
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 
-from .sealing import (CLASSES, DEVICE_KEY, PASSCODE, PRIVATE_B, PUBLIC_B, RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY,
-                      fixed, fmt, recovery_text)
+from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, KEY_FILE, PASSCODE, PRIVATE_B, PUBLIC_B, RECOVERY_KEY,
+                      UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
 
 
 def record(kind: int, value: bytes, zero: int = 0) -> bytes:
@@ -35,6 +35,13 @@ def keybag_parts() -> dict[str, Any]:
     device_slot_key = fmt.hkdf(DEVICE_KEY, V, b"latchkey device slot", 32)
     passcode_head = struct.pack("<IQB3sIII16s", 1, created, 0x13, bytes(3), memory, passes, lanes, salt)
     recovery_head = struct.pack("<IQ16s", 2, created, recovery_salt)
+    key_file_salt = fixed("key file salt", 16)
+    key_file_key = fmt.hkdf(KEY_FILE, DEVICE_KEY, b"latchkey key file" + key_file_salt + V, 32)
+    escrow, ephemeral = (X25519PrivateKey.from_private_bytes(key)
+                         for key in (ESCROW_PRIVATE, fixed("escrow ephemeral key", 32)))
+    escrow_public, ephemeral_public = fmt.public_key(escrow), fmt.public_key(ephemeral)
+    shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(escrow_public))
+    escrow_key = fmt.hkdf(shared, V, b"latchkey escrow" + ephemeral_public + escrow_public, 32)
     return {
         "bundle": bundle, "memory": memory, "passes": passes, "lanes": lanes, "salt": salt, "argon": stretched,
         "passcodeKey": passcode_key, "recoverySalt": recovery_salt, "recoverySlotKey": recovery_slot_key,
@@ -43,6 +50,11 @@ def keybag_parts() -> dict[str, Any]:
         "deviceSlot": aes_key_wrap(device_slot_key, VOLUME_KEY + CLASSES.none),
         "passcodeSlot": passcode_head + aes_key_wrap(passcode_key, bundle) + "Schlüssel".encode(),
         "recoverySlot": recovery_head + aes_key_wrap(recovery_slot_key, bundle),
+        "keyFileSlotKey": key_file_key, "escrowPublicKey": escrow_public, "escrowShared": shared,
+        "escrowSlotKey": escrow_key,
+        "keyFileSlot": struct.pack("<IQ16s", 3, created, key_file_salt) + aes_key_wrap(key_file_key, bundle) + b"USB",
+        "escrowSlot": struct.pack("<IQ32s32s", 4, created, escrow_public, ephemeral_public)
+                      + aes_key_wrap(escrow_key, bundle) + b"IT",
     }
 
 
@@ -60,8 +72,10 @@ def good_keybag() -> bytes:
     parts = keybag_parts()
     # 200 is a kind of slot that no reader of version 1 knows: it is skipped.
     return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]),
-                   record(16, parts["passcodeSlot"]), record(200, b"a slot of the future"),
-                   record(17, parts["recoverySlot"])])
+                   record(16, parts["passcodeSlot"]),
+                   record(200, struct.pack("<IQ", 9, parts["created"]) + b"a slot of the future"),
+                   record(17, parts["recoverySlot"]), record(18, parts["keyFileSlot"]),
+                   record(19, parts["escrowSlot"])])
 
 
 def device_key_file() -> bytes:
@@ -99,6 +113,8 @@ def keybag_vectors() -> dict[str, Any]:
         ("a record past the end", keybag([settings, public_b, device, struct.pack("<HHI", 16, 0, 10**6)])),
         ("half a record", keybag([settings, public_b, device, b"\x10\0\0"])),
         ("a short passcode slot", keybag([settings, public_b, device, record(16, parts["passcodeSlot"][:243])])),
+        ("a short key file slot", keybag([settings, public_b, device, record(18, parts["keyFileSlot"][:227])])),
+        ("a short escrow slot", keybag([settings, public_b, device, record(19, parts["escrowSlot"][:275])])),
         ("a label of 256 bytes", keybag(labelled(16, parts["passcodeSlot"][:244], b"x" * 256))),
         ("a label that is not UTF-8", keybag(labelled(17, parts["recoverySlot"], b"\xff"))),
         ("too little memory", keybag(cost(19_455, 2, 1))), ("too much memory", keybag(cost(4_194_305, 2, 1))),
@@ -115,13 +131,15 @@ def keybag_vectors() -> dict[str, Any]:
     other_b = fmt.public_key(X25519PrivateKey.from_private_bytes(fixed("another class key B", 32)))
     flipped = bytearray(good)
     flipped[60] ^= 1
-    hexed = ["bundle", "salt", "argon", "passcodeKey", "recoverySalt", "recoverySlotKey", "deviceSlotKey"]
+    hexed = ["bundle", "salt", "argon", "passcodeKey", "recoverySalt", "recoverySlotKey", "deviceSlotKey",
+             "keyFileSlotKey", "escrowPublicKey", "escrowShared", "escrowSlotKey"]
     return {
         "volumeID": V, "volumeKey": VOLUME_KEY, "deviceKey": DEVICE_KEY, "passcode": PASSCODE,
         "recoveryKey": RECOVERY_KEY, "recoveryText": recovery_text(RECOVERY_KEY), "publicKeyB": PUBLIC_B,
         "classKeyA": CLASSES.complete, "privateKeyB": PRIVATE_B, "classKeyC": CLASSES.until_first_authentication,
         "classKeyD": CLASSES.none, "unlockMACKey": UNLOCK_MAC_KEY, "created": parts["created"], "generation": 7,
         "nameMax": 255, "memoryKiB": parts["memory"], "passes": parts["passes"], "lanes": parts["lanes"],
+        "keyFileText": "LKKEY-" + recovery_text(KEY_FILE), "escrowPrivateKey": ESCROW_PRIVATE,
         "passcodeSlotID": 1, "passcodeLabel": "Schlüssel", "recoverySlotID": 2,
         **{name: parts[name] for name in hexed},
         "keybag": good, "deviceKeyFile": device_key_file(),

@@ -41,6 +41,8 @@ CLASSES = fmt.ClassKeys(fixed("class key D", 32), fixed("class key A", 32), PRIV
 UNLOCK_MAC_KEY = fixed("unlock MAC key", 32)
 DEVICE_KEY = fixed("device key", 32)
 RECOVERY_KEY = fixed("recovery key", 32)
+KEY_FILE = fixed("key file", 32)
+ESCROW_PRIVATE = fixed("escrow private key", 32)
 PASSCODE = "correct horse, naïve battery".encode()
 NEVER_SPARSE = 2**64 - 1
 

@@ -90,6 +90,24 @@ int lk_argon2id(const void *passcode, size_t passcode_count, const void *salt, s
 
 const char *lk_argon2_message(int error);
 
+// MARK: - Keys in PEM
+
+/// What came of reading one.
+enum {
+    LK_PEM_READ = 0,
+    /// Not PEM, or of another kind of key.
+    LK_PEM_NO_KEY = 1,
+    /// It is encrypted, and `passphrase` is missing or wrong.
+    LK_PEM_PASSPHRASE = 2,
+};
+
+/// The X25519 private key in PEM text (RFC 7468, RFC 8410), which may be encrypted; `passphrase` may be NULL.
+int lk_x25519_read_private(const void *pem, size_t count, const void *passphrase, size_t passphrase_count,
+                           uint8_t key[32]);
+
+/// The X25519 public key in PEM text.
+int lk_x25519_read_public(const void *pem, size_t count, uint8_t key[32]);
+
 // MARK: - The processor
 
 /// Whether OpenSSL has AES done by instructions of the processor.

@@ -19,12 +19,7 @@ struct Fsck: ParsableCommand {
     @Flag(help: "Ask for the passcode, and read the contents of all classes. Implied by a passcode that is given.")
     var unlock = false
 
-    @OptionGroup var passcode: PasscodeOptions
-
-    @Flag(help: "Use the recovery key instead of the passcode.")
-    var recovery = false
-
-    @OptionGroup var recoveryKey: RecoveryKeyOptions
+    @OptionGroup var credential: CredentialOptions
 
     @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
     var deviceKey: String?
@@ -49,8 +44,7 @@ struct Fsck: ParsableCommand {
     var vault: String
 
     func validate() throws {
-        try recoveryKey.validate(with: recovery, passcode)
-        if noContents, unlock || passcode.isGiven || recovery {
+        if noContents, isUnlocked {
             throw ValidationError("Without contents nothing takes a passcode.")
         }
         if salvage, !repair { throw ValidationError("--salvage needs --repair.") }
@@ -67,9 +61,10 @@ struct Fsck: ParsableCommand {
         let folder = try VaultFolder(path, readOnly: !repair)
         defer { withExtendedLifetime(folder) {} }
         let opened: CheckedVault
-        let unlocking = try unlocking()
+        let secret = isUnlocked ? try credential.read() : nil
         do throws(KeybagError) {
-            opened = try CheckedVault(in: folder, deviceKeyPath: deviceKey, unlocking, isRepaired: repair)
+            opened = try CheckedVault(
+                in: folder, deviceKeyPath: deviceKey, Credential?(credential.kind, secret), isRepaired: repair)
         } catch .notAVault {
             throw report.cannotOpen(.damaged("lk.keybag is missing"))
         } catch {
@@ -82,12 +77,7 @@ struct Fsck: ParsableCommand {
         if let code = outcome.code { throw Ended(code: code) }
     }
 
-    private var isUnlocked: Bool { unlock || passcode.isGiven || recovery }
-
-    private func unlocking() throws(CommandError) -> CheckedVault.Unlocking {
-        if recovery { return .recoveryKey(try recoveryKey.source.read(.recoveryKey)) }
-        return isUnlocked ? .passcode(try passcode.source.read(.passcode)) : .none
-    }
+    private var isUnlocked: Bool { unlock || credential.isGiven }
 
     /// The folder: also one that has lost its keybag, which is damage and not another thing than a vault.
     private func folderOfVault() throws(CommandError) -> AbsolutePath {

@@ -21,10 +21,17 @@ struct Init: ParsableCommand {
             """)
 
     @OptionGroup var passcode: PasscodeOptions
+    @OptionGroup var strength: StrengthOptions
 
     @Option(
         help: ArgumentHelp("Write the recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
     var recoveryKeyFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "An organisation's X25519 public key, in PEM: who has its private key can open the vault, too. May be repeated.",
+            valueName: "file"))
+    var recoveryPublicKey: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -54,38 +61,30 @@ struct Init: ParsableCommand {
 }
 
 extension Init {
-    /// Asks before it makes anything: whoever stops at the prompt leaves nothing behind.
+    /// Asks before it makes anything: whoever stops at the prompt leaves nothing behind. And hands the recovery key out before
+    /// there is a vault: none must come to be whose recovery key nobody has seen.
     func run() throws {
         let folder = try FreshFolder(vault)
-        try RecoveryKeyFile.check(recoveryKeyFile)
-        let passcode = try passcode.source.readNew(.passcode)
-        let file = try recoveryKeyFile.map { path throws(CommandError) in try RecoveryKeyFile(path) }
+        try NewSecretFile.check(recoveryKeyFile)
+        let escrow = try recoveryPublicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
+        let passcode = try passcode.source.readNew(.passcode, strength)
         do {
             try folder.make()
+            let cost = try cost()
             let creation = VaultCreation(
-                folder: folder, defaultClass: defaultClass.protectionClass, cost: try cost(), deviceKeyPath: deviceKey,
-                typed: vault)
-            let made = try creation.run(passcode: passcode)
-            do {
-                try handOut(RecoveryKeyText.encode(made.recoveryKey), to: file)
-            } catch {
-                creation.takeAway(made)
-                throw error
-            }
-            tell(made)
+                folder: folder, defaultClass: defaultClass.protectionClass, cost: cost, escrow: escrow,
+                allowsWeak: strength.weak, deviceKeyPath: deviceKey, typed: vault)
+            let recoveryKey = try RecoveryKeyText.generate()
+            let text = try RecoveryKeyText.encode(recoveryKey)
+            tell(
+                try creation.run(passcode: passcode, recoveryKey: recoveryKey) { (make) throws(CommandError) in
+                    try NewSecretFile.handOut(text, to: recoveryKeyFile, make)
+                })
+            if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output(advice.text) }
+            Standard.output("  try: latchkey mount --unlock \(vault.quoted) DIR")
         } catch {
-            file?.remove()
             folder.remove()
             throw error
-        }
-    }
-
-    private func handOut(_ text: borrowing Secret, to file: RecoveryKeyFile?) throws {
-        if let file {
-            try file.write(text)
-            Standard.output("The recovery key is in \(recoveryKeyFile ?? ""). Keep it away from this machine.")
-        } else {
-            try show(text)
         }
     }
 
@@ -97,24 +96,10 @@ extension Init {
         return cost
     }
 
-    /// Straight from locked memory to standard output, whose failure is heard of.
-    private func show(_ text: borrowing Secret) throws(CommandError) {
-        do throws(Errno) {
-            let number = dup(STDOUT_FILENO)
-            guard number >= 0 else { throw Errno.current }
-            let output = Descriptor(owning: number)
-            let heading = "The recovery key, shown this once. Write it down, and keep it away from this machine:"
-            try unsafe output.write(Array("\(heading)\n\n    ".utf8).span.bytes)
-            try text.withBytes { bytes throws(Errno) in try output.write(bytes) }
-            try unsafe output.write(Array("\n\n".utf8).span.bytes)
-        } catch {
-            throw CommandError(
-                .failed, "cannot show the recovery key: \(error); no vault was made",
-                try: "latchkey init --recovery-key-file FILE \(vault.quoted)")
+    private func tell(_ made: VaultCreation.Made) {
+        if let recoveryKeyFile {
+            Standard.output("The recovery key is in \(recoveryKeyFile). Keep it away from this machine.")
         }
-    }
-
-    private func tell(_ made: borrowing VaultCreation.Made) {
         Standard.output(
             """
             It opens the vault without passcode and device key; who has neither it nor both of those has lost the data.
@@ -127,6 +112,5 @@ extension Init {
             Standard.output("The folder takes no extended attributes: in the mount there will be none but the class.")
         }
         Standard.output("New files are of class \(ProtectionClassName(defaultClass.protectionClass).text).")
-        Standard.output("  try: latchkey mount --unlock \(vault.quoted) DIR")
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 import Crypto
 import Daemon
 import Glibc
@@ -13,19 +14,32 @@ struct Mount: ParsableCommand {
             to the system's log; in the foreground to standard error. SIGUSR1 locks, SIGTERM unmounts.
             """)
 
-    @Flag(help: "Ask for the passcode, and unlock at once. With a wrong one nothing is mounted; the exit code is 3.")
+    @Flag(
+        help: """
+            Ask for the passcode, and unlock at once; implied by a key file. With a wrong one nothing is mounted; the exit \
+            code is 3.
+            """)
     var unlock = false
 
     @OptionGroup var passcode: PasscodeOptions
 
+    @Option(help: ArgumentHelp("Unlock with this key file instead of the passcode.", valueName: "file"))
+    var keyFile: String?
+
     @Flag(
         help: """
             For a vault whose device key is gone, or its passcode: takes the recovery key and a new passcode, makes a \
-            device key where there is none, and unlocks.
+            device key where there is none, and unlocks. The slots that need the old device key go.
             """)
     var recovery = false
 
     @OptionGroup var recoveryKey: RecoveryKeyOptions
+    @OptionGroup var strength: StrengthOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "With --recovery: use this X25519 private key, in PEM, instead of the recovery key.", valueName: "file"))
+    var escrowKey: String?
 
     @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
     var deviceKey: String?
@@ -48,6 +62,10 @@ struct Mount: ParsableCommand {
     @Option(name: .customLong("ready-fd"), help: .hidden)
     var readyDescriptor: Int32?
 
+    /// What kind of secret a detached daemon finds in its passcode's descriptor.
+    @Option(name: .customLong("secret-kind"), help: .hidden)
+    var secretKind = SecretKind.passcode
+
     @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
     var vault: String
 
@@ -60,6 +78,14 @@ struct Mount: ParsableCommand {
         guard 0...3600 ~= grace else { throw ValidationError("--grace takes 0 to 3600 seconds.") }
         if passcode.isGiven, !unlock, !recovery {
             throw ValidationError("A passcode is of use only with --unlock or --recovery.")
+        }
+        if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
+        if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
+        if escrowKey != nil, recoveryKey.recoveryKeyFile != nil {
+            throw ValidationError("--escrow-key and --recovery-key-file exclude each other.")
+        }
+        if keyFile != nil, passcode.isGiven || recovery {
+            throw ValidationError("A key file takes the place of the passcode.")
         }
     }
 
@@ -82,17 +108,28 @@ struct Mount: ParsableCommand {
     }
 
     /// What to unlock with, ready to be handed over; nil to mount locked.
-    private func secret(for vault: AbsolutePath) throws(CommandError) -> Descriptor? {
+    private func secret(for vault: AbsolutePath) throws(CommandError) -> Configuration.Unlock? {
         if recovery {
-            return try VaultRecovery(of: vault, deviceKeyPath: deviceKey).run(
-                recoveryKey: recoveryKey.source, newPasscode: passcode.source
-            ).pipe()
+            let recovery = VaultRecovery(of: vault, deviceKeyPath: deviceKey)
+            let passcode: Secret
+            if let escrowKey {
+                passcode = try recovery.run(
+                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), newPasscode: self.passcode.source, strength)
+            } else {
+                passcode = try recovery.run(
+                    .recoveryKey, recoveryKey.source.read(.recoveryKey), newPasscode: self.passcode.source, strength)
+            }
+            return Configuration.Unlock(.passcode, secret: try passcode.pipe())
         }
-        return unlock ? try passcode.source.read(.passcode).pipe() : nil
+        if let keyFile {
+            return Configuration.Unlock(.keyFile, secret: try SecretSource.file(keyFile).read(.keyFile).pipe())
+        }
+        guard unlock else { return nil }
+        return Configuration.Unlock(secretKind, secret: try passcode.source.read(.passcode).pipe())
     }
 
     private func configuration(
-        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?
+        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?
     ) throws -> Configuration {
         let mountOptions = try MountOptions(parsing: options)
         var configuration = Configuration(vault: vault.text, mountPoint: point.text, version: Latchkey.version)
@@ -101,12 +138,12 @@ struct Mount: ParsableCommand {
         configuration.grace = .seconds(grace)
         freeze.apply(to: &configuration)
         configuration.deviceKeyPath = deviceKey
-        configuration.unlock = secret.map { Configuration.Unlock(.passcode, secret: $0) }
+        configuration.unlock = secret
         return configuration
     }
 
     /// Is the daemon, until the end of the mount.
-    private func serve(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?) throws {
+    private func serve(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?) throws {
         var configuration = try configuration(vault, at: point, secret)
         if let readyDescriptor {
             configuration.isDetached = true
@@ -123,14 +160,16 @@ struct Mount: ParsableCommand {
     }
 
     /// Starts a daemon of its own for it, and returns when that has mounted it.
-    private func detach(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Descriptor?) throws {
+    private func detach(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?) throws {
         var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace)"]
         arguments += freeze.arguments
         arguments += options.flatMap { ["-o", $0] }
         if let deviceKey { arguments += ["--device-key", AbsolutePath(lexically: deviceKey).text] }
-        if secret != nil { arguments += ["--unlock", "--passcode-fd", "\(STDIN_FILENO)"] }
+        if let secret {
+            arguments += ["--unlock", "--passcode-fd", "\(STDIN_FILENO)", "--secret-kind", secret.kind.rawValue]
+        }
         arguments += ["--", vault.text, point.text]
-        let daemon = try DetachedDaemon(arguments, passcode: secret)
+        let daemon = try DetachedDaemon(arguments, passcode: secret?.secret)
         do {
             try daemon.waitUntilReady()
         } catch {

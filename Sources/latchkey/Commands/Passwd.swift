@@ -15,6 +15,7 @@ struct Passwd: ParsableCommand {
 
     @OptionGroup var passcode: PasscodeOptions
     @OptionGroup var newPasscode: NewPasscodeOptions
+    @OptionGroup var strength: StrengthOptions
 
     @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
     var deviceKey: String?
@@ -23,26 +24,33 @@ struct Passwd: ParsableCommand {
     var place: String
 
     func run() throws {
+        let vault: String
+        let chosen: Secret
         switch try Place.of(place) {
         case .mount(let mount):
+            vault = mount.status.vault
             let old = try passcode.source.read(.oldPasscode)
-            let new = try newPasscode.source.readNew(.newPasscode)
+            let new = try newPasscode.source.readNew(.newPasscode, strength)
             do {
-                try mount.client.changePasscode(from: old.pipe(), to: new.pipe())
+                try mount.client.changePasscode(from: old.pipe(), to: new.pipe(), allowingWeak: strength.weak)
             } catch let error as ControlError {
                 throw CommandError(error, at: mount.status.mountPoint)
             }
-        case .vault(let vault):
-            try change(vault)
+            chosen = new
+        case .vault(let path):
+            vault = path.text
+            chosen = try change(path)
         case .orphan(let entry):
             throw CommandError(
                 .notFound, "no daemon answers for \(entry.mountPoint)",
                 try: "latchkey unmount \(entry.mountPoint.quoted)")
         }
         Standard.output("The passcode is changed. The recovery key stays as it is.")
+        PasscodeAdvice.tell(of: chosen, in: vault)
     }
 
-    private func change(_ vault: AbsolutePath) throws(CommandError) {
+    /// The new one.
+    private func change(_ vault: AbsolutePath) throws(CommandError) -> Secret {
         let folder = try VaultFolder(vault)
         defer { withExtendedLifetime(folder) {} }
         let keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
@@ -51,7 +59,10 @@ struct Passwd: ParsableCommand {
             return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyFile.load(path: path))
         }
         let old = try passcode.source.read(.oldPasscode)
-        let new = try newPasscode.source.readNew(.newPasscode)
-        try withKeybag(of: vault.text) { () throws(KeybagError) in try keybag.changePasscode(from: old, to: new) }
+        let new = try newPasscode.source.readNew(.newPasscode, strength)
+        try withKeybag(of: vault.text) { () throws(KeybagError) in
+            try keybag.changePasscode(from: old, to: new, allowingWeak: strength.weak)
+        }
+        return new
     }
 }

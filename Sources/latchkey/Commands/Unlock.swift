@@ -10,24 +10,16 @@ struct Unlock: ParsableCommand {
             grace of a lock cancels that lock. A wrong passcode changes nothing; the exit code is 3.
             """)
 
-    @OptionGroup var passcode: PasscodeOptions
-
-    @Flag(help: "Use the recovery key instead of the passcode.")
-    var recovery = false
-
-    @OptionGroup var recoveryKey: RecoveryKeyOptions
+    @OptionGroup var credential: CredentialOptions
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
     var place: String
 
-    func validate() throws { try recoveryKey.validate(with: recovery, passcode) }
-
     func run() throws {
         let mount = try Place.mount(of: place)
-        let secret =
-            recovery ? try recoveryKey.source.read(.recoveryKey) : try passcode.source.read(.passcode)
+        let secret = try credential.read()
         do {
-            _ = try mount.client.unlock(recovery ? .recoveryKey : .passcode, secret: secret.pipe())
+            _ = try mount.client.unlock(credential.kind, secret: secret.pipe())
         } catch let error as ControlError {
             throw CommandError(error, at: mount.status.mountPoint)
         }

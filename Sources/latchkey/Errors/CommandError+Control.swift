@@ -1,4 +1,5 @@
 import Control
+import Keybag
 import Posix
 
 extension CommandError {
@@ -14,10 +15,19 @@ extension CommandError {
             self.init(
                 .wrongPasscode, "the recovery key is wrong; nothing was changed",
                 try: "latchkey unlock --recovery \(place)")
+        case .wrongKey(let kind):
+            self.init(.wrongPasscode, "the \(kind.text) opens no slot of this vault; nothing was changed")
+        case .noSuchSlot(let slot):
+            self.init(.failed, "there is no slot \(slot); nothing was changed", try: "latchkey slot list \(place)")
+        case .lastSlot:
+            self.init(
+                .failed, "nothing else would open the vault: the slot stays", try: "latchkey slot add KIND \(place)")
         case .passcodeLength(let bytes):
             self.init(
                 .failed,
                 "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes); nothing was changed")
+        case .weakPasscode:
+            self.init(KeybagError.weakPasscode, of: mountPoint)
         case .busy:
             self.init(
                 .failed, "\(mountPoint) is in use", try: "fuser -vm \(place)", "latchkey unmount --lazy \(place)")

@@ -20,12 +20,27 @@ extension CommandError {
             self.init(.damaged, "the vault \(vault) is damaged: \(what)")
         case .tampered(let what):
             self.init(.damaged, "someone without the keys has changed the vault \(vault): \(what)")
-        case .wrongPasscode:
+        case .wrong(.passcode):
             self.init(
                 .wrongPasscode, "the passcode is wrong; nothing was changed",
                 try: "latchkey mount --recovery \(typed) DIR   (for a forgotten one, with the recovery key)")
-        case .wrongRecoveryKey:
+        case .wrong(.recoveryKey):
             self.init(.wrongPasscode, "the recovery key is not this vault's; nothing was changed")
+        case .wrong(.keyFile):
+            self.init(.wrongPasscode, "the key file opens no slot of this vault; nothing was changed")
+        case .wrong(.escrowKey):
+            self.init(.wrongPasscode, "the private key opens no slot of this vault; nothing was changed")
+        case .notAKeyFile:
+            self.init(.wrongPasscode, "this is no key file, or not a whole one; nothing was changed")
+        case .notAPublicKey:
+            self.init(.failed, "this is no public key of X25519; nothing was changed")
+        case .noSuchSlot(let slot):
+            self.init(.failed, "there is no slot \(slot); nothing was changed", try: "latchkey slot list \(typed)")
+        case .lastSlot:
+            self.init(
+                .failed, "nothing else would open the vault: the slot stays", try: "latchkey slot add KIND \(typed)")
+        case .changedMeanwhile:
+            self.init(.failed, "the keybag was changed meanwhile; nothing of this was done", try: "the same again")
         case .malformedRecoveryKey:
             self.init(
                 .wrongPasscode,
@@ -45,6 +60,11 @@ extension CommandError {
             )
         case .passcodeLength(let count):
             self.init(.failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(count)")
+        case .weakPasscode:
+            self.init(
+                .failed,
+                "a passcode of four digits is tried out in an hour or two by whoever has the disk; nothing was changed",
+                try: "five random words", "the same with --weak   (if that is no matter)")
         case .cost(let cost):
             self.init(
                 .failed,

@@ -12,6 +12,9 @@ extension CommandError {
                 try: "latchkey mount --unlock \(typedVault) \(typedPoint)")
         case .wrongRecoveryKey:
             self.init(.wrongPasscode, "the recovery key is wrong; nothing was mounted")
+        case .wrongKey:
+            let kind = SecretKind(rawValue: error.detail)?.text ?? "key"
+            self.init(.wrongPasscode, "the \(kind) opens no slot of this vault; nothing was mounted")
         case .passcodeLength:
             self.init(
                 .failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(error.detail)")

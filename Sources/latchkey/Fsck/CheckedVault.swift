@@ -11,18 +11,11 @@ struct CheckedVault {
     /// `lk.keybag` was damaged or missing, and `lk.keybag.old` stands in for it.
     let hasPreviousKeybag: Bool
 
-    /// What brings the keys of all classes in.
-    enum Unlocking: ~Copyable {
-        case none
-        case passcode(Secret)
-        case recoveryKey(Secret)
-    }
-
     /// - Parameters:
-    ///   - unlocking: tried before anything is changed.
+    ///   - credential: brings the keys of all classes in; tried before anything is changed.
     ///   - isRepaired: it may be written to: a keybag that stands in for another takes its place.
     init(
-        in folder: VaultFolder, deviceKeyPath: String?, _ unlocking: borrowing Unlocking, isRepaired: Bool
+        in folder: VaultFolder, deviceKeyPath: String?, _ credential: borrowing Credential?, isRepaired: Bool
     ) throws(KeybagError) {
         let volume = try OpenKeybag.inspect(folder.store).volume
         func open(readOnly: Bool) throws(KeybagError) -> OpenKeybag {
@@ -39,11 +32,9 @@ struct CheckedVault {
         vault = Vault(
             store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             isReadOnly: !isRepaired)
-        switch unlocking {
+        switch credential {
         case .none: break
-        case .passcode(let secret): vault.admit(try keybag.unlock(passcode: secret))
-        case .recoveryKey(let secret):
-            vault.admit(try keybag.unlock(recoveryKey: RecoveryKeyText.decode(secret)))
+        case .some(let credential): vault.admit(try keybag.unlock(credential))
         }
         if isRepaired { _ = try open(readOnly: false) }
     }

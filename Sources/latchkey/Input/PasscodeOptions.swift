@@ -48,6 +48,8 @@ struct NewPasscodeOptions: ParsableArguments {
         }
     }
 
+    var isGiven: Bool { newPasscodeFile != nil || newPasscodeDescriptor != nil }
+
     var source: SecretSource {
         if let newPasscodeFile { return .file(newPasscodeFile) }
         if let newPasscodeDescriptor { return .descriptor(newPasscodeDescriptor) }

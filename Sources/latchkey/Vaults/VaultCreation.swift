@@ -11,20 +11,27 @@ struct VaultCreation {
     let folder: FreshFolder
     let defaultClass: ProtectionClass
     let cost: Argon2Cost
+    /// Public keys of organisations.
+    let escrow: [[UInt8]]
+    /// Takes a passcode of four digits.
+    let allowsWeak: Bool
     /// Nil for the default place.
     let deviceKeyPath: String?
     /// As the person typed it, for messages.
     let typed: String
 
     /// What there is when it is done.
-    struct Made: ~Copyable {
-        let recoveryKey: Secret
+    struct Made {
         let deviceKeyPath: String
         let hasAttributes: Bool
     }
 
+    /// - Parameter handingOut: hands the recovery key out, and then runs what it gets.
     /// - Throws: after everything that this had made is gone again.
-    func run(passcode: borrowing Secret) throws(CommandError) -> Made {
+    func run(
+        passcode: borrowing Secret, recoveryKey: borrowing Secret,
+        handingOut: (() throws(CommandError) -> Made) throws(CommandError) -> Made
+    ) throws(CommandError) -> Made {
         let store = try VaultFolder(folder.path)
         defer { withExtendedLifetime(store) {} }
         let volume = VolumeIdentifier(Random.bytes(16))
@@ -35,23 +42,20 @@ struct VaultCreation {
         }
         do throws(CommandError) {
             let traits = try probe(store.store)
-            let deviceKey = try makeDeviceKey(at: deviceKeyPath, volume)
-            do throws(CommandError) {
-                return try make(in: store.store, traits, deviceKey, at: deviceKeyPath, passcode)
-            } catch {
-                _ = unsafe unlink(deviceKeyPath)
-                throw error
+            try checkIsFree(deviceKeyPath)
+            return try handingOut { () throws(CommandError) in
+                let deviceKey = try makeDeviceKey(at: deviceKeyPath, volume)
+                do throws(CommandError) {
+                    return try make(in: store.store, traits, deviceKey, at: deviceKeyPath, passcode, recoveryKey)
+                } catch {
+                    _ = unsafe unlink(deviceKeyPath)
+                    throw error
+                }
             }
         } catch {
             takeAwayFiles()
             throw error
         }
-    }
-
-    /// Takes away a vault just made, whose recovery key could not be handed out.
-    func takeAway(_ made: borrowing Made) {
-        takeAwayFiles()
-        _ = unsafe unlink(made.deviceKeyPath)
     }
 
     private func takeAwayFiles() {
@@ -61,13 +65,23 @@ struct VaultCreation {
         }
     }
 
+    /// Before a recovery key is shown that would be for nothing.
+    private func checkIsFree(_ path: String) throws(CommandError) {
+        var status = stat()
+        if unsafe lstat(path, &status) == 0 { throw deviceKeyExists(path) }
+    }
+
+    private func deviceKeyExists(_ path: String) -> CommandError {
+        CommandError(
+            .failed, "\(path) exists already, and may be the device key of another vault",
+            try: "latchkey init --device-key PATH \(typed.quoted)")
+    }
+
     private func makeDeviceKey(at path: String, _ volume: VolumeIdentifier) throws(CommandError) -> DeviceKey {
         do {
             return try DeviceKeyFile.create(path: path, volume: volume)
         } catch .io(.EEXIST, _) {
-            throw CommandError(
-                .failed, "\(path) exists already, and may be the device key of another vault",
-                try: "latchkey init --device-key PATH \(typed.quoted)")
+            throw deviceKeyExists(path)
         } catch {
             throw CommandError(error, of: typed)
         }
@@ -108,24 +122,25 @@ struct VaultCreation {
 
     private func make(
         in store: DirectoryStore, _ traits: StoreTraits, _ deviceKey: consuming DeviceKey, at deviceKeyPath: String,
-        _ passcode: borrowing Secret
+        _ passcode: borrowing Secret, _ recoveryKey: borrowing Secret
     ) throws(CommandError) -> Made {
         let settings = KeybagSettings(
             created: UInt64(max(time(nil), 0)), nameMaximum: UInt16(clamping: traits.nameMax),
             directoryRecords: traits.recordKind == .symbolicLink ? .symbolicLink : .file)
-        let created: CreatedKeybag
+        let keybag: OpenKeybag
         do {
-            created = try OpenKeybag.create(
-                in: store, deviceKey: deviceKey, passcode: passcode, cost: cost, settings: settings)
+            keybag = try OpenKeybag.create(
+                in: store, deviceKey: deviceKey, passcode: passcode, recoveryKey: recoveryKey, escrow: escrow,
+                cost: cost,
+                settings: settings, allowingWeak: allowsWeak)
         } catch {
             throw CommandError(error, of: typed)
         }
         do {
-            try Vault.makeRoot(in: store, keys: created.keybag.keys, traits: traits, defaultClass: defaultClass)
+            try Vault.makeRoot(in: store, keys: keybag.keys, traits: traits, defaultClass: defaultClass)
         } catch {
             throw CommandError(cannot: "make a vault in", typed, error.errno)
         }
-        return Made(
-            recoveryKey: created.takeRecoveryKey(), deviceKeyPath: deviceKeyPath, hasAttributes: traits.hasAttributes)
+        return Made(deviceKeyPath: deviceKeyPath, hasAttributes: traits.hasAttributes)
     }
 }

@@ -1,10 +1,12 @@
+import Control
 import Crypto
 import Daemon
 import Keybag
 import Posix
 import Store
 
-/// Opens a vault without its device key, or without its passcode: by the recovery key, which brings in new ones.
+/// Opens a vault without its device key, or without its passcode: by the recovery key or an escrow key, which brings in new
+/// ones.
 struct VaultRecovery {
     private let vault: AbsolutePath
     private let deviceKeyPath: String?
@@ -16,24 +18,25 @@ struct VaultRecovery {
 
     /// Makes a device key where there is none, and sets the new passcode, which it returns.
     ///
-    /// The recovery key is checked before anything is asked or made.
-    func run(recoveryKey: SecretSource, newPasscode: SecretSource) throws(CommandError) -> Secret {
-        let text = try recoveryKey.read(.recoveryKey)
+    /// The credential is checked before anything is asked or made.
+    func run(
+        _ kind: SecretKind, _ secret: borrowing Secret, newPasscode: SecretSource, _ strength: StrengthOptions
+    ) throws(CommandError) -> Secret {
         let store = try VaultFolder(vault)
         defer { withExtendedLifetime(store) {} }
-        let key = try withKeybag(of: vault.text) { () throws(KeybagError) in
-            let key = try RecoveryKeyText.decode(text)
-            try OpenKeybag.check(recoveryKey: key, in: store.store)
-            return key
+        let credential = try withKeybag(of: vault.text) { () throws(KeybagError) in
+            let credential = try Credential(Credential.Kind(kind), reading: secret)
+            try OpenKeybag.check(credential, in: store.store)
+            return credential
         }
-        let passcode = try newPasscode.readNew(.newPasscode)
+        let passcode = try newPasscode.readNew(.newPasscode, strength)
         try withKeybag(of: vault.text) { () throws(KeybagError) in
             let volume = try OpenKeybag.inspect(store.store).volume
             let deviceKey = try DeviceKeyFile.loadOrCreate(
                 path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume), volume: volume)
             _ = try OpenKeybag.recover(
-                in: store.store, recoveryKey: key, newDeviceKey: deviceKey, newPasscode: passcode,
-                cost: Argon2Cost.calibratedForVaults())
+                in: store.store, by: credential, newDeviceKey: deviceKey, newPasscode: passcode,
+                cost: Argon2Cost.calibratedForVaults(), allowingWeak: strength.weak)
         }
         return passcode
     }

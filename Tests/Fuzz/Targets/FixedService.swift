@@ -37,7 +37,26 @@ final class FixedService: ControlService {
         return set(.unlocked)
     }
 
-    func changePasscode(from old: Descriptor, to new: Descriptor) throws(ControlError) { throw .wrongPasscode }
+    func changePasscode(from old: Descriptor, to new: Descriptor, allowingWeak: Bool) throws(ControlError) {
+        throw .wrongPasscode
+    }
+
+    var slots: [Slot] { [Slot(id: 1, kind: "passcode", created: 7, name: "mine", isPortable: false)] }
+
+    func addSlot(
+        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+    ) throws(ControlError) -> Int {
+        switch new {
+        case .escrow(let publicKey): publicKey.count
+        case .secret: 2
+        }
+    }
+
+    func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+        throw slot == 1 ? .lastSlot : .noSuchSlot(slot)
+    }
+
+    func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int { throw .wrongKey(kind) }
 
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
         Explanation(

@@ -66,7 +66,7 @@ final class KeybagParser: FuzzedParser {
             _ = try keybag.unlock(recoveryKey: key)
         } catch {
             switch error {
-            case .wrongRecoveryKey, .tampered: break
+            case .wrong(.recoveryKey), .tampered: break
             default: throw Finding("unlocking: \(error)")
             }
         }

@@ -100,7 +100,7 @@ final class KeybagBench {
     private static func isRefusal(_ error: KeybagError) -> Bool {
         switch error {
         case .damaged(let reason), .tampered(let reason): !reason.isEmpty
-        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .wrongPasscode, .wrongRecoveryKey: true
+        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .wrong: true
         default: false
         }
     }

@@ -33,13 +33,15 @@ public final class TamperScene {
         keyPath = folder.path + ".key"
         let store = try DirectoryStore(path: folder.path)
         let volume = VolumeIdentifier(Random.bytes(16))
+        let recovery = try Secret(random: 32)
         let made = try OpenKeybag.create(
             in: store, deviceKey: try DeviceKeyFile.create(path: keyPath, volume: volume),
-            passcode: try Self.secret(Self.passcode), cost: .minimum, settings: KeybagSettings(created: 1))
-        keys = made.keybag.keys
-        ring = made.keybag.ring
-        ring.install(try made.keybag.unlock(passcode: try Self.secret(Self.passcode)))
-        recoveryKey = made.takeRecoveryKey().withBytes { bytes in
+            passcode: try Self.secret(Self.passcode), recoveryKey: recovery, cost: .minimum,
+            settings: KeybagSettings(created: 1))
+        keys = made.keys
+        ring = made.ring
+        ring.install(try made.unlock(passcode: try Self.secret(Self.passcode)))
+        recoveryKey = recovery.withBytes { bytes in
             (0..<bytes.byteCount).map { unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
         }
         try Vault.makeRoot(

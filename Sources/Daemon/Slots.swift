@@ -1,0 +1,52 @@
+public import Control
+import Crypto
+public import Format
+public import Keybag
+
+// The keybag's slots and credentials as the control socket knows them.
+
+extension Credential.Kind {
+    public init(_ kind: SecretKind) {
+        self =
+            switch kind {
+            case .passcode: .passcode
+            case .recoveryKey: .recoveryKey
+            case .keyFile: .keyFile
+            case .escrowKey: .escrowKey
+            }
+    }
+}
+
+extension Slot {
+    /// What a person is told of a slot.
+    public init(_ slot: KeybagSlot) {
+        self.init(
+            id: Int(slot.head?.identifier ?? 0), kind: slot.credentialKind?.rawValue ?? "unknown",
+            created: Int(clamping: slot.head?.created ?? 0), name: slot.label.text,
+            isPortable: slot.credentialKind?.isPortable ?? false)
+    }
+}
+
+extension NewSlot {
+    public init(_ new: borrowing NewSecret) throws(KeybagError) {
+        switch new.secret {
+        case .some(let secret):
+            self.init(try Credential(Credential.Kind(new.kind), reading: secret), allowingWeak: new.allowsWeak)
+        case .none:
+            guard let key = [UInt8](hexadecimal: new.publicKey) else { throw .notAPublicKey }
+            self.init(escrow: key)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Nil for what is no even number of hexadecimal digits.
+    fileprivate init?(hexadecimal text: String) {
+        let digits = Array(text.utf8)
+        guard digits.count % 2 == 0, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
+        self = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            append(UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16)!)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+public import Crypto
+
+/// What somebody opens a vault with: a kind, and its secret bytes.
+public struct Credential: ~Copyable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// 1 to 1024 bytes, as typed. Needs the device key.
+        case passcode
+        case recoveryKey = "recovery-key"
+        /// What a key file holds. Needs the device key.
+        case keyFile = "key-file"
+        /// The private key of an organisation.
+        case escrowKey = "escrow-key"
+
+        /// Whether it opens the vault on a machine that has never seen it.
+        public var isPortable: Bool { self == .recoveryKey || self == .escrowKey }
+    }
+
+    public let kind: Kind
+    /// A passcode's bytes, else a key of 32.
+    let secret: Secret
+
+    private init(_ kind: Kind, _ secret: consuming Secret) {
+        self.kind = kind
+        self.secret = secret
+    }
+
+    /// - Parameter text: what was typed or is in a file: a passcode, a recovery key, a key file's line, or an X25519
+    ///   private key in 64 hexadecimal digits.
+    /// - Throws: `passcodeLength`, `malformedRecoveryKey`, `notAKeyFile`, `wrong(.escrowKey)`.
+    public init(_ kind: Kind, reading text: borrowing Secret) throws(KeybagError) {
+        switch kind {
+        case .passcode:
+            try requirePasscode(text)
+            self.init(kind, try crypto(try text.copy()))
+        case .recoveryKey: self.init(kind, try RecoveryKeyText.decode(text))
+        case .keyFile: self.init(kind, try KeyFile.decode(text))
+        case .escrowKey: self.init(kind, try EscrowKey.decode(text))
+        }
+    }
+
+    /// - Throws: `weakPasscode` for one that must not be set without a word.
+    func requireStrength(allowingWeak: Bool) throws(KeybagError) {
+        if kind == .passcode && secret.isFourDigits && !allowingWeak { throw .weakPasscode }
+    }
+
+    /// - Parameter key: 32 bytes.
+    public init(recoveryKey key: borrowing Secret) throws(KeybagError) {
+        precondition(key.count == RecoveryKeyText.keyByteCount)
+        self.init(.recoveryKey, try crypto(try key.copy()))
+    }
+}
+
+/// The bytes of a passcode, as typed: 1 to 1024.
+let passcodeRange = 1...1024
+
+func requirePasscode(_ passcode: borrowing Secret) throws(KeybagError) {
+    guard passcodeRange.contains(passcode.count) else { throw .passcodeLength(passcode.count) }
+}
+
+extension Secret {
+    /// Whether it is one of the 10,000 passcodes of four digits, which take an hour or two to try.
+    public var isFourDigits: Bool {
+        count == 4 && withBytes { bytes in (0..<4).allSatisfy { 48...57 ~= bytes.byte($0) } }
+    }
+}

@@ -1,0 +1,59 @@
+import Crypto
+import Format
+
+// What releases the bundle of each kind of slot: docs/FORMAT.md, "Slots".
+
+extension KeybagSlot {
+    /// Nil if the credential is of another kind, or another one.
+    func open(
+        _ credential: borrowing Credential, _ device: borrowing DeviceKey, _ volume: VolumeIdentifier
+    ) throws(KeybagError) -> Bundle? {
+        switch self {
+        case .passcode(let slot) where credential.kind == .passcode:
+            let key = try crypto(try device.passcodeKey(credential.secret, salt: slot.salt, cost: slot.cost))
+            return try Bundle.unwrap(slot.wrappedBundle, under: key)
+        case .keyFile(let slot) where credential.kind == .keyFile:
+            let key = try crypto(try device.keyFileKey(credential.secret, salt: slot.salt))
+            return try Bundle.unwrap(slot.wrappedBundle, under: key)
+        default: return try openWithoutDevice(credential, volume)
+        }
+    }
+
+    /// The same for those that need no device key; nil for the others.
+    func openWithoutDevice(
+        _ credential: borrowing Credential, _ volume: VolumeIdentifier
+    ) throws(KeybagError) -> Bundle? {
+        switch self {
+        case .recovery(let slot) where credential.kind == .recoveryKey:
+            let key = try crypto(try KeySlot.recoveryKey(credential.secret, salt: slot.salt, volume))
+            return try Bundle.unwrap(slot.wrappedBundle, under: key)
+        case .escrow(let slot) where credential.kind == .escrowKey:
+            return try slot.open(credential.secret, volume)
+        default: return nil
+        }
+    }
+
+    /// What opens it; nil for a kind that this program does not know.
+    public var credentialKind: Credential.Kind? {
+        switch self {
+        case .passcode: .passcode
+        case .recovery: .recoveryKey
+        case .keyFile: .keyFile
+        case .escrow: .escrowKey
+        case .other: nil
+        }
+    }
+}
+
+extension PasscodeSlot {
+    public var cost: Argon2Cost { Argon2Cost(memoryKiB: memoryKiB, passes: passes, lanes: lanes) }
+}
+
+extension KeySlot {
+    /// Under which the bundle of a recovery slot is wrapped.
+    static func recoveryKey(
+        _ key: borrowing Secret, salt: [UInt8], _ volume: VolumeIdentifier
+    ) throws(CryptoError) -> Secret {
+        try .derived(from: key, salt: salt, info: Label.recovery + volume.bytes)
+    }
+}

@@ -1,0 +1,98 @@
+public import Crypto
+import Format
+import Glibc
+
+/// A way in that a keybag is to get.
+public struct NewSlot: ~Copyable, Sendable {
+    enum Way: ~Copyable, Sendable {
+        case credential(Credential)
+        case escrow(publicKey: [UInt8])
+    }
+
+    let way: Way
+    /// Of a passcode; nil for that of the dearest passcode that is there.
+    let cost: Argon2Cost?
+    let allowsWeak: Bool
+
+    /// For what opens it.
+    ///
+    /// - Parameters:
+    ///   - cost: of a passcode; nil for that of the dearest passcode that is there.
+    ///   - allowingWeak: takes four digits for a passcode.
+    public init(_ credential: consuming Credential, cost: Argon2Cost? = nil, allowingWeak: Bool = false) {
+        way = .credential(credential)
+        self.cost = cost
+        allowsWeak = allowingWeak
+    }
+
+    /// For the holder of the private key to this public key of X25519, 32 bytes.
+    public init(escrow publicKey: [UInt8]) {
+        way = .escrow(publicKey: publicKey)
+        cost = nil
+        allowsWeak = false
+    }
+}
+
+extension Bundle {
+    /// Wraps the bundle for a new slot.
+    /// - Parameter cost: of a passcode.
+    func slot(
+        _ head: SlotHead, _ new: borrowing NewSlot, cost: Argon2Cost, _ device: borrowing DeviceKey,
+        _ label: SlotLabel
+    ) throws(KeybagError) -> KeybagSlot {
+        switch new.way {
+        case .escrow(let publicKey): return try escrowSlot(head, for: publicKey, device.volume, label)
+        case .credential(let credential):
+            try credential.requireStrength(allowingWeak: new.allowsWeak)
+            return try slot(head, credential, cost: new.cost ?? cost, device, label)
+        }
+    }
+
+    /// The same for the holder of a private key.
+    func escrowSlot(
+        _ head: SlotHead, for publicKey: [UInt8], _ volume: VolumeIdentifier, _ label: SlotLabel
+    ) throws(KeybagError) -> KeybagSlot {
+        guard publicKey.count == EscrowKey.byteCount else { throw .notAPublicKey }
+        do throws(CryptoError) {
+            return .escrow(try EscrowSlot.wrap(self, for: publicKey, volume, head, label))
+        } catch .notAuthentic { throw .notAPublicKey } catch { throw .crypto(error) }
+    }
+
+    /// The same for what opens it.
+    func slot(
+        _ head: SlotHead, _ credential: borrowing Credential, cost: Argon2Cost, _ device: borrowing DeviceKey,
+        _ label: SlotLabel
+    ) throws(KeybagError) -> KeybagSlot {
+        let salt = Random.bytes(KeybagSlot.saltByteCount)
+        switch credential.kind {
+        case .passcode:
+            guard cost.isEnough else { throw .cost(cost) }
+            let key = try crypto(try device.passcodeKey(credential.secret, salt: salt, cost: cost))
+            return .passcode(
+                PasscodeSlot(
+                    head, memoryKiB: cost.memoryKiB, passes: cost.passes, lanes: cost.lanes, salt: salt,
+                    wrappedBundle: try wrapped(under: key), label: label))
+        case .recoveryKey:
+            let key = try crypto(try KeySlot.recoveryKey(credential.secret, salt: salt, device.volume))
+            return .recovery(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))
+        case .keyFile:
+            let key = try crypto(try device.keyFileKey(credential.secret, salt: salt))
+            return .keyFile(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))
+        // Its public key is enough to make the slot.
+        case .escrowKey:
+            let publicKey = try crypto(try X25519.publicKey(of: credential.secret))
+            return try escrowSlot(head, for: publicKey, device.volume, label)
+        }
+    }
+
+    private func wrapped(under key: borrowing Secret) throws(KeybagError) -> [UInt8] {
+        try crypto(try KeyWrap.wrap(bytes, under: key))
+    }
+}
+
+extension SlotHead {
+    /// Of a slot that is made now.
+    init(new identifier: UInt32) {
+        self.init(identifier: identifier, created: UInt64(max(time(nil), 0)))
+    }
+}

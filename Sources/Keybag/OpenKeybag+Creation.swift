@@ -1,0 +1,90 @@
+public import Crypto
+public import Format
+public import Store
+
+extension OpenKeybag {
+    /// Makes the keybag of a new vault, which is that of the device key: with a slot for a passcode, one for a recovery key
+    /// and any for organisations.
+    ///
+    /// - Parameters:
+    ///   - passcode: 1 to 1024 bytes.
+    ///   - recoveryKey: 32 random bytes. Whoever made it has shown it before: a vault whose recovery key nobody has seen must
+    ///     not come to be.
+    ///   - escrow: public keys of X25519.
+    ///   - cost: at least `Argon2Cost.minimum`.
+    /// - Throws: `alreadyAVault` if there is a keybag; then nothing has changed.
+    public static func create(
+        in store: any Store, deviceKey: consuming DeviceKey, passcode: borrowing Secret,
+        recoveryKey: borrowing Secret, escrow: [[UInt8]] = [], cost: Argon2Cost, settings: KeybagSettings,
+        allowingWeak: Bool = false
+    ) throws(KeybagError) -> OpenKeybag {
+        let device = deviceKey
+        let passcode = try Credential(.passcode, reading: passcode)
+        try passcode.requireStrength(allowingWeak: allowingWeak)
+        let recoveryKey = try Credential(recoveryKey: recoveryKey)
+        guard cost.isEnough else { throw .cost(cost) }
+        let storage = KeybagStorage(store: store)
+        guard try !storage.exists else { throw .alreadyAVault }
+
+        let bundle = try crypto(try Bundle.generated())
+        var file = KeybagFile(
+            volume: device.volume, settings: settings,
+            publicKey: try crypto(try X25519.publicKey(of: bundle.privateKeyB())),
+            deviceSlot: try crypto(try DeviceSlotKeys.wrap(bundle, device)), slots: [])
+        file.slots.append(try bundle.slot(SlotHead(new: 1), passcode, cost: cost, device, .empty))
+        file.slots.append(try bundle.slot(SlotHead(new: 2), recoveryKey, cost: cost, device, .empty))
+        for publicKey in escrow {
+            file.slots.append(
+                try bundle.escrowSlot(SlotHead(new: file.nextSlotIdentifier), for: publicKey, device.volume, .empty))
+        }
+        let sealed = try SealedKeybag(sealing: file, bundle, device)
+        try storage.create(sealed)
+        return try OpenKeybag(storage: storage, device: device, sealed: sealed)
+    }
+
+    /// Opens a vault whose device key is gone: by a credential that needs none, with a new device key and a new passcode.
+    ///
+    /// The slots that need the old device key go; the others stay. No file is touched.
+    /// - Throws: `wrong`, `tampered`, `damaged`; then nothing has changed.
+    public static func recover(
+        in store: any Store, by credential: borrowing Credential, newDeviceKey: consuming DeviceKey,
+        newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false
+    ) throws(KeybagError) -> OpenKeybag {
+        precondition(credential.kind.isPortable)
+        let device = newDeviceKey
+        let newPasscode = try Credential(.passcode, reading: newPasscode)
+        try newPasscode.requireStrength(allowingWeak: allowingWeak)
+        guard cost.isEnough else { throw .cost(cost) }
+        let storage = KeybagStorage(store: store)
+        let current = try storage.loadForRecovery(credential, readOnly: false)
+        guard current.file.volume == device.volume else { throw .deviceKeyMismatch }
+
+        let bundle = try current.openWithoutDevice(credential)
+        var file = current.file
+        file.generation += 1
+        file.deviceSlot = try crypto(try DeviceSlotKeys.wrap(bundle, device))
+        let head = SlotHead(new: file.nextSlotIdentifier)
+        file.slots.removeAll { $0.credentialKind.map { !$0.isPortable } ?? false }
+        file.slots.insert(try bundle.slot(head, newPasscode, cost: cost, device, .empty), at: 0)
+        let recovered = try SealedKeybag(sealing: file, bundle, device)
+        try storage.replace(current, by: recovered)
+        return try OpenKeybag(storage: storage, device: device, sealed: recovered)
+    }
+
+    /// Throws unless a credential that needs no device key opens the vault's keybag. Nothing is changed, so that a mistake
+    /// is found before a new device key is made.
+    public static func check(_ credential: borrowing Credential, in store: any Store) throws(KeybagError) {
+        _ = try KeybagStorage(store: store).loadForRecovery(credential, readOnly: true)
+    }
+}
+
+extension KeybagStorage {
+    /// The keybag that the credential opens, with all that can be checked without a device key.
+    fileprivate func loadForRecovery(
+        _ credential: borrowing Credential, readOnly: Bool
+    ) throws(KeybagError) -> SealedKeybag {
+        try load(readOnly: readOnly) { keybag throws(KeybagError) in
+            try keybag.verify(keybag.openWithoutDevice(credential))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+public import Crypto
+public import Format
+
+extension OpenKeybag {
+    /// Adds a way in.
+    ///
+    /// - Parameter credential: one that opens the vault now.
+    /// - Returns: the number of the new slot.
+    /// - Throws: what `unlock` does, `weakPasscode`, `notAPublicKey`, `cost`; `io` in a store that is only read. Then nothing has changed.
+    public func addSlot(
+        _ new: borrowing NewSlot, label: SlotLabel = .empty, opening credential: borrowing Credential
+    ) throws(KeybagError) -> UInt32 {
+        var identifier: UInt32 = 0
+        try change(opening: credential) { (file, opened) throws(KeybagError) in
+            identifier = file.nextSlotIdentifier
+            file.slots.append(
+                try opened.bundle.slot(SlotHead(new: identifier), new, cost: file.dearestCost, device, label))
+        }
+        return identifier
+    }
+
+    /// Removes a way in; also that by which the keybag was opened for it.
+    ///
+    /// - Throws: what `unlock` does, `noSuchSlot`; `lastSlot` if nothing else would open the vault. Then nothing has
+    ///   changed.
+    public func removeSlot(
+        _ identifier: UInt32, opening credential: borrowing Credential
+    ) throws(KeybagError) {
+        try change(opening: credential) { (file, _) throws(KeybagError) in
+            guard let index = file.slots.firstIndex(where: { $0.head?.identifier == identifier }) else {
+                throw .noSuchSlot(identifier)
+            }
+            file.slots.remove(at: index)
+            guard file.slots.contains(where: { $0.credentialKind != nil }) else { throw .lastSlot }
+        }
+    }
+
+    /// Gives the slot that `old` opens a new passcode. No file is touched, and the class keys stay as they are.
+    ///
+    /// - Parameter cost: nil for that of the old one, as far as it is enough by now.
+    /// - Throws: what `unlock` does, `weakPasscode`. Then nothing has changed.
+    public func changePasscode(
+        from old: borrowing Secret, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
+    ) throws(KeybagError) {
+        if let cost, !cost.isEnough { throw .cost(cost) }
+        let old = try Credential(.passcode, reading: old)
+        let new = try Credential(.passcode, reading: new)
+        try new.requireStrength(allowingWeak: allowingWeak)
+        try change(opening: old) { (file, opened) throws(KeybagError) in
+            guard case .passcode(let slot) = file.slots[opened.index] else { throw .wrong(.passcode) }
+            file.slots[opened.index] = try opened.bundle.slot(
+                SlotHead(new: slot.head.identifier), new, cost: cost ?? slot.cost.raised, device, slot.label)
+        }
+    }
+
+    /// Gives a passcode that was just proven the cost that one has to have by now.
+    func raiseCost(
+        of opened: borrowing OpenedSlot, in sealed: SealedKeybag, _ credential: borrowing Credential
+    ) throws(KeybagError) {
+        guard case .passcode(let slot) = sealed.file.slots[opened.index], !slot.cost.isEnough else { return }
+        try requireWritable()
+        var file = sealed.file
+        file.slots[opened.index] = try opened.bundle.slot(
+            slot.head, credential, cost: slot.cost.raised, device, slot.label)
+        try put(file, opened.bundle, over: sealed)
+    }
+
+    /// Changes what the keybag says, with all that opening it brings.
+    private func change(
+        opening credential: borrowing Credential,
+        _ body: (inout KeybagFile, borrowing OpenedSlot) throws(KeybagError) -> Void
+    ) throws(KeybagError) {
+        try requireWritable()
+        let current = sealed.withLock { $0 }
+        let opened = try openSlot(of: current, credential)
+        var file = current.file
+        try body(&file, opened)
+        try put(file, opened.bundle, over: current)
+    }
+
+    private func put(
+        _ file: KeybagFile, _ bundle: borrowing Bundle, over current: SealedKeybag
+    ) throws(KeybagError) {
+        var file = file
+        file.generation += 1
+        let changed = try SealedKeybag(sealing: file, bundle, device)
+        try sealed.withLock { sealed throws(KeybagError) in
+            // Argon2 ran without the lock; another change may have come first.
+            guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
+            try storage.replace(sealed, by: changed)
+            sealed = changed
+        }
+    }
+}
+
+extension KeybagFile {
+    var nextSlotIdentifier: UInt32 { (slots.compactMap { $0.head?.identifier }.max() ?? 0) &+ 1 }
+
+    /// What a new passcode costs: as much as the dearest that is there, and enough.
+    public var dearestCost: Argon2Cost {
+        var dearest = Argon2Cost.minimum
+        for case .passcode(let slot) in slots {
+            let cost = slot.cost.raised
+            if cost.work > dearest.work { dearest = cost }
+        }
+        return dearest
+    }
+}
+
+extension Argon2Cost {
+    /// At least what a new passcode has to cost.
+    var raised: Argon2Cost {
+        var cost = self
+        cost.memoryKiB = max(memoryKiB, Self.minimum.memoryKiB)
+        cost.passes = max(passes, Self.minimum.passes)
+        return cost
+    }
+
+    fileprivate var work: UInt64 { UInt64(memoryKiB) * UInt64(passes) }
+}

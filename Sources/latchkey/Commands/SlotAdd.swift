@@ -1,0 +1,101 @@
+import ArgumentParser
+import Control
+import Crypto
+import Daemon
+import Keybag
+
+extension SlotCommand {
+    struct Add: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add a way into a vault.",
+            discussion: """
+                A recovery key is shown once, or written to a new file; a key file is made. Both are there before the vault \
+                knows them: of one that was shown by a command that failed nothing is opened.
+                """)
+
+        enum Kind: String, ExpressibleByArgument, CaseIterable {
+            case passcode
+            case keyFile = "key-file"
+            case recoveryKey = "recovery-key"
+            case escrowKey = "escrow-key"
+        }
+
+        @OptionGroup var credential: CredentialOptions
+        @OptionGroup var newPasscode: NewPasscodeOptions
+        @OptionGroup var strength: StrengthOptions
+
+        @Option(
+            help: ArgumentHelp(
+                "Where a key file is to be made, or the recovery key to be written instead of being shown: a new file, 0600.",
+                valueName: "file"))
+        var newFile: String?
+
+        @Option(help: ArgumentHelp("For an escrow key: the X25519 public key, in PEM.", valueName: "file"))
+        var publicKey: String?
+
+        @Option(help: ArgumentHelp("What it is to be called.", valueName: "text"))
+        var name = ""
+
+        @Argument(help: ArgumentHelp("passcode, key-file, recovery-key or escrow-key.", valueName: "kind"))
+        var kind: Kind
+
+        @OptionGroup var place: PlaceOptions
+
+        func validate() throws {
+            guard name.utf8.count <= 255 else { throw ValidationError("A name has at most 255 bytes.") }
+            if kind == .keyFile, newFile == nil { throw ValidationError("A key file needs --new-file.") }
+            if kind == .escrowKey, publicKey == nil { throw ValidationError("An escrow key needs --public-key.") }
+            if newFile != nil, kind != .keyFile, kind != .recoveryKey {
+                throw ValidationError("--new-file is for a key file or a recovery key.")
+            }
+            if publicKey != nil, kind != .escrowKey { throw ValidationError("--public-key is for an escrow key.") }
+            if newPasscode.isGiven, kind != .passcode {
+                throw ValidationError("A new passcode is for a slot of the kind passcode.")
+            }
+        }
+
+        func run() throws {
+            let slots = try place.slots()
+            try NewSecretFile.check(newFile)
+            let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
+            let secret = try credential.read()
+            // A mistake here must not cost a key that nobody knows.
+            _ = try slots.test(credential.kind, secret)
+            let added: Int
+            switch kind {
+            case .passcode:
+                let new = try newPasscode.source.readNew(.newPasscode, strength)
+                added = try slots.add(
+                    NewSecret(.passcode, new, allowingWeak: strength.weak), name: name, opening: credential.kind, secret
+                )
+            case .escrowKey:
+                added = try slots.add(
+                    NewSecret(escrow: HexDump.hexadecimal(publicKey!)), name: name,
+                    opening: credential.kind, secret)
+            case .recoveryKey:
+                added = try make(
+                    .recoveryKey, { () throws(CryptoError) in try RecoveryKeyText.encode(RecoveryKeyText.generate()) },
+                    slots, secret)
+            case .keyFile:
+                added = try make(.keyFile, KeyFile.generate, slots, secret)
+            }
+            Standard.output("Slot \(added) is added.")
+        }
+
+        /// Makes a secret, shows it or writes it to its file, and then has it added.
+        private func make(
+            _ kind: SecretKind, _ generate: () throws(CryptoError) -> Secret, _ slots: any SlotHolder,
+            _ opening: borrowing Secret
+        ) throws(CommandError) -> Int {
+            let made = try wrapping(generate)
+            return try NewSecretFile.handOut(made, to: newFile) { () throws(CommandError) in
+                let added = NewSecret(kind, try wrapping { () throws(CryptoError) in try made.copy() })
+                return try slots.add(added, name: name, opening: credential.kind, opening)
+            }
+        }
+
+        private func wrapping(_ body: () throws(CryptoError) -> Secret) throws(CommandError) -> Secret {
+            do throws(CryptoError) { return try body() } catch { throw CommandError(.failed, "\(error)") }
+        }
+    }
+}

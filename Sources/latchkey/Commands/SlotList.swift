@@ -1,0 +1,33 @@
+import ArgumentParser
+import Control
+
+extension SlotCommand {
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show what opens a vault.",
+            discussion: "Its number, its kind, when it was made, and its name. Takes no passcode.")
+
+        @Flag(help: "Write JSON: an array.")
+        var json = false
+
+        @OptionGroup var place: PlaceOptions
+
+        func run() throws {
+            let slots = try place.slots().list()
+            if json { return Standard.output(try JSON.text(slots)) }
+            var table = Table()
+            for slot in slots {
+                let moment = Clock.moment(Double(slot.created)) ?? "?"
+                table.add(
+                    "\(slot.id)", slot.kind, moment, slot.isPortable ? "opens anywhere" : "this machine", slot.shownName
+                )
+            }
+            Standard.output(table.lines())
+        }
+    }
+}
+
+extension Slot {
+    /// On one line, whatever it holds.
+    var shownName: String { PrintablePath(Array(name.utf8)).text }
+}

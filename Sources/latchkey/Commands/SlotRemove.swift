@@ -1,0 +1,34 @@
+import ArgumentParser
+import Control
+
+extension SlotCommand {
+    struct Remove: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Remove a way into a vault.",
+            discussion: """
+                What it opened it does not open any more; the last one cannot be removed. Who knows it and has an older copy \
+                of the vault, or of its keybag, opens that still.
+                """)
+
+        @OptionGroup var credential: CredentialOptions
+
+        @Argument(help: ArgumentHelp("The number that latchkey slot list shows.", valueName: "number"))
+        var slot: Int
+
+        @OptionGroup var place: PlaceOptions
+
+        func run() throws {
+            let slots = try place.slots()
+            let secret = try credential.read()
+            try slots.remove(slot, opening: credential.kind, secret)
+            Standard.output("Slot \(slot) is removed.")
+            if try !slots.list().contains(where: \.isPortable) {
+                Standard.error(
+                    """
+                    Nothing is left that opens the vault without this machine's device key: who loses that loses the data.
+                      try: latchkey slot add recovery-key \(place.place.quoted)
+                    """)
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+import ArgumentParser
+import Control
+
+extension SlotCommand {
+    struct Test: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Try whether a passcode, recovery key, key file or escrow key opens a vault, and which slot.",
+            discussion: "Nothing is unlocked. Exit code 3 if it opens none.")
+
+        @OptionGroup var credential: CredentialOptions
+        @OptionGroup var place: PlaceOptions
+
+        func run() throws {
+            let slots = try place.slots()
+            let secret = try credential.read()
+            let number = try slots.test(credential.kind, secret)
+            let slot = try slots.list().first { $0.id == number }
+            let name = slot.map { $0.name.isEmpty ? "" : ", \($0.shownName)" } ?? ""
+            Standard.output("It opens slot \(number) (\(slot?.kind ?? credential.kind.rawValue)\(name)).")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+import Control
+import Crypto
+import Daemon
+import Keybag
+
+/// What a vault is opened with: the passcode unless something else is named.
+struct CredentialOptions: ParsableArguments {
+    @OptionGroup var passcode: PasscodeOptions
+
+    @Flag(help: "Use the recovery key instead of the passcode.")
+    var recovery = false
+
+    @OptionGroup var recoveryKey: RecoveryKeyOptions
+
+    @Option(help: ArgumentHelp("Use this key file instead of the passcode.", valueName: "file"))
+    var keyFile: String?
+
+    @Option(
+        help: ArgumentHelp("Use this X25519 private key, in PEM, instead of the passcode.", valueName: "file"))
+    var escrowKey: String?
+
+    func validate() throws {
+        try recoveryKey.validate(with: recovery, passcode)
+        let ways = [passcode.isGiven, recovery, keyFile != nil, escrowKey != nil].count { $0 }
+        guard ways <= 1 else {
+            throw ValidationError("One thing opens a vault: passcode, recovery key, key file or escrow key.")
+        }
+    }
+
+    /// Whether any of the options was given.
+    var isGiven: Bool { passcode.isGiven || recovery || keyFile != nil || escrowKey != nil }
+
+    var kind: SecretKind {
+        if recovery { return .recoveryKey }
+        if keyFile != nil { return .keyFile }
+        return escrowKey != nil ? .escrowKey : .passcode
+    }
+
+    /// Asks for it, or reads it.
+    func read() throws(CommandError) -> Secret {
+        if let keyFile { return try SecretSource.file(keyFile).read(.keyFile) }
+        if let escrowKey { return try EscrowKeyFile.privateKey(in: escrowKey) }
+        return recovery ? try recoveryKey.source.read(.recoveryKey) : try passcode.source.read(.passcode)
+    }
+}
+
+extension SecretKind {
+    /// As in "the … is wrong".
+    var text: String {
+        switch self {
+        case .passcode: "passcode"
+        case .recoveryKey: "recovery key"
+        case .keyFile: "key file"
+        case .escrowKey: "private key"
+        }
+    }
+}
+
+extension SecretKind: ExpressibleByArgument {}
+
+extension Credential? {
+    /// What was read, of a kind; nil if nothing was.
+    init(_ kind: SecretKind, _ secret: borrowing Secret?) throws(KeybagError) {
+        switch secret {
+        case .none: self = nil
+        case .some(let secret): self = try Credential(Credential.Kind(kind), reading: secret)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Crypto
+import Glibc
+import Keybag
+import Posix
+
+/// The keys of an organisation in PEM files.
+enum EscrowKeyFile {
+    /// The private key in hexadecimal digits, as it is handed over. The passphrase of an encrypted one is asked for at the
+    /// terminal.
+    static func privateKey(in path: String) throws(CommandError) -> Secret {
+        let key = try rawPrivateKey(in: path)
+        do { return try EscrowKey.encode(key) } catch { throw CommandError(.failed, "\(error)") }
+    }
+
+    /// 32 bytes.
+    private static func rawPrivateKey(in path: String) throws(CommandError) -> Secret {
+        let text = try SecretSource.file(path).read(SecretSource.Subject(name: "private key", prompt: "Private key"))
+        do throws(X25519.PEMFailure) {
+            return try X25519.privateKey(inPEM: text, passphrase: Secret.none())
+        } catch .passphrase {
+            return try decrypted(text, path)
+        } catch { throw CommandError(error, reading: path) }
+    }
+
+    private static func decrypted(_ text: borrowing Secret, _ path: String) throws(CommandError) -> Secret {
+        guard Terminal.standardInput() != nil else {
+            throw CommandError(
+                .failed, "\(path) is encrypted, and there is no terminal to ask for its passphrase at",
+                try: "openssl pkey -in \(path.quoted) | latchkey … --escrow-key /dev/stdin")
+        }
+        let subject = SecretSource.Subject(name: "passphrase", prompt: "Passphrase of \(path)")
+        let passphrase = try SecretSource.standardInput.read(subject)
+        do throws(X25519.PEMFailure) {
+            return try X25519.privateKey(inPEM: text, passphrase: passphrase)
+        } catch { throw CommandError(error, reading: path) }
+    }
+
+    /// The public key: 32 bytes.
+    static func publicKey(in path: String) throws(CommandError) -> [UInt8] {
+        let text: [UInt8]
+        do {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let file = try Descriptor.open(path: path, O_RDONLY)
+            let count: Int
+            do {
+                var elements = buffer.mutableSpan
+                var span = unsafe elements.mutableBytes
+                count = try file.read(into: &span)
+            }
+            text = Array(buffer.prefix(count))
+        } catch {
+            throw CommandError(cannot: "read the public key in", path, error)
+        }
+        guard let key = X25519.publicKey(inPEM: text) else {
+            throw CommandError(
+                .failed, "\(path) is no X25519 public key in PEM",
+                try: "openssl pkey -in PRIVATE -pubout -out \(path.quoted)")
+        }
+        return key
+    }
+}
+
+extension Secret {
+    /// No bytes.
+    fileprivate static func none() throws(X25519.PEMFailure) -> Secret {
+        do { return try Secret(count: 0) } catch { throw .crypto(error) }
+    }
+}
+
+extension CommandError {
+    /// Why there is no private key in a file.
+    fileprivate init(_ failure: X25519.PEMFailure, reading path: String) {
+        switch failure {
+        case .passphrase: self.init(.wrongPasscode, "the passphrase of \(path) is wrong; nothing was changed")
+        case .crypto(let error): self.init(.failed, "\(error)")
+        case .notAKey:
+            self.init(
+                .failed, "\(path) is no X25519 private key in PEM", try: "openssl genpkey -algorithm X25519 -out FILE")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import Crypto
+import Keybag
+import Store
+import Strength
+
+/// How a passcode that is to be set is looked at.
+struct StrengthOptions: ParsableArguments {
+    @Flag(help: "Take a passcode of four digits, too: whoever has the disk tries all of them in an hour or two.")
+    var weak = false
+}
+
+/// What a person is told of a passcode that was just set.
+struct PasscodeAdvice {
+    private let strength: Strength
+    /// Of one guess here.
+    private let seconds: Double
+
+    /// Takes as long as one guess.
+    init?(_ passcode: borrowing Secret, cost: Argon2Cost) {
+        let clock = ContinuousClock()
+        guard let salt = try? Secret(count: 32) else { return nil }
+        let taken = clock.measure { _ = try? Argon2id.derive(passcode, salt: salt, cost: cost, count: 32) }
+        self.init(Strength(of: passcode), seconds: taken / .seconds(1))
+    }
+
+    init(_ strength: Strength, seconds: Double) {
+        self.strength = strength
+        self.seconds = seconds
+    }
+
+    var text: String {
+        let alone = strength.seconds(perGuess: seconds)
+        return """
+            The passcode: a guess takes \(Clock.precisely(seconds)) here. Somebody who has the disk, and knows how people choose, \
+            finds it in \(Self.span(alone)) on a machine like this one, in \(Self.span(alone / 1000)) on a thousand.\
+            \(alone < 10 * Self.year ? " Five random words would stand this." : "")
+            """
+    }
+
+    /// Says what there is to say of the new passcode of a vault, by what one costs there.
+    static func tell(of passcode: borrowing Secret, in vault: String) {
+        guard let store = try? DirectoryStore(path: vault), let file = try? OpenKeybag.inspect(store),
+            let advice = PasscodeAdvice(passcode, cost: file.dearestCost)
+        else { return }
+        Standard.output(advice.text)
+    }
+
+    private static let year = 365.25 * 86_400
+
+    /// In the unit that a person thinks in.
+    static func span(_ seconds: Double) -> String {
+        let units: [(size: Double, name: String)] = [
+            (1, "second"), (60, "minute"), (3600, "hour"), (86_400, "day"), (30.4 * 86_400, "month"), (year, "year"),
+        ]
+        let (size, name) = units.last { seconds >= $0.size } ?? units[0]
+        let number = (seconds / size).rounded()
+        if name == "year", number >= 1_000_000 { return "more than a million years" }
+        if seconds < 1 { return "less than a second" }
+        return "about \(Int(number)) \(name)\(number == 1 ? "" : "s")"
+    }
+}
+
+extension SecretSource {
+    /// Reads a passcode that is to be set. One of four digits is refused before anything has been done, unless that is allowed.
+    func readNew(_ subject: Subject, _ options: StrengthOptions) throws(CommandError) -> Secret {
+        let passcode = try readNew(subject)
+        if !options.weak, passcode.isFourDigits { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
+        return passcode
+    }
+}

@@ -1,0 +1,56 @@
+import Control
+import Crypto
+import Daemon
+import Format
+import Keybag
+
+/// The slots of a vault that is not mounted, kept from other processes for as long as this is there.
+struct FolderSlots: SlotHolder {
+    private let folder: VaultFolder
+    private let keybag: OpenKeybag
+    private let vault: String
+
+    init(_ vault: AbsolutePath, deviceKeyPath: String?) throws(CommandError) {
+        let folder = try VaultFolder(vault)
+        self.folder = folder
+        self.vault = vault.text
+        keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
+            let volume = try OpenKeybag.inspect(folder.store).volume
+            let path = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
+            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyFile.load(path: path))
+        }
+    }
+
+    func list() -> [Slot] { keybag.file.slots.map { Slot($0) } }
+
+    func add(
+        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+    ) throws(CommandError) -> Int {
+        guard let label = SlotLabel(name) else { throw CommandError(.usage, "a name has at most 255 bytes") }
+        return try withCredential(kind, secret) { (credential) throws(KeybagError) in
+            Int(try keybag.addSlot(NewSlot(new), label: label, opening: credential))
+        }
+    }
+
+    func remove(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) {
+        try withCredential(kind, secret) { (credential) throws(KeybagError) in
+            try keybag.removeSlot(UInt32(clamping: slot), opening: credential)
+        }
+    }
+
+    func test(_ kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) -> Int {
+        try withCredential(kind, secret) { (credential) throws(KeybagError) in
+            Int(try keybag.slot(openedBy: credential))
+        }
+    }
+
+    private func withCredential<Result>(
+        _ kind: SecretKind, _ secret: borrowing Secret,
+        _ body: (borrowing Credential) throws(KeybagError) -> Result
+    ) throws(CommandError) -> Result {
+        defer { withExtendedLifetime(folder) {} }
+        do throws(KeybagError) {
+            return try body(Credential(Credential.Kind(kind), reading: secret))
+        } catch { throw CommandError(error, of: vault) }
+    }
+}

@@ -1,0 +1,46 @@
+import Control
+import Crypto
+import Daemon
+
+/// The slots of a mounted vault, through its daemon.
+struct MountedSlots: SlotHolder {
+    private let mount: ServedMount
+
+    init(_ mount: ServedMount) { self.mount = mount }
+
+    func list() throws(CommandError) -> [Slot] {
+        try asking { (client) throws(ControlError) in try client.slots() }
+    }
+
+    func add(
+        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+    ) throws(CommandError) -> Int {
+        let source: NewSlotSource =
+            switch new.secret {
+            case .some(let secret): .secret(new.kind, try secret.pipe(), allowingWeak: new.allowsWeak)
+            case .none: .escrow(publicKey: new.publicKey)
+            }
+        let pipe = try secret.pipe()
+        return try asking { (client) throws(ControlError) in
+            try client.addSlot(source, name: name, opening: kind, secret: pipe)
+        }
+    }
+
+    func remove(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) {
+        let pipe = try secret.pipe()
+        try asking { (client) throws(ControlError) in try client.removeSlot(slot, opening: kind, secret: pipe) }
+    }
+
+    func test(_ kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) -> Int {
+        let pipe = try secret.pipe()
+        return try asking { (client) throws(ControlError) in try client.testSlot(kind, secret: pipe) }
+    }
+
+    private func asking<Result>(
+        _ question: (ControlClient) throws(ControlError) -> Result
+    ) throws(CommandError) -> Result {
+        do throws(ControlError) { return try question(mount.client) } catch {
+            throw CommandError(error, at: mount.status.mountPoint)
+        }
+    }
+}
