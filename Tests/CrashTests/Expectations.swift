@@ -9,7 +9,7 @@ func budget(_ ordinary: Int) -> Int {
 
 /// Tries what a workload has left in both models of a disk; prints the counts, one line each.
 func expectPromiseHolds(
-    _ workload: String, _ recorded: RecordedVault, states: Int = 400,
+    _ workload: String, _ recorded: RecordedVault, states: Int = 240,
     sourceLocation: SourceLocation = #_sourceLocation
 ) throws {
     for order in SimulatedDisk.Order.allCases {

@@ -32,7 +32,7 @@ extension CrashTests {
                 history.synchronize()
                 histories.append((store.recorder.count, history))
             }
-            let simulation = Simulation("gocryptfs", order, budget: budget(1000))
+            let simulation = Simulation("gocryptfs", order, budget: budget(700))
             let report = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, cut in
                 let promised = histories.last { $0.records <= cut }!.history
                 return try Self.check(pattern, try DirectoryStore(path: state.path), promised)

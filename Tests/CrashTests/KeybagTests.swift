@@ -29,7 +29,7 @@ extension CrashTests {
             }
             var tried = 0
             let first = generations[0].generation
-            let report = try Simulation("passwd", order, budget: budget(1500)).run(
+            let report = try Simulation("passwd", order, budget: budget(700)).run(
                 store.recorder.records, found: store.recorder.foundCount
             ) { state, cut in
                 let last = generations.last { $0.records <= cut }!.generation

@@ -54,7 +54,7 @@ extension CrashTests {
                 guard scene.chance(3) else { continue }
                 try acts.during({ for _ in 0..<2 { try scene.act() } }, { try vault.vault.settle() })
             }
-            try expectPromiseHolds("acts while files are settled, seed \(seed)", vault, states: 100)
+            try expectPromiseHolds("acts while files are settled, seed \(seed)", vault, states: 50)
         }
     }
 }
