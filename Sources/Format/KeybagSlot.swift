@@ -26,7 +26,7 @@ public enum KeybagSlot: Hashable, Sendable {
         }
     }
 
-    public var type: KeybagRecordType {
+    var type: KeybagRecordType {
         switch self {
         case .passcode: .passcodeSlot
         case .recovery: .recoverySlot
@@ -51,11 +51,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .passcode(let slot): slot.head
         case .recovery(let slot), .keyFile(let slot): slot.head
         case .escrow(let slot): slot.head
-        case .other(_, let value):
-            {
-                var reader = KeybagReader(value)
-                return try? SlotHead(&reader)
-            }()
+        case .other(_, let value): SlotHead(beginning: value)
         }
     }
 
@@ -72,9 +68,7 @@ public enum KeybagSlot: Hashable, Sendable {
 
 /// What each slot begins with.
 public struct SlotHead: Hashable, Sendable {
-    static let byteCount = 12
-
-    /// Another one for each slot of a keybag, and none that was ever used before in it.
+    /// Another one for each slot of a keybag.
     public let identifier: UInt32
     /// Seconds since 1970.
     public let created: UInt64
@@ -87,6 +81,12 @@ public struct SlotHead: Hashable, Sendable {
     init(_ reader: inout KeybagReader) throws(FormatError) {
         identifier = try reader.integer(as: UInt32.self)
         created = try reader.integer(as: UInt64.self)
+    }
+
+    /// Of a slot whose kind is not known; nil where it is too short for it.
+    init?(beginning value: [UInt8]) {
+        var reader = KeybagReader(value)
+        do throws(FormatError) { self = try SlotHead(&reader) } catch { return nil }
     }
 
     var encoded: [UInt8] {

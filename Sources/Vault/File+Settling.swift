@@ -58,17 +58,18 @@ extension File {
         try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
     }
 
-    /// Takes a summary away that tells of more than the file has, and says whether it has done so. That must be durable before
-    /// the header is that makes the journal's records void: between the two, stat(2) would show the old length until somebody
-    /// opens the file. Needs `lock` exclusively.
+    /// Takes a summary away that tells of more than the file has, and says whether that has to be made durable. Needs `lock`
+    /// exclusively.
     private func dropLongerSummary() throws(VaultError) -> Bool {
+        // As a rule nothing has been cut, and this is all that it costs.
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
-        guard vault.traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else {
-            return false
-        }
+        guard UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else { return false }
         let file = try writable()
-        try keepingChangeTime { (_) throws(VaultError) in try vault.dropSummary(of: file) }
-        return true
+        var isLost = false
+        try keepingChangeTime { (_) throws(VaultError) in
+            isLost = try vault.dropSummary(of: file, ifLongerThan: state.length)
+        }
+        return isLost
     }
 
     private func copyIntoPlace(of file: Descriptor) throws(VaultError) {

@@ -72,12 +72,17 @@ extension Vault {
         } catch { return }
     }
 
-    /// Takes the summary of a backing file away, if it has one.
-    func dropSummary(of file: Descriptor) throws(VaultError) {
+    /// Takes the summary of a backing file away that is longer than a file of `length` bytes is: it tells of more. True if there
+    /// may have been one. Then its absence must be durable before the header is that makes the journal's records void: between
+    /// the two, stat(2) would show the old length until somebody opens the file.
+    func dropSummary(of file: Descriptor, ifLongerThan length: UInt64) throws(VaultError) -> Bool {
+        let size = try backing { () throws(Errno) in try store.status(of: file).size }
+        guard traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: length) else { return false }
         do throws(Errno) { try store.removeAttribute(FileSummary.attribute, of: file) } catch {
             // The file of an ordinary user may not be writable any more; then the old one stays until it is opened.
             guard [.ENODATA, .EOPNOTSUPP, .EPERM, .EACCES].contains(error) else { throw .system(error) }
         }
+        return true
     }
 
     /// A header has shown that the summary of a backing file is not true.

@@ -15,6 +15,20 @@ extension CrashTests {
             #expect(later.states > 5 * first.states)
         }
 
+        /// What was cut off does not come back while the journal is replayed, nor does stat(2) tell of it.
+        @Test(arguments: SimulatedDisk.Order.allCases) func aCutFile(order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault()
+            let file = try vault.makeFile("a")
+            try vault.write([UInt8](repeating: 1, count: 100), to: file, at: 0)
+            try vault.synchronizeAll()
+            try vault.truncate(file, to: 40)
+            try vault.synchronize(file, dataOnly: true)
+            let simulation = Simulation("cuts of the replay of a truncate", order, budget: budget(40))
+            let (first, later) = try simulation.run(vault, cuttingRecoveries: 1, states: 60)
+            expectNone(first, "a truncate", order)
+            expectNone(later, "cuts of the replay of a truncate", order)
+        }
+
         /// Sessions that end cleanly, or are cut while they end or begin.
         @Test func cutWhileAVaultIsClosed() throws {
             let vault = try RecordedVault()

@@ -193,8 +193,10 @@ extension OldJournal {
             }
         }
         let old = try Self.read(FileHeader.byteCount, at: 0, of: file, vault)
+        let hasLostSummary = try vault.dropSummary(
+            of: file, ifLongerThan: max(effect.header.length, effect.header.provisionalLength))
         try backing { () throws(Errno) in
-            try vault.store.synchronize(file, dataOnly: true)
+            try vault.store.synchronize(file, dataOnly: !hasLostSummary)
             // Stamped only now: the journal cannot know what a copy has seen here since.
             let copied = try vault.store.status(of: file)
             var header = effect.header

@@ -16,12 +16,14 @@ struct PasscodeAdvice {
     /// Of one guess here.
     private let seconds: Double
 
-    /// Takes as long as one guess.
+    /// Takes as long as one guess. Nil where there is no memory for one.
     init?(_ passcode: borrowing Secret, cost: Argon2Cost) {
         let clock = ContinuousClock()
-        guard let salt = try? Secret(count: 32) else { return nil }
-        let taken = clock.measure { _ = try? Argon2id.derive(passcode, salt: salt, cost: cost, count: 32) }
-        self.init(Strength(of: passcode), seconds: taken / .seconds(1))
+        let start = clock.now
+        do throws(CryptoError) {
+            _ = try Argon2id.derive(passcode, salt: Secret(count: 32), cost: cost, count: 32)
+        } catch { return nil }
+        self.init(Strength(of: passcode), seconds: (clock.now - start) / .seconds(1))
     }
 
     init(_ strength: Strength, seconds: Double) {
