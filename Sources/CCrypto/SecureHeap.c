@@ -2,6 +2,7 @@
 #include "CCrypto.h"
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,24 @@ int lk_secure_heap_start(size_t size) {
     if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
         return LK_HEAP_NO_MEMORY;
     return LK_HEAP_LOCKED;
+}
+
+int lk_secure_wipe_everything(void) {
+    // OpenSSL does not tell where its arena lies; the kernel tells the mapping that a piece of it lies in.
+    uintptr_t piece = (uintptr_t)OPENSSL_secure_zalloc(1);
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (piece == 0 || maps == NULL) return 0;
+    char line[512];
+    int is_done = 0;
+    while (!is_done && fgets(line, sizeof line, maps) != NULL) {
+        uintptr_t first, end;
+        if (sscanf(line, "%lx-%lx rw", &first, &end) != 2 || piece < first || piece >= end) continue;
+        fclose(maps);
+        // From here nothing of OpenSSL may be called any more: its tables are gone.
+        OPENSSL_cleanse((void *)first, end - first);
+        is_done = 1;
+    }
+    return is_done;
 }
 
 void *lk_secure_allocate(size_t count) {

@@ -101,6 +101,10 @@ int lk_flock_exclusive(int file) {
     return flock(file, LOCK_EX | LOCK_NB);
 }
 
+int lk_flock_wait(int file) {
+    return flock(file, LOCK_EX);
+}
+
 ssize_t lk_getdents(int directory, void *buffer, size_t size) {
     return getdents64(directory, buffer, size);
 }

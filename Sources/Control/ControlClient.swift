@@ -114,6 +114,14 @@ public final class ControlClient: Sendable {
         let _: NoParameters = try call("Unmount", UnmountParameters(lazy: lazily))
     }
 
+    /// Makes the vault unreadable for good, and ends its daemon.
+    public func erase() throws(ControlError) {
+        do throws(ControlError) { let _: NoParameters = try call("Erase", NoParameters()) } catch {
+            // The daemon is gone: that is the answer.
+            guard error == .disconnected else { throw error }
+        }
+    }
+
     /// Waits until the daemon has ended, and so the vault is free; false when the time is over.
     public func waitForEnd(seconds: Double) throws(ControlError) -> Bool {
         try stream.withLock { stream throws(ControlError) in

@@ -122,6 +122,9 @@ package struct ControlConnection: ~Copyable {
             let parameters = try call.optionalParameters(or: UnmountParameters())
             try service.unmount(lazily: parameters.lazy ?? false)
             return try .success(NoParameters())
+        case "io.latchkey.Erase":
+            try service.erase()
+            return try .success(NoParameters())
         case "io.latchkey.Monitor":
             throw .expectedMore
         case let method:

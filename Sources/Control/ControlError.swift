@@ -13,6 +13,8 @@ public enum ControlError: Error, Hashable, Sendable {
     case lastSlot
     /// A passcode has 1 to 1024 bytes; this one had so many.
     case passcodeLength(Int)
+    /// So many seconds have to pass before the next passcode is tried.
+    case tooManyGuesses(seconds: Int)
     /// A new passcode of four digits.
     case weakPasscode
     /// The mount is in use.
@@ -55,6 +57,7 @@ struct ErrorParameters: Codable {
     var parameter: String?
     var kind: SecretKind?
     var slot: Int?
+    var seconds: Int?
 }
 
 extension ControlError {
@@ -67,6 +70,8 @@ extension ControlError {
         case .noSuchSlot(let slot): ("io.latchkey.NoSuchSlot", ErrorParameters(slot: slot))
         case .lastSlot: ("io.latchkey.LastSlot", ErrorParameters())
         case .passcodeLength(let bytes): ("io.latchkey.PasscodeLength", ErrorParameters(bytes: bytes))
+        case .tooManyGuesses(let seconds):
+            ("io.latchkey.TooManyGuesses", ErrorParameters(seconds: seconds))
         case .weakPasscode: ("io.latchkey.WeakPasscode", ErrorParameters())
         case .busy: ("io.latchkey.Busy", ErrorParameters())
         case .notInMount: ("io.latchkey.NotInMount", ErrorParameters())
@@ -96,6 +101,7 @@ extension ControlError {
             case "io.latchkey.NoSuchSlot": .noSuchSlot(parameters.slot ?? 0)
             case "io.latchkey.LastSlot": .lastSlot
             case "io.latchkey.PasscodeLength": .passcodeLength(parameters.bytes ?? 0)
+            case "io.latchkey.TooManyGuesses": .tooManyGuesses(seconds: parameters.seconds ?? 0)
             case "io.latchkey.WeakPasscode": .weakPasscode
             case "io.latchkey.Busy": .busy
             case "io.latchkey.NotInMount": .notInMount

@@ -35,4 +35,9 @@ public protocol ControlService: AnyObject, Sendable {
     func classes(ofInodes inodes: [UInt64]) -> [String]
 
     func unmount(lazily: Bool) throws(ControlError)
+
+    /// Destroys the vault's keys and ends the process.
+    ///
+    /// - Throws: if something could not be destroyed; then the daemon goes on.
+    func erase() throws(ControlError)
 }

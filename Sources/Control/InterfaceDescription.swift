@@ -144,6 +144,10 @@ enum InterfaceDescription {
         # connection when it has ended and the vault is free.
         method Unmount(lazy: ?bool) -> ()
 
+        # Makes the vault unreadable for good: destroys the device key and the keybag with every way in, wipes the keys in memory, and
+        # ends the daemon, whoever uses the mount. There is no answer but the end of the connection.
+        method Erase() -> ()
+
         # The classes of files, by their st_ino, in the same order; an empty string for what is no file that somebody has open.
         # At most 5000 at a time. Waits for no file.
         method Classes(inodes: []int) -> (classes: []string)
@@ -175,6 +179,9 @@ enum InterfaceDescription {
 
         # A passcode has 1 to 1024 bytes.
         error PasscodeLength(bytes: int)
+
+        # Too many wrong passcodes: the next is tried in so many seconds. Nothing was tried.
+        error TooManyGuesses(seconds: int)
 
         # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
         error WeakPasscode()

@@ -15,6 +15,9 @@ public enum SecureHeap {
         _ = try Library.loaded(heapSize: size)
     }
 
+    /// Wipes all secrets of this process, in use or not; it has to end right after this. False if that could not be done.
+    public static func wipeEverything() -> Bool { lk_secure_wipe_everything() == 1 }
+
     /// Bytes of the arena in use.
     public static var used: Int { Int(CRYPTO_secure_used()) }
 }

@@ -8,10 +8,12 @@ import Synchronization
 final class KeybagHolder: Keyholder {
     private let keybag: OpenKeybag
     private let mount: VaultMount
+    private let deviceKeyPath: String
 
-    init(_ keybag: OpenKeybag, mount: VaultMount) {
+    init(_ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: String) {
         self.keybag = keybag
         self.mount = mount
+        self.deviceKeyPath = deviceKeyPath
     }
 
     func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
@@ -30,6 +32,10 @@ final class KeybagHolder: Keyholder {
         } catch {
             throw ControlError(error)
         }
+    }
+
+    func erase() throws(ControlError) {
+        do throws(KeybagError) { try keybag.destroy(deviceKeyPath: deviceKeyPath) } catch { throw ControlError(error) }
     }
 
     var slots: [Slot] { keybag.file.slots.map { Slot($0) } }
@@ -99,6 +105,7 @@ extension ControlError {
             case .noSuchSlot(let slot): .noSuchSlot(Int(slot))
             case .lastSlot: .lastSlot
             case .weakPasscode: .weakPasscode
+            case .tooManyGuesses(let seconds): .tooManyGuesses(seconds: Int(clamping: seconds))
             case .changedMeanwhile: .failed(reason: "the keybag was changed meanwhile: try again")
             case .passcodeLength(let bytes): .passcodeLength(bytes)
             case .damaged(let reason): .damaged(reason: reason)

@@ -10,12 +10,18 @@ public final class MountService: ControlService {
     private let mount: any MountedFileSystem
     private let keyholder: any Keyholder
     private let log: Logger
+    /// Ends the process; another thing in tests.
+    private let exit: @Sendable () -> Void
     /// One derivation at a time: each takes as much memory as the vault's settings say, and clients are many.
     private let derivation = Mutex(())
     /// Shared by who unmounts.
     private let unmounts = ReadWriteLock()
 
-    public init(lock: MountLock, mount: any MountedFileSystem, keyholder: any Keyholder, log: Logger) {
+    public init(
+        lock: MountLock, mount: any MountedFileSystem, keyholder: any Keyholder, log: Logger,
+        exit: @escaping @Sendable () -> Void = {}
+    ) {
+        self.exit = exit
         self.lock = lock
         self.mount = mount
         self.keyholder = keyholder
@@ -91,6 +97,16 @@ public final class MountService: ControlService {
             log.notice("\(doing) refused: \(error)")
             throw error
         }
+    }
+
+    public func erase() throws(ControlError) {
+        log.warning("erasing the vault on request")
+        // First what is on the disk: whoever cuts the power now finds nothing that opens it.
+        try changing("erasing") { () throws(ControlError) in try keyholder.erase() }
+        // Nobody is to find a mount without a daemon, which would answer only with errors.
+        try? mount.unmount(lazily: true)
+        mount.forgetAllKeys()
+        exit()
     }
 
     public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {

@@ -38,6 +38,9 @@ public protocol MountedFileSystem: AnyObject, Sendable {
 
     /// Unmounts, or throws `busy`; lazily the mount disappears at once, and `run` returns when its last user has gone.
     func unmount(lazily: Bool) throws(ControlError)
+
+    /// Wipes every key of the process, in use or not. It has to end right after this.
+    func forgetAllKeys()
 }
 
 /// What taking the keys out took.
@@ -76,6 +79,9 @@ public protocol Keyholder: AnyObject, Sendable {
     func changePasscode(
         from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError)
+
+    /// Destroys what releases the keys.
+    func erase() throws(ControlError)
 
     /// The ways in.
     var slots: [Slot] { get }

@@ -14,6 +14,7 @@ struct OpenVault: Sendable {
     let store: any Store
     let lock: VaultLock
     let keybag: OpenKeybag
+    let deviceKeyPath: String
 
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
@@ -38,9 +39,9 @@ struct OpenVault: Sendable {
             }
         }
         do {
-            let keyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
+            deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
             keybag = try OpenKeybag.open(
-                in: store, deviceKey: try DeviceKeyFile.load(path: keyPath), readOnly: configuration.readOnly)
+                in: store, deviceKey: try DeviceKeyFile.load(path: deviceKeyPath), readOnly: configuration.readOnly)
         } catch {
             throw StartError(because: error)
         }

@@ -47,7 +47,7 @@ final class RunningMount: Sendable {
             let lock = try StartError.when("start a thread") { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log)
             }
-            let keyholder = KeybagHolder(opened.keybag, mount: mount)
+            let keyholder = KeybagHolder(opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath)
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
             let socket = configuration.socketDirectory.socket(volume: opened.volume)
@@ -56,7 +56,10 @@ final class RunningMount: Sendable {
                 exit()
             }
             try StartError.when("start a thread") { () throws(Errno) in try thread.start() }
-            let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log)
+            let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log) {
+                unsafe unlink(socket)
+                exit()
+            }
             let server = try serve(service, volume: opened.volume, device: mount.device, configuration)
             return RunningMount(vaultLock: opened.lock, mount: mount, service: service, server: server, log: log)
         } catch {

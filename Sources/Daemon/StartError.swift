@@ -3,6 +3,8 @@ public struct StartError: Error, Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Hashable, Sendable {
         case wrongPasscode = "wrong-passcode"
         case wrongRecoveryKey = "wrong-recovery-key"
+        /// The detail is the number of seconds until the next passcode is tried.
+        case tooManyGuesses = "too-many-guesses"
         /// The detail says which kind of key opens nothing here.
         case wrongKey = "wrong-key"
         /// The detail is the number of bytes.

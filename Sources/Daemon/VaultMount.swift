@@ -1,4 +1,5 @@
 import Control
+import Crypto
 import Format
 import Keybag
 import Logging
@@ -61,6 +62,10 @@ final class VaultMount: MountedFileSystem {
             case .unsupported(let reason): throw .failed(reason: reason)
             }
         }
+    }
+
+    func forgetAllKeys() {
+        if !SecureHeap.wipeEverything() { log.error("cannot wipe the keys before the end") }
     }
 
     func synchronize() {

@@ -5,6 +5,8 @@ public import Format
 public struct DeviceKey: ~Copyable, Sendable {
     public let volume: VolumeIdentifier
     let secret: Secret
+    /// Counts wrong passcodes; nil where nobody counts.
+    let guesses: GuessCounter?
 
     /// A fresh one.
     public init(generatedFor volume: VolumeIdentifier) throws(CryptoError) {
@@ -12,10 +14,11 @@ public struct DeviceKey: ~Copyable, Sendable {
     }
 
     /// - Parameter secret: 32 bytes.
-    init(volume: VolumeIdentifier, secret: consuming Secret) {
+    init(volume: VolumeIdentifier, secret: consuming Secret, guesses: GuessCounter? = nil) {
         precondition(secret.count == 32)
         self.volume = volume
         self.secret = secret
+        self.guesses = guesses
     }
 
     /// Under which the keybag is authenticated at mount.

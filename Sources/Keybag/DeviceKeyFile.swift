@@ -29,8 +29,9 @@ public enum DeviceKeyFile {
         return unsafe String(cString: value)
     }
 
+    /// - Parameter counting: counts wrong passcodes in a file beside it.
     /// - Throws: `deviceKeyMissing` if there is no such file, `notADeviceKey` if it is something else.
-    public static func load(path: String) throws(KeybagError) -> DeviceKey {
+    public static func load(path: String, counting: Bool = true) throws(KeybagError) -> DeviceKey {
         let file: Descriptor
         do {
             file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
@@ -47,8 +48,10 @@ public enum DeviceKeyFile {
         guard count == byteCount, head.starts(with: magic), Array(head[8..<10]) == version,
             head[10..<16].allSatisfy({ $0 == 0 })
         else { throw .notADeviceKey(path: path) }
+        let volume = VolumeIdentifier(Array(head[16..<32]))
         return DeviceKey(
-            volume: VolumeIdentifier(Array(head[16..<32])), secret: try crypto(try contents.slice(keyRange)))
+            volume: volume, secret: try crypto(try contents.slice(keyRange)),
+            guesses: counting ? GuessCounter(path: path + ".tries", volume: volume) : nil)
     }
 
     /// Makes a device key for a vault and its file, durably, with the folders above it where they are missing (0700).

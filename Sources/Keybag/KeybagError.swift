@@ -37,6 +37,8 @@ public enum KeybagError: Error, Hashable, Sendable {
     case changedMeanwhile
     /// Bytes of a passcode that is not 1 to 1024 long.
     case passcodeLength(Int)
+    /// So many seconds have to pass before the next passcode is tried.
+    case tooManyGuesses(seconds: UInt64)
     /// A new passcode of four digits, which somebody who has the disk tries all of.
     case weakPasscode
     /// An Argon2 cost out of the format's bounds.

@@ -5,12 +5,17 @@ import Format
 
 extension KeybagSlot {
     /// Nil if the credential is of another kind, or another one.
+    ///
+    /// - Parameter fingerprint: gets that of a passcode.
     func open(
-        _ credential: borrowing Credential, _ device: borrowing DeviceKey, _ volume: VolumeIdentifier
+        _ credential: borrowing Credential, _ device: borrowing DeviceKey, _ volume: VolumeIdentifier,
+        _ fingerprint: inout UInt16
     ) throws(KeybagError) -> Bundle? {
         switch self {
         case .passcode(let slot) where credential.kind == .passcode:
             let key = try crypto(try device.passcodeKey(credential.secret, salt: slot.salt, cost: slot.cost))
+            let tag = try crypto(try MessageAuthenticator(key: key.copy())).tag(of: Label.guess)
+            fingerprint = UInt16(tag[0]) | UInt16(tag[1]) << 8
             return try Bundle.unwrap(slot.wrappedBundle, under: key)
         case .keyFile(let slot) where credential.kind == .keyFile:
             let key = try crypto(try device.keyFileKey(credential.secret, salt: slot.salt))

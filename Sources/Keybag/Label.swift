@@ -17,5 +17,6 @@ enum Label {
     static let recovery = Array("latchkey recovery".utf8)
     static let keyFile = Array("latchkey key file".utf8)
     static let escrow = Array("latchkey escrow".utf8)
+    static let guess = Array("latchkey guess".utf8)
     static let argon2Salt = Array("argon2 salt".utf8)
 }

@@ -103,18 +103,38 @@ public final class OpenKeybag: Sendable {
         let identifier: UInt32
     }
 
-    /// The slot that the credential opens, all checks of an unlock made.
+    /// The slot that the credential opens, all checks of an unlock made. A passcode is counted, and may have to wait.
     func openSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(KeybagError) -> OpenedSlot {
+        guard credential.kind == .passcode, let guesses = device.guesses else {
+            return try findSlot(of: sealed, credential)
+        }
+        return try guesses.counted { (fingerprint) throws(KeybagError) in
+            try findSlot(of: sealed, credential, &fingerprint)
+        }
+    }
+
+    /// - Parameter fingerprint: of a passcode that opens nothing.
+    private func findSlot(
+        of sealed: SealedKeybag, _ credential: borrowing Credential, _ fingerprint: inout UInt16
+    ) throws(KeybagError) -> OpenedSlot {
         for (index, slot) in sealed.file.slots.enumerated() {
-            guard let head = slot.head, let bundle = try slot.open(credential, device, sealed.file.volume) else {
+            guard let head = slot.head, let bundle = try slot.open(credential, device, sealed.file.volume, &fingerprint)
+            else {
                 continue
             }
             try check(bundle, of: sealed)
             return OpenedSlot(bundle: bundle, index: index, identifier: head.identifier)
         }
         throw .wrong(credential.kind)
+    }
+
+    private func findSlot(
+        of sealed: SealedKeybag, _ credential: borrowing Credential
+    ) throws(KeybagError) -> OpenedSlot {
+        var fingerprint: UInt16 = 0
+        return try findSlot(of: sealed, credential, &fingerprint)
     }
 
     private func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(KeybagError) {

@@ -114,4 +114,11 @@ extension Descriptor {
     public func lockExclusively() throws(Errno) {
         try perform { lk_flock_exclusive(number) }
     }
+
+    /// The same, and waits for whoever has it.
+    ///
+    /// Source: flock(2), LOCK_EX.
+    public func waitForLock() throws(Errno) {
+        try perform { lk_flock_wait(number) }
+    }
 }

@@ -19,7 +19,9 @@ struct Latchkey: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Vault",
-                subcommands: [Init.self, Mount.self, Unmount.self, Passwd.self, SlotCommand.self, Fsck.self]),
+                subcommands: [
+                    Init.self, Mount.self, Unmount.self, Passwd.self, SlotCommand.self, Fsck.self, Erase.self,
+                ]),
             CommandGroup(
                 name: "Mount",
                 subcommands: [Unlock.self, Lock.self, StatusCommand.self, Monitor.self]),

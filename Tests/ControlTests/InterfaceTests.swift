@@ -22,6 +22,7 @@ import Testing
     @Test func `every error comes back as it went`() throws {
         let errors: [ControlError] = [
             .wrongPasscode, .wrongRecoveryKey, .wrongKey(.escrowKey), .noSuchSlot(9), .lastSlot, .weakPasscode,
+            .tooManyGuesses(seconds: 60),
             .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
             .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound("i"),
             .methodNotFound("m"), .methodNotImplemented("m"), .invalidParameter("p"), .expectedMore,

@@ -96,6 +96,8 @@ final class TestService: ControlService {
         throw .notInMount
     }
 
+    func erase() throws(ControlError) { throw .failed(reason: "kept") }
+
     func unmount(lazily: Bool) throws(ControlError) {
         if !lazily { throw .busy }
     }

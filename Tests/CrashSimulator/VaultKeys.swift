@@ -38,7 +38,8 @@ public final class VaultKeys: Sendable {
     /// The keys of a vault that was made before, perhaps by another process.
     public init(of store: any Store, deviceKey path: String) throws {
         devicePath = path
-        keybag = try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: path), readOnly: true)
+        keybag = try OpenKeybag.open(
+            in: store, deviceKey: try DeviceKeyFile.load(path: path, counting: false), readOnly: true)
         keybag.ring.install(try classKeys())
     }
 
@@ -85,7 +86,7 @@ public final class VaultKeys: Sendable {
 
     /// The keybag of a store that holds the vault.
     public func keybag(in store: any Store) throws -> OpenKeybag {
-        try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: devicePath))
+        try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: devicePath, counting: false))
     }
 
     /// The vault over a store that holds it, not yet read.

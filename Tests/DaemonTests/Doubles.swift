@@ -63,6 +63,8 @@ final class TestMount: MountedFileSystem {
 
     func synchronize() {}
 
+    func forgetAllKeys() {}
+
     func unmount(lazily: Bool) throws(ControlError) {
         state.withLock { $0.unmounts.append(lazily) }
         unmountGate.withLock { _ in }
@@ -99,6 +101,8 @@ final class TestKeyholder: Keyholder {
 }
 
 extension TestKeyholder {
+    func erase() throws(ControlError) { throw .failed(reason: "no") }
+
     var slots: [Slot] { [] }
 
     func addSlot(

@@ -34,6 +34,9 @@ void *lk_secure_allocate(size_t count);
 /// Wipes and frees.
 void lk_secure_release(void *bytes, size_t count);
 
+/// Wipes the whole arena, whoever uses it: the process has to end right after this. 1, or 0 if it could not be found.
+int lk_secure_wipe_everything(void);
+
 // MARK: - SHA-256, HMAC and HKDF, without a single allocation
 
 /// The states of SHA-256 after the two padded keys of HMAC: as secret as the key itself.

@@ -33,6 +33,7 @@ int lk_fallocate(int file, int mode, int64_t offset, int64_t length);
 ssize_t lk_copy_file_range(int from, int64_t *from_offset, int to, int64_t *to_offset, size_t length);
 int lk_syncfs(int file);
 int lk_flock_exclusive(int file);  // LOCK_EX | LOCK_NB
+int lk_flock_wait(int file);  // LOCK_EX
 ssize_t lk_getdents(int directory, void *buffer, size_t size);
 
 // The extended attributes of an open file, one opened with O_PATH too.

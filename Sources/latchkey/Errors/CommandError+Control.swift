@@ -26,6 +26,8 @@ extension CommandError {
             self.init(
                 .failed,
                 "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes); nothing was changed")
+        case .tooManyGuesses(let seconds):
+            self.init(tooManyGuesses: UInt64(max(seconds, 0)))
         case .weakPasscode:
             self.init(KeybagError.weakPasscode, of: mountPoint)
         case .busy:

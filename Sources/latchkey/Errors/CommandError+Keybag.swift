@@ -60,6 +60,8 @@ extension CommandError {
             )
         case .passcodeLength(let count):
             self.init(.failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(count)")
+        case .tooManyGuesses(let seconds):
+            self.init(tooManyGuesses: seconds)
         case .weakPasscode:
             self.init(
                 .failed,
@@ -75,6 +77,16 @@ extension CommandError {
         case .crypto(let error):
             self.init(.failed, "\(error)")
         }
+    }
+}
+
+extension CommandError {
+    /// A passcode was not tried.
+    init(tooManyGuesses seconds: UInt64) {
+        let wait = seconds < 90 ? "\(seconds) seconds" : "\((seconds + 59) / 60) minutes"
+        self.init(
+            .wrongPasscode, "too many wrong passcodes: the next is tried in \(wait); this one was not",
+            try: "the same with --recovery   (which need not wait)")
     }
 }
 

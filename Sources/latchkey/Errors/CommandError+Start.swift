@@ -12,6 +12,8 @@ extension CommandError {
                 try: "latchkey mount --unlock \(typedVault) \(typedPoint)")
         case .wrongRecoveryKey:
             self.init(.wrongPasscode, "the recovery key is wrong; nothing was mounted")
+        case .tooManyGuesses:
+            self.init(tooManyGuesses: UInt64(error.detail) ?? 0)
         case .wrongKey:
             let kind = SecretKind(rawValue: error.detail)?.text ?? "key"
             self.init(.wrongPasscode, "the \(kind) opens no slot of this vault; nothing was mounted")

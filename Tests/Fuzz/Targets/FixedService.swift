@@ -64,6 +64,8 @@ final class FixedService: ControlService {
             hasKeyInMemory: false, actions: [], backingPath: "x", state: status.state)
     }
 
+    func erase() throws(ControlError) { throw .failed(reason: "kept") }
+
     func unmount(lazily: Bool) throws(ControlError) {
         if !lazily { throw .busy }
     }

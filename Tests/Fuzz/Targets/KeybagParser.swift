@@ -49,7 +49,8 @@ final class KeybagParser: FuzzedParser {
         let sealed = bytes + authenticator.tag(of: bytes)
         try demandSuccess(of: "planting a keybag") { try store.plant(sealed, at: "lk.keybag") }
         let opened = Result { () throws(KeybagError) in
-            try OpenKeybag.open(in: store, deviceKey: DeviceKeyFile.load(path: keyPath), readOnly: true)
+            try OpenKeybag.open(
+                in: store, deviceKey: DeviceKeyFile.load(path: keyPath, counting: false), readOnly: true)
         }
         switch opened {
         case .success(let keybag):

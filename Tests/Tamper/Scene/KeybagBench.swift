@@ -40,7 +40,8 @@ final class KeybagBench {
         image.add("lk.keybag", .file(older))
         try folder.hold(image)
         try OpenKeybag.open(
-            in: try DirectoryStore(path: folder.path), deviceKey: try DeviceKeyFile.load(path: scene.keyPath)
+            in: try DirectoryStore(path: folder.path),
+            deviceKey: try DeviceKeyFile.load(path: scene.keyPath, counting: false)
         ).changePasscode(
             from: try TamperScene.secret(TamperScene.passcode), to: try TamperScene.secret(Self.newPasscode))
         current = try folder.image().bytes("lk.keybag")
@@ -69,7 +70,8 @@ final class KeybagBench {
         let keybag: OpenKeybag
         do {
             keybag = try OpenKeybag.open(
-                in: try DirectoryStore(path: folder.path), deviceKey: try DeviceKeyFile.load(path: scene.keyPath))
+                in: try DirectoryStore(path: folder.path),
+                deviceKey: try DeviceKeyFile.load(path: scene.keyPath, counting: false))
         } catch let error as KeybagError {
             if case .opening = expected { return .violation("does not open: \(error)") }
             return Self.isRefusal(error) ? .refused : .violation("\(error)")

@@ -1,0 +1,99 @@
+import ArgumentParser
+import Control
+import Daemon
+import Glibc
+import Keybag
+import Posix
+import Store
+
+/// `latchkey erase`: a vault that nobody opens any more.
+struct Erase: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make a vault unreadable for good, at once.",
+        discussion: """
+            Destroys the device key, and the keybag with every way in, and, if it is mounted, the keys in memory: its daemon \
+            ends, whoever uses it. The files stay, as bytes that nobody can read, unless --files is given. Takes no passcode. A \
+            copy of the keybag from before opens with a recovery key or an escrow key still, and on a machine that has the \
+            device key still.
+            """)
+
+    @Flag(help: "Do not ask for the vault's name.")
+    var yes = false
+
+    @Flag(help: "Remove the files of the vault as well, after the keys.")
+    var files = false
+
+    @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
+    var deviceKey: String?
+
+    @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
+    var place: String
+
+    func run() throws {
+        switch try Place.of(place) {
+        case .mount(let mount):
+            try confirm(mount.status.vault)
+            do throws(ControlError) { try mount.client.erase() } catch {
+                throw CommandError(error, at: mount.status.mountPoint)
+            }
+            _ = Process.waitUntilEnded(pid_t(mount.status.pid))
+            try end(AbsolutePath(known: mount.status.vault))
+        case .vault(let vault):
+            try confirm(vault.text)
+            try destroy(vault)
+            try end(vault)
+        case .orphan(let entry):
+            throw CommandError(
+                .notFound, "no daemon answers for \(entry.mountPoint)",
+                try: "latchkey unmount \(entry.mountPoint.quoted)")
+        }
+    }
+
+    /// Has a person type the vault's name.
+    private func confirm(_ vault: String) throws(CommandError) {
+        if yes { return }
+        let name = vault.split(separator: "/").last.map(String.init) ?? vault
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw CommandError(
+                .usage, "there is no terminal to ask at whether \(vault) is to be erased; nothing was done",
+                try: "latchkey erase --yes \(place.quoted)")
+        }
+        Standard.error("All that is in the vault \(vault) will be lost. Type its name, \(name), to erase it:")
+        guard readLine() == name else { throw CommandError(.failed, "that is not its name; nothing was done") }
+    }
+
+    private func destroy(_ vault: AbsolutePath) throws(CommandError) {
+        let folder = try VaultFolder(vault)
+        defer { withExtendedLifetime(folder) {} }
+        // A keybag that cannot be read any more does not tell whose device key it is.
+        let path =
+            deviceKey ?? (try? OpenKeybag.inspect(folder.store)).map { DeviceKeyFile.defaultPath(for: $0.volume) }
+        try withKeybag(of: vault.text) { () throws(KeybagError) in
+            try KeyDestruction.destroy(deviceKeyPath: path ?? "", keybagIn: folder.store)
+        }
+    }
+
+    private func end(_ vault: AbsolutePath) throws(CommandError) {
+        Standard.output("The vault \(vault.text) is erased: nothing opens it any more.")
+        guard files else { return }
+        do throws(Errno) {
+            let folder = try Descriptor.open(path: vault.text, O_RDONLY | O_DIRECTORY)
+            try folder.removeTree()
+        } catch { throw CommandError(cannot: "remove the files of", vault.text, error) }
+        Standard.output("Its files are removed.")
+    }
+}
+
+extension Descriptor {
+    /// Removes all that is in a folder.
+    fileprivate func removeTree() throws(Errno) {
+        for entry in try entries() {
+            if entry.kind == .directory {
+                try open(entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).removeTree()
+                try removeDirectory(entry.name)
+            } else {
+                try unlink(entry.name)
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Crypto
+import Foundation
+import Testing
+
+@testable import Keybag
+
+/// Wrong passcodes are counted, and wait.
+@Suite struct GuessTests {
+    private func counter(_ vault: Vault) -> GuessCounter {
+        GuessCounter(path: vault.folder.deviceKeyPath + ".tries", volume: vault.volume)
+    }
+
+    private func guess(_ vault: Vault, _ text: String) throws -> KeybagError? {
+        let keybag = try vault.open()
+        return failure { _ = try keybag.unlock(passcode: secret(text)) }
+    }
+
+    @Test(
+        arguments: [
+            (0, 0), (1, 0), (4, 0), (5, 60), (6, 300), (7, 900), (8, 900), (9, 3600), (10, 3600), (.max, 3600),
+        ] as [(UInt32, UInt64)]) func delays(wrong: UInt32, seconds: UInt64)
+    {
+        #expect(GuessCounter.delay(after: wrong) == seconds)
+        let record = GuessCounter.Record(wrong: wrong, last: 1_000_000)
+        #expect(GuessCounter.wait(record, now: 1_000_000) == seconds)
+        #expect(GuessCounter.wait(record, now: 1_000_000 + seconds) == 0)
+        if seconds > 0 { #expect(GuessCounter.wait(record, now: 1_000_001) == seconds - 1) }
+        // A clock that was set back.
+        #expect(GuessCounter.wait(record, now: 5) == seconds)
+    }
+
+    @Test func theFifthHasToWait() throws {
+        let vault = try Vault()
+        for number in 1...5 {
+            #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode))
+            // The same one again is no other guess.
+            if number < 5 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
+        }
+        for text in ["wrong 6", "wrong 5", "passcode"] {
+            let error = try guess(vault, text)
+            guard case .tooManyGuesses(let seconds) = error else {
+                Issue.record("it was tried")
+                return
+            }
+            #expect(50...60 ~= seconds)
+        }
+        // Not the other ways in.
+        _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
+        let path = counter(vault).path
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        // An hour later the right one ends it.
+        var bytes = Array(try Data(contentsOf: URL(filePath: path)))
+        #expect(bytes.count == GuessCounter.byteCount && bytes[24] == 5)
+        bytes.replaceSubrange(32..<40, with: [1, 0, 0, 0, 0, 0, 0, 0])
+        try Data(bytes).write(to: URL(filePath: path))
+        #expect(try guess(vault, "passcode") == nil)
+        for number in 1...4 { #expect(try guess(vault, "again \(number)") == .wrong(.passcode)) }
+        #expect(try guess(vault, "passcode") == nil)
+    }
+
+    /// What is no try is not counted: a damaged keybag, a passcode of no length.
+    @Test func whatIsNoTry() throws {
+        let vault = try Vault()
+        for _ in 1...10 { #expect(try guess(vault, "") == .passcodeLength(0)) }
+        #expect(try guess(vault, "passcode") == nil)
+    }
+
+    /// Counted before it is tried: whoever ends the program does not win a try.
+    @Test func aTryThatNeverEnds() throws {
+        let vault = try Vault()
+        let counter = counter(vault)
+        for number in 1...5 as ClosedRange<UInt8> {
+            _ = failure {
+                try counter.counted { (fingerprint) throws(KeybagError) in
+                    fingerprint = UInt16(number)
+                    let bytes = (try? Data(contentsOf: URL(filePath: counter.path))).map { Array($0) } ?? []
+                    #expect(bytes[24] == number)
+                    throw .wrong(.passcode)
+                }
+            }
+        }
+    }
+
+    /// Another vault's file, or one of other bytes, is no count; where nothing can be written the vault opens.
+    @Test func otherFiles() throws {
+        let vault = try Vault()
+        let path = counter(vault).path
+        for bytes in [[], [1, 2, 3], [UInt8](repeating: 255, count: 40), [UInt8](repeating: 255, count: 100)] {
+            try Data(bytes).write(to: URL(filePath: path))
+            #expect(try guess(vault, "wrong") == .wrong(.passcode))
+            #expect(try guess(vault, "passcode") == nil)
+        }
+    }
+}
