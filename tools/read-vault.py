@@ -849,7 +849,7 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 # The keybag --------------------------------------------------------------------------------------------------------
 
 SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT = 1, 2, 3
-PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT = 16, 17, 18, 19
+PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT = 16, 17, 18, 19, 20
 BUNDLE_WRAP = 200
 
 
@@ -898,6 +898,7 @@ class Keybag:
     recovery_slots: list[KeySlot] = field(default_factory=list)
     key_file_slots: list[KeySlot] = field(default_factory=list)
     escrow_slots: list[EscrowSlot] = field(default_factory=list)
+    open_slots: list[KeySlot] = field(default_factory=list)
 
 
 def slot_label(raw: bytes) -> str:
@@ -924,7 +925,7 @@ def parse_passcode_slot(value: bytes) -> PasscodeSlot:
 
 def parse_key_slot(value: bytes) -> KeySlot:
     if len(value) < 28 + BUNDLE_WRAP:
-        refuse("keybag: recovery or key file slot cut short")
+        refuse("keybag: recovery, key file or open slot cut short")
     identifier, created, salt = struct.unpack("<IQ16s", value[:28])
     return KeySlot(identifier, created, salt, value[28:28 + BUNDLE_WRAP], slot_label(value[28 + BUNDLE_WRAP:]))
 
@@ -970,8 +971,8 @@ def parse_keybag(raw: bytes) -> Keybag:
     (_, settings), (_, public_b), (_, device_slot) = records[:3]
     if len(settings) != 16 or len(public_b) != 32 or len(device_slot) != 72:
         refuse("keybag: a record of the wrong size")
-    created, name_max, record_kind, zero, block = struct.unpack("<QHBBI", settings)
-    if not 56 <= name_max <= 255 or record_kind not in (1, 2) or zero or block != BLOCK:
+    created, name_max, record_kind, _erase_after, block = struct.unpack("<QHBBI", settings)
+    if not 56 <= name_max <= 255 or record_kind not in (1, 2) or block != BLOCK:
         refuse("keybag: settings out of range")
     keybag = Keybag(raw, volume, generation, created, name_max, record_kind == 2, public_b, device_slot)
     for kind, value in records[3:]:
@@ -983,7 +984,9 @@ def parse_keybag(raw: bytes) -> Keybag:
             keybag.key_file_slots.append(parse_key_slot(value))
         elif kind == ESCROW_SLOT:
             keybag.escrow_slots.append(parse_escrow_slot(value))
-        elif not 20 <= kind <= 255:
+        elif kind == OPEN_SLOT:
+            keybag.open_slots.append(parse_key_slot(value))
+        elif not 21 <= kind <= 255:
             refuse(f"keybag: unknown record {kind}")
     return keybag
 
@@ -1018,6 +1021,10 @@ def key_file_slot_key(key: bytes, slot: KeySlot, device_key: bytes, volume: byte
     return hkdf(key, device_key, b"latchkey key file" + slot.salt + volume, 32)
 
 
+def open_slot_key(slot: KeySlot, device_key: bytes, volume: bytes) -> bytes:
+    return hkdf(device_key, volume, b"latchkey no passcode" + slot.salt, 32)
+
+
 def escrow_slot_key(private: bytes, slot: EscrowSlot, volume: bytes) -> bytes:
     key = X25519PrivateKey.from_private_bytes(private)
     try:
@@ -1039,6 +1046,35 @@ def open_bundle(keybag: Keybag, bundle: bytes, from_device_slot: Optional[tuple[
     if public_key(X25519PrivateKey.from_private_bytes(private_b)) != keybag.public_b:
         refuse("keybag: the public key of class B is not ours: distrust files of class B made since it was exchanged")
     return volume_key, ClassKeys(none, complete, private_b, until_first)
+
+
+def open_backup(raw: bytes, passphrase: bytes) -> tuple[Keybag, bytes]:
+    """The keybag of a backup, its MACs zeros, and the bundle."""
+    try:
+        from argon2.low_level import Type, hash_secret_raw
+    except ImportError as missing:
+        sys.exit(f"read-vault: {missing}; install it with: pip install argon2-cffi")
+    if len(raw) < 300 or len(raw) > 268 + 65_536:
+        refuse(f"backup: {len(raw)} bytes")
+    magic, version, zero, size, volume, _created, memory, passes, lanes, salt = struct.unpack(
+        "<8sHHI16sQIII16s", raw[:68])
+    if magic != b"LKBACKUP" or version != 1 or zero or size != len(raw):
+        refuse("backup: not one, or not whole")
+    if not 19_456 <= memory <= 4_194_304 or not 1 <= passes <= 64 or not 1 <= lanes <= 16:
+        refuse(f"backup: Argon2 cost out of bounds ({memory} KiB, {passes} passes, {lanes} lanes)")
+    keybag = parse_keybag(raw[268:-32] + bytes(64))
+    if keybag.volume != volume:
+        refuse("backup: two volume IDs")
+    argon = hash_secret_raw(passphrase, salt=salt, time_cost=passes, memory_cost=memory, parallelism=lanes, hash_len=32,
+                            type=Type.ID, version=0x13)
+    bundle = unwrap(hkdf(argon, volume, b"latchkey backup key", 32), raw[68:268])
+    if bundle is None:
+        raise WrongPasscode("wrong passphrase")
+    if not hmac.compare_digest(raw[-32:], hmac_sha256(hkdf(bundle[160:], volume, b"latchkey backup", 32), raw[:-32])):
+        refuse("backup: its MAC is wrong")
+    if public_key(X25519PrivateKey.from_private_bytes(bundle[32:64])) != keybag.public_b:
+        refuse("backup: the public key of class B is not its own")
+    return keybag, bundle
 
 
 @dataclass
@@ -1065,6 +1101,9 @@ def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[
     elif given.passcode is not None and given.device_key is not None:
         candidates = ((passcode_key(given.passcode, slot, given.device_key, keybag.volume), slot.wrapped)
                       for slot in keybag.passcode_slots)
+    elif keybag.open_slots and given.device_key is not None:
+        candidates = ((open_slot_key(slot, given.device_key, keybag.volume), slot.wrapped)
+                      for slot in keybag.open_slots)
     elif from_device_slot is not None:
         volume_key, none = from_device_slot
         return volume_key, ClassKeys(none)

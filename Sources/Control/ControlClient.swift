@@ -56,11 +56,13 @@ public final class ControlClient: Sendable {
         return reply.status
     }
 
-    /// - Parameter allowingWeak: takes four digits for the new one.
+    /// - Parameters:
+    ///   - kind: of the old one: a passcode, or none.
+    ///   - allowingWeak: takes four digits for the new one.
     public func changePasscode(
-        from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false
+        _ kind: SecretKind = .passcode, from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false
     ) throws(ControlError) {
-        let parameters = ChangePasscodeParameters(old: 0, new: 1, weak: allowingWeak)
+        let parameters = ChangePasscodeParameters(old: 0, new: 1, weak: allowingWeak, kind: kind)
         let _: NoParameters = try call("ChangePasscode", parameters, [old, new])
     }
 

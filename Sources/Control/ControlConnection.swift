@@ -64,7 +64,11 @@ package struct ControlConnection: ~Copyable {
         do throws(ControlError) {
             reply = try perform(call)
         } catch {
+            // Whoever it was that asked: he may have gone.
+            defer { if error == .erased { server.service.endErased() } }
             reply = try .failure(error)
+            if call.frame.oneway != true { try send(reply) }
+            return
         }
         if call.frame.oneway != true { try send(reply) }
     }
@@ -96,7 +100,9 @@ package struct ControlConnection: ~Copyable {
             let parameters = try call.parameters(ChangePasscodeParameters.self)
             let old = try call.descriptor(parameters.old, "old")
             let new = try call.descriptor(parameters.new, "new")
-            try service.changePasscode(from: old, to: new, allowingWeak: parameters.weak ?? false)
+            let kind = parameters.kind ?? .passcode
+            guard kind == .passcode || kind == .noPasscode else { throw .invalidParameter("kind") }
+            try service.changePasscode(kind, from: old, to: new, allowingWeak: parameters.weak ?? false)
             return try .success(NoParameters())
         case "io.latchkey.Slots":
             return try .success(SlotsReply(slots: service.slots))
@@ -141,6 +147,7 @@ package struct ControlConnection: ~Copyable {
         switch (parameters.newKind, parameters.new, parameters.publicKey) {
         case (.escrowKey, nil, let key?): new = .escrow(publicKey: key)
         case (.escrowKey, _, _): throw .invalidParameter("publicKey")
+        case (.noPasscode, _, _): throw .invalidParameter("newKind")
         case (let kind, let position?, nil):
             new = .secret(kind, try call.descriptor(position, "new"), allowingWeak: parameters.weak ?? false)
         default: throw .invalidParameter("new")

@@ -15,6 +15,10 @@ public enum ControlError: Error, Hashable, Sendable {
     case passcodeLength(Int)
     /// So many seconds have to pass before the next passcode is tried.
     case tooManyGuesses(seconds: Int)
+    /// No passcode is tried any more; the other ways in open the vault.
+    case noMoreGuesses
+    /// That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends.
+    case erased
     /// A new passcode of four digits.
     case weakPasscode
     /// The mount is in use.
@@ -72,6 +76,8 @@ extension ControlError {
         case .passcodeLength(let bytes): ("io.latchkey.PasscodeLength", ErrorParameters(bytes: bytes))
         case .tooManyGuesses(let seconds):
             ("io.latchkey.TooManyGuesses", ErrorParameters(seconds: seconds))
+        case .noMoreGuesses: ("io.latchkey.NoMoreGuesses", ErrorParameters())
+        case .erased: ("io.latchkey.Erased", ErrorParameters())
         case .weakPasscode: ("io.latchkey.WeakPasscode", ErrorParameters())
         case .busy: ("io.latchkey.Busy", ErrorParameters())
         case .notInMount: ("io.latchkey.NotInMount", ErrorParameters())
@@ -102,6 +108,8 @@ extension ControlError {
             case "io.latchkey.LastSlot": .lastSlot
             case "io.latchkey.PasscodeLength": .passcodeLength(parameters.bytes ?? 0)
             case "io.latchkey.TooManyGuesses": .tooManyGuesses(seconds: parameters.seconds ?? 0)
+            case "io.latchkey.NoMoreGuesses": .noMoreGuesses
+            case "io.latchkey.Erased": .erased
             case "io.latchkey.WeakPasscode": .weakPasscode
             case "io.latchkey.Busy": .busy
             case "io.latchkey.NotInMount": .notInMount

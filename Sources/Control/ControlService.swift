@@ -13,7 +13,10 @@ public protocol ControlService: AnyObject, Sendable {
     /// Reads the secret from the descriptor, to its end, and opens all classes.
     func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status
 
-    func changePasscode(from old: Descriptor, to new: Descriptor, allowingWeak: Bool) throws(ControlError)
+    /// - Parameter kind: of the old one: a passcode, or none.
+    func changePasscode(
+        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+    ) throws(ControlError)
 
     /// The ways into the vault.
     var slots: [Slot] { get }
@@ -40,4 +43,7 @@ public protocol ControlService: AnyObject, Sendable {
     ///
     /// - Throws: if something could not be destroyed; then the daemon goes on.
     func erase() throws(ControlError)
+
+    /// Ends the process after a call was refused with `erased`: the keys on the disk are destroyed, those in memory go.
+    func endErased()
 }

@@ -17,7 +17,8 @@ enum InterfaceDescription {
         # A secret never stands in a message: the message carries a file descriptor (SCM_RIGHTS), and its parameter is the
         # position, from 0, of that descriptor among those sent with the message. The daemon reads it to its end. Of the kind
         # passcode it is the passcode as typed; recovery-key, its text; key-file, the text in a key file; escrow-key, an X25519
-        # private key in 64 hexadecimal digits. Where a kind may be absent it is passcode then.
+        # private key in 64 hexadecimal digits; no-passcode, anything: of a vault that has no passcode, and that the device key alone
+        # opens. Where a kind may be absent it is passcode then.
         interface io.latchkey
 
         # One mount.
@@ -35,6 +36,7 @@ enum InterfaceDescription {
         # fileKeysInMemory: how many file keys are in memory.
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: where the device key is kept; "software" is a file.
+        # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
         # grace: the seconds between a lock and the end of the keys.
         # whenLocked: fail, or freeze: open(2) and read(2) of what is locked wait for the next unlock, freezeTimeout seconds at
         # most if that is there. waitingRequests: how many wait now.
@@ -65,7 +67,8 @@ enum InterfaceDescription {
           waitingRequests: ?int,
           instance: ?string,
           sequence: ?int,
-          changed: ?float
+          changed: ?float,
+          hasPasscode: ?bool
         )
 
         # What can be done with a file in the present lock state: an action, and why not if it cannot.
@@ -113,8 +116,9 @@ enum InterfaceDescription {
         # Opens all classes. kind, secret: see above. Fails if somebody has locked since it was asked for.
         method Unlock(kind: ?string, secret: int) -> (status: MountStatus)
 
-        # Replaces the passcode. old and new: descriptors, see above. weak: takes four digits, too.
-        method ChangePasscode(old: int, new: int, weak: ?bool) -> ()
+        # Replaces the passcode. old and new: descriptors, see above. weak: takes four digits, too. kind: of old, passcode or, for a
+        # vault that has none, no-passcode.
+        method ChangePasscode(old: int, new: int, weak: ?bool, kind: ?string) -> ()
 
         # The ways into the vault.
         method Slots() -> (slots: []Slot)
@@ -182,6 +186,13 @@ enum InterfaceDescription {
 
         # Too many wrong passcodes: the next is tried in so many seconds. Nothing was tried.
         error TooManyGuesses(seconds: int)
+
+        # No passcode is tried any more: one more wrong one would erase the vault, and the last try was cut off. The other ways in
+        # open it, and end this.
+        error NoMoreGuesses()
+
+        # That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends.
+        error Erased()
 
         # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
         error WeakPasscode()

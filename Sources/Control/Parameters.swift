@@ -18,6 +18,7 @@ struct ChangePasscodeParameters: Codable {
     var old: Int
     var new: Int
     var weak: Bool?
+    var kind: SecretKind?
 }
 
 struct SlotsReply: Codable {

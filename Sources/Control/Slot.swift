@@ -6,6 +6,8 @@ public enum SecretKind: String, Codable, Hashable, Sendable, CaseIterable {
     case recoveryKey = "recovery-key"
     case keyFile = "key-file"
     case escrowKey = "escrow-key"
+    /// Nothing: the vault has no passcode, and the device key alone opens it. The secret is not looked at.
+    case noPasscode = "no-passcode"
 }
 
 /// A way into the vault.

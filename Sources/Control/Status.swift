@@ -71,6 +71,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var sequence: Int?
     /// When it last did, in seconds since 1970; when the daemon started if it never has.
     public var changed: Double?
+    /// False where the device key alone opens the vault: nothing is protected. Nil from a daemon of before that could be.
+    public var hasPasscode: Bool?
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
@@ -78,7 +80,7 @@ public struct Status: Codable, Hashable, Sendable {
         openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: String, vault: String, volume: String,
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
-        instance: String? = nil, sequence: Int? = nil, changed: Double? = nil
+        instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -105,5 +107,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.instance = instance
         self.sequence = sequence
         self.changed = changed
+        self.hasPasscode = hasPasscode
     }
 }

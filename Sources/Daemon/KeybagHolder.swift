@@ -25,10 +25,11 @@ final class KeybagHolder: Keyholder {
     }
 
     func changePasscode(
-        from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+        _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError) {
         do throws(KeybagError) {
-            try keybag.changePasscode(from: old, to: new, allowingWeak: allowingWeak)
+            try keybag.changePasscode(
+                from: Credential(Credential.Kind(kind), reading: old), to: new, allowingWeak: allowingWeak)
         } catch {
             throw ControlError(error)
         }
@@ -101,11 +102,14 @@ extension ControlError {
             case .wrong(.recoveryKey), .malformedRecoveryKey: .wrongRecoveryKey
             case .wrong(.keyFile), .notAKeyFile: .wrongKey(.keyFile)
             case .wrong(.escrowKey): .wrongKey(.escrowKey)
+            case .wrong(.noPasscode): .wrongKey(.noPasscode)
             case .notAPublicKey: .invalidParameter("publicKey")
             case .noSuchSlot(let slot): .noSuchSlot(Int(slot))
             case .lastSlot: .lastSlot
             case .weakPasscode: .weakPasscode
             case .tooManyGuesses(let seconds): .tooManyGuesses(seconds: Int(clamping: seconds))
+            case .noMoreGuesses: .noMoreGuesses
+            case .erased: .erased
             case .changedMeanwhile: .failed(reason: "the keybag was changed meanwhile: try again")
             case .passcodeLength(let bytes): .passcodeLength(bytes)
             case .damaged(let reason): .damaged(reason: reason)
@@ -113,7 +117,8 @@ extension ControlError {
             case .io(let errno, let doing): .failed(reason: "\(doing): \(errno)")
             case .crypto(let error): .failed(reason: "\(error)")
             case .notAVault: .damaged(reason: "the keybag is gone")
-            case .alreadyAVault, .foreignVersion, .foreignFeature, .deviceKeyMissing, .notADeviceKey,
+            case .notABackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .foreignVersion, .foreignFeature,
+                .deviceKeyMissing, .notADeviceKey,
                 .deviceKeyMismatch,
                 .cost:
                 .failed(reason: "\(error)")

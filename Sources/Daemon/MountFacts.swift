@@ -15,10 +15,13 @@ public struct MountFacts: Sendable {
     public var version: String
     public var formatVersion: Int
     public var whenLocked: WhenLocked
+    /// Whether it takes more than the device key to unlock. Answers at once.
+    public var hasPasscode: @Sendable () -> Bool
 
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
-        version: String, formatVersion: Int, whenLocked: WhenLocked = .fail
+        version: String, formatVersion: Int, whenLocked: WhenLocked = .fail,
+        hasPasscode: @escaping @Sendable () -> Bool = { true }
     ) {
         self.mountPoint = mountPoint
         self.vault = vault
@@ -29,6 +32,7 @@ public struct MountFacts: Sendable {
         self.version = version
         self.formatVersion = formatVersion
         self.whenLocked = whenLocked
+        self.hasPasscode = hasPasscode
     }
 
     /// The status at a moment. Takes no lock that anybody holds while he waits for a disk.
@@ -45,7 +49,7 @@ public struct MountFacts: Sendable {
             grace: grace.seconds, readOnly: readOnly, version: version, formatVersion: formatVersion,
             pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
-            changed: moment.changed)
+            changed: moment.changed, hasPasscode: hasPasscode())
     }
 
     private var freezeTimeout: Double? {

@@ -52,12 +52,12 @@ public final class MountService: ControlService {
     }
 
     public func changePasscode(
-        from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
     ) throws(ControlError) {
         let old = try Secret.read(from: old)
         let new = try Secret.read(from: new)
         try changing("change of the passcode") { () throws(ControlError) in
-            try keyholder.changePasscode(from: old, to: new, allowingWeak: allowingWeak)
+            try keyholder.changePasscode(kind, from: old, to: new, allowingWeak: allowingWeak)
         }
         log.notice("passcode changed")
     }
@@ -103,6 +103,11 @@ public final class MountService: ControlService {
         log.warning("erasing the vault on request")
         // First what is on the disk: whoever cuts the power now finds nothing that opens it.
         try changing("erasing") { () throws(ControlError) in try keyholder.erase() }
+        endErased()
+    }
+
+    public func endErased() {
+        log.warning("the vault is erased")
         // Nobody is to find a mount without a daemon, which would answer only with errors.
         try? mount.unmount(lazily: true)
         mount.forgetAllKeys()
@@ -110,7 +115,12 @@ public final class MountService: ControlService {
     }
 
     public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
-        try mount.explain(file, in: lock.status.state)
+        let status = lock.status
+        var explanation = try mount.explain(file, in: status.state)
+        if status.hasPasscode == false, let key = explanation.wrappedBy {
+            explanation.wrappedBy = "\(key); not protected: encrypted with the device key alone"
+        }
+        return explanation
     }
 
     public func classes(ofInodes inodes: [UInt64]) -> [String] {

@@ -77,7 +77,7 @@ public protocol Keyholder: AnyObject, Sendable {
     func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys
 
     func changePasscode(
-        from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+        _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError)
 
     /// Destroys what releases the keys.

@@ -58,6 +58,11 @@ struct OpenVault: Sendable {
         }
     }
 
+    /// The class keys of a vault that has no passcode.
+    func keysWithoutPasscode() throws(StartError) -> ClassKeys {
+        do { return try keybag.unlock(.nothing()) } catch { throw StartError(because: error) }
+    }
+
     /// Mounts it; nobody serves requests yet.
     func mount(_ configuration: Configuration, log: Logger) throws(StartError) -> VaultMount {
         // A copy of a vault has the volume ID of the original. Found now, not when the mount is there.

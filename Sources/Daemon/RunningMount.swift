@@ -40,10 +40,14 @@ final class RunningMount: Sendable {
     ) throws(StartError) -> RunningMount {
         let opened = try OpenVault(configuration)
         var keys: ClassKeys?
-        if let unlock = configuration.unlock { keys = try opened.prove(unlock) }
+        if let unlock = configuration.unlock {
+            keys = try opened.prove(unlock)
+        } else if opened.keybag.hasNoPasscode {
+            keys = try opened.keysWithoutPasscode()
+        }
         let mount = try opened.mount(configuration, log: log)
         do throws(StartError) {
-            let facts = MountFacts(configuration, volume: opened.volume, device: mount.device)
+            let facts = MountFacts(configuration, opened.keybag, device: mount.device)
             let lock = try StartError.when("start a thread") { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log)
             }
@@ -96,11 +100,13 @@ final class RunningMount: Sendable {
 }
 
 extension MountFacts {
-    fileprivate init(_ configuration: Configuration, volume: String, device: UInt64) {
+    fileprivate init(_ configuration: Configuration, _ keybag: OpenKeybag, device: UInt64) {
         self.init(
-            mountPoint: configuration.mountPoint, vault: configuration.vault, volume: volume, device: device,
+            mountPoint: configuration.mountPoint, vault: configuration.vault, volume: "\(keybag.volume)",
+            device: device,
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
-            formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked)
+            formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
+            hasPasscode: { !keybag.hasNoPasscode })
     }
 }
 

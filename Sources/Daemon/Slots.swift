@@ -13,6 +13,7 @@ extension Credential.Kind {
             case .recoveryKey: .recoveryKey
             case .keyFile: .keyFile
             case .escrowKey: .escrowKey
+            case .noPasscode: .noPasscode
             }
     }
 }

@@ -11,6 +11,8 @@ extension StartError {
             case .wrong(.recoveryKey), .malformedRecoveryKey: StartError(.wrongRecoveryKey)
             case .wrong(let kind): StartError(.wrongKey, kind.rawValue)
             case .tooManyGuesses(let seconds): StartError(.tooManyGuesses, "\(seconds)")
+            case .noMoreGuesses: StartError(.noMoreGuesses)
+            case .erased: StartError(.erased)
             case .notAKeyFile: StartError(.wrongKey, Credential.Kind.keyFile.rawValue)
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .notAVault: StartError(.notAVault)
@@ -23,7 +25,8 @@ extension StartError {
             case .deviceKeyMismatch: StartError(.deviceKeyMismatch)
             case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
             case .crypto(let error): StartError(.failed, "\(error)")
-            case .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot, .lastSlot, .changedMeanwhile,
+            case .notABackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot,
+                .lastSlot, .changedMeanwhile,
                 .weakPasscode:
                 StartError(.failed, "\(error)")
             }
@@ -36,6 +39,8 @@ extension StartError {
             case .wrongRecoveryKey: StartError(.wrongRecoveryKey)
             case .wrongKey(let kind): StartError(.wrongKey, kind.rawValue)
             case .tooManyGuesses(let seconds): StartError(.tooManyGuesses, "\(seconds)")
+            case .noMoreGuesses: StartError(.noMoreGuesses)
+            case .erased: StartError(.erased)
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .damaged(let reason): StartError(.damaged, reason)
             case .tampered(let reason): StartError(.tampered, reason)

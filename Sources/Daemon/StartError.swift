@@ -5,6 +5,10 @@ public struct StartError: Error, Codable, Hashable, Sendable {
         case wrongRecoveryKey = "wrong-recovery-key"
         /// The detail is the number of seconds until the next passcode is tried.
         case tooManyGuesses = "too-many-guesses"
+        /// No passcode is tried any more.
+        case noMoreGuesses = "no-more-guesses"
+        /// That was the last wrong passcode; the keys are destroyed.
+        case erased
         /// The detail says which kind of key opens nothing here.
         case wrongKey = "wrong-key"
         /// The detail is the number of bytes.

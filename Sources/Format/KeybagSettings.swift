@@ -17,12 +17,18 @@ public struct KeybagSettings: Hashable, Sendable {
     /// The longest name that the backing store takes, in bytes.
     public let nameMaximum: UInt16
     public let directoryRecords: DirectoryRecords
+    /// So many wrong passcodes in a row destroy the keys; 0 for never.
+    public let eraseAfter: UInt8
 
-    public init(created: UInt64, nameMaximum: UInt16 = 255, directoryRecords: DirectoryRecords = .symbolicLink) {
+    public init(
+        created: UInt64, nameMaximum: UInt16 = 255, directoryRecords: DirectoryRecords = .symbolicLink,
+        eraseAfter: UInt8 = 0
+    ) {
         precondition(Self.nameMaximumRange.contains(nameMaximum))
         self.created = created
         self.nameMaximum = nameMaximum
         self.directoryRecords = directoryRecords
+        self.eraseAfter = eraseAfter
     }
 
     init(decoding value: [UInt8]) throws(FormatError) {
@@ -34,7 +40,7 @@ public struct KeybagSettings: Hashable, Sendable {
             throw .badField("directory records")
         }
         directoryRecords = records
-        try reader.zeros(1)
+        eraseAfter = try reader.integer(as: UInt8.self)
         guard try reader.integer(as: UInt32.self) == Self.blockSize else { throw .badField("block size") }
     }
 
@@ -42,7 +48,7 @@ public struct KeybagSettings: Hashable, Sendable {
         var value: [UInt8] = []
         value.append(littleEndian: created)
         value.append(littleEndian: nameMaximum)
-        value += [directoryRecords.rawValue, 0]
+        value += [directoryRecords.rawValue, eraseAfter]
         value.append(littleEndian: Self.blockSize)
         return value
     }

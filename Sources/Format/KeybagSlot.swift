@@ -7,6 +7,8 @@ public enum KeybagSlot: Hashable, Sendable {
     case keyFile(KeySlot)
     /// For the holder of a private key.
     case escrow(EscrowSlot)
+    /// Under the device key alone: a vault without a passcode.
+    case open(KeySlot)
     /// Of a kind that this program does not know, kept as it is.
     case other(KeybagRecordType, value: [UInt8])
 
@@ -20,6 +22,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .passcodeSlot: self = .passcode(try PasscodeSlot(decoding: value))
         case .recoverySlot: self = .recovery(try KeySlot(decoding: value))
         case .keyFileSlot: self = .keyFile(try KeySlot(decoding: value))
+        case .openSlot: self = .open(try KeySlot(decoding: value))
         case .escrowSlot: self = .escrow(try EscrowSlot(decoding: value))
         case _ where type.isOtherSlot: self = .other(type, value: value)
         default: throw .badField("type of a record")
@@ -32,6 +35,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .recovery: .recoverySlot
         case .keyFile: .keyFileSlot
         case .escrow: .escrowSlot
+        case .open: .openSlot
         case .other(let type, _): type
         }
     }
@@ -39,7 +43,7 @@ public enum KeybagSlot: Hashable, Sendable {
     var encoded: [UInt8] {
         switch self {
         case .passcode(let slot): slot.encoded
-        case .recovery(let slot), .keyFile(let slot): slot.encoded
+        case .recovery(let slot), .keyFile(let slot), .open(let slot): slot.encoded
         case .escrow(let slot): slot.encoded
         case .other(_, let value): value
         }
@@ -49,7 +53,7 @@ public enum KeybagSlot: Hashable, Sendable {
     public var head: SlotHead? {
         switch self {
         case .passcode(let slot): slot.head
-        case .recovery(let slot), .keyFile(let slot): slot.head
+        case .recovery(let slot), .keyFile(let slot), .open(let slot): slot.head
         case .escrow(let slot): slot.head
         case .other(_, let value): SlotHead(beginning: value)
         }
@@ -59,7 +63,7 @@ public enum KeybagSlot: Hashable, Sendable {
     public var label: SlotLabel {
         switch self {
         case .passcode(let slot): slot.label
-        case .recovery(let slot), .keyFile(let slot): slot.label
+        case .recovery(let slot), .keyFile(let slot), .open(let slot): slot.label
         case .escrow(let slot): slot.label
         case .other: .empty
         }

@@ -10,6 +10,8 @@ public struct Credential: ~Copyable, Sendable {
         case keyFile = "key-file"
         /// The private key of an organisation.
         case escrowKey = "escrow-key"
+        /// Nothing but the device key: the vault has no passcode.
+        case noPasscode = "no-passcode"
 
         /// Whether it opens the vault on a machine that has never seen it.
         public var isPortable: Bool { self == .recoveryKey || self == .escrowKey }
@@ -35,7 +37,13 @@ public struct Credential: ~Copyable, Sendable {
         case .recoveryKey: self.init(kind, try RecoveryKeyText.decode(text))
         case .keyFile: self.init(kind, try KeyFile.decode(text))
         case .escrowKey: self.init(kind, try EscrowKey.decode(text))
+        case .noPasscode: self = try .nothing()
         }
+    }
+
+    /// Nothing, for a vault without a passcode.
+    public static func nothing() throws(KeybagError) -> Credential {
+        Credential(.noPasscode, try crypto(try Secret(count: 1)))
     }
 
     /// - Throws: `weakPasscode` for one that must not be set without a word.

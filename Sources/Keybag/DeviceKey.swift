@@ -40,6 +40,11 @@ public struct DeviceKey: ~Copyable, Sendable {
         return try KeyDerivation.hkdf(argon, salt: secret, info: volume.bytes, count: 32)
     }
 
+    /// Under which the bundle of a vault without a passcode is wrapped.
+    func openSlotKey(salt: [UInt8]) throws(CryptoError) -> Secret {
+        try .derived(from: secret, salt: volume.bytes, info: Label.noPasscode + salt)
+    }
+
     /// A key file's key and this key made into one.
     func keyFileKey(_ key: borrowing Secret, salt: [UInt8]) throws(CryptoError) -> Secret {
         let info = Label.keyFile + salt + volume.bytes

@@ -51,7 +51,7 @@ public enum DeviceKeyFile {
         let volume = VolumeIdentifier(Array(head[16..<32]))
         return DeviceKey(
             volume: volume, secret: try crypto(try contents.slice(keyRange)),
-            guesses: counting ? GuessCounter(path: path + ".tries", volume: volume) : nil)
+            guesses: counting ? GuessCounter(besideDeviceKey: path, volume: volume) : nil)
     }
 
     /// Makes a device key for a vault and its file, durably, with the folders above it where they are missing (0700).
@@ -59,6 +59,9 @@ public enum DeviceKeyFile {
     public static func create(path: String, volume: VolumeIdentifier) throws(KeybagError) -> DeviceKey {
         let key = try crypto(try DeviceKey(generatedFor: volume))
         try write(key, path: path)
+        // Now, while there is room on the disk: later a full one would keep passcodes from being tried. If it fails now, the
+        // first unlock makes it.
+        try? GuessCounter(besideDeviceKey: path, volume: volume).begin()
         return key
     }
 

@@ -11,10 +11,17 @@ import Posix
 /// docs/FORMAT.md, "The guess counter". Two processes at once wait for each other.
 struct GuessCounter: Sendable {
     static let byteCount = 40
+    /// Of its name, which begins as the device key file's.
+    static let suffix = ".tries"
     private static let magic = Array("LKTRIES1".utf8)
 
     let path: String
     let volume: VolumeIdentifier
+
+    init(besideDeviceKey path: String, volume: VolumeIdentifier) {
+        self.path = path + Self.suffix
+        self.volume = volume
+    }
 
     /// What the file says.
     struct Record: Hashable, Sendable {
@@ -49,15 +56,21 @@ struct GuessCounter: Sendable {
     /// Runs `body`, which tries a passcode. It is counted before that, and not counted after all if it was right, or the same
     /// as the last wrong one, or could not be tried.
     ///
-    /// - Parameter body: gets the fingerprint of the last wrong one, and leaves that of this one.
-    /// - Throws: `tooManyGuesses`, and then nothing was tried.
+    /// - Parameters:
+    ///   - limit: of wrong ones in a row; 0 for none.
+    ///   - body: gets the fingerprint of the last wrong one, and leaves that of this one.
+    /// - Throws: `tooManyGuesses` and `noMoreGuesses`, and then nothing was tried; `erased` when this was the last wrong one
+    ///   that there may be: the caller has to see to it.
     func counted<Result: ~Copyable>(
-        _ body: (inout UInt16) throws(KeybagError) -> Result
+        upTo limit: UInt8 = 0, _ body: (inout UInt16) throws(KeybagError) -> Result
     ) throws(KeybagError) -> Result {
         try locked { (before, write) throws(KeybagError) in
             let now = UInt64(max(time(nil), 0))
             let wait = Self.wait(before, now: now)
             guard wait == 0 else { throw .tooManyGuesses(seconds: wait) }
+            // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had the
+            // right passcode, and bad luck, is not to lose all.
+            guard limit == 0 || before.wrong < limit else { throw .noMoreGuesses }
             try write(Record(wrong: before.wrong &+ 1, last: now, fingerprint: before.fingerprint))
             var fingerprint: UInt16 = 0
             do throws(KeybagError) {
@@ -70,12 +83,32 @@ struct GuessCounter: Sendable {
                     throw error
                 }
                 let isSame = before.wrong > 0 && fingerprint == before.fingerprint
-                try write(
-                    isSame ? before : Record(wrong: before.wrong &+ 1, last: now, fingerprint: fingerprint))
-                throw error
+                if isSame {
+                    try write(before)
+                    throw error
+                }
+                let wrong = before.wrong &+ 1
+                try write(Record(wrong: wrong, last: now, fingerprint: fingerprint))
+                throw limit > 0 && wrong >= limit ? .erased : error
             }
         }
     }
+
+    /// Counts from nothing, whatever was counted for a device key of before.
+    func begin() throws(KeybagError) {
+        try locked { (_, write) throws(KeybagError) in try write(Record()) }
+    }
+
+    /// Something else has opened the vault: the wrong passcodes are forgotten.
+    func forget() throws(KeybagError) {
+        guard (try? Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)) != nil else { return }
+        try locked { (before, write) throws(KeybagError) in
+            if before != Record() { try write(Record()) }
+        }
+    }
+
+    /// The device key file beside which it counts.
+    var deviceKeyPath: String { String(path.dropLast(Self.suffix.count)) }
 
     // MARK: The file
 

@@ -17,7 +17,7 @@ public enum KeyDestruction {
         func trying(_ body: () throws(KeybagError) -> Void) {
             do throws(KeybagError) { try body() } catch { failure = failure ?? error }
         }
-        for path in [deviceKeyPath, deviceKeyPath + ".tries"] {
+        for path in [deviceKeyPath, deviceKeyPath + GuessCounter.suffix] {
             trying { () throws(KeybagError) in try destroy(path) }
         }
         for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.coming] {

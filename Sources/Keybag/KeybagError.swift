@@ -28,6 +28,12 @@ public enum KeybagError: Error, Hashable, Sendable {
     case noSuchSlot(UInt32)
     /// Without this slot nothing would open the vault.
     case lastSlot
+    /// What was given is no keybag's backup.
+    case notABackup
+    /// It does not open the backup.
+    case wrongPassphrase
+    /// The keybag that is there has other keys than the backup: it is another vault's, or from before its keys were changed.
+    case otherKeys
     case deviceKeyMissing(path: String)
     /// What lies at the path is not a device key file, or not a whole one.
     case notADeviceKey(path: String)
@@ -39,6 +45,11 @@ public enum KeybagError: Error, Hashable, Sendable {
     case passcodeLength(Int)
     /// So many seconds have to pass before the next passcode is tried.
     case tooManyGuesses(seconds: UInt64)
+    /// No passcode is tried any more: one more wrong one would erase the vault, and the last try was cut off. The other ways
+    /// in open it, and end this.
+    case noMoreGuesses
+    /// This was the last wrong passcode that the vault takes: its keys are destroyed.
+    case erased
     /// A new passcode of four digits, which somebody who has the disk tries all of.
     case weakPasscode
     /// An Argon2 cost out of the format's bounds.

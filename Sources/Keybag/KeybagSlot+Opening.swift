@@ -20,6 +20,9 @@ extension KeybagSlot {
         case .keyFile(let slot) where credential.kind == .keyFile:
             let key = try crypto(try device.keyFileKey(credential.secret, salt: slot.salt))
             return try Bundle.unwrap(slot.wrappedBundle, under: key)
+        case .open(let slot) where credential.kind == .noPasscode:
+            let key = try crypto(try device.openSlotKey(salt: slot.salt))
+            return try Bundle.unwrap(slot.wrappedBundle, under: key)
         default: return try openWithoutDevice(credential, volume)
         }
     }
@@ -45,6 +48,7 @@ extension KeybagSlot {
         case .recovery: .recoveryKey
         case .keyFile: .keyFile
         case .escrow: .escrowKey
+        case .open: .noPasscode
         case .other: nil
         }
     }

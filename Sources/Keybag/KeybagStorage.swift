@@ -116,6 +116,17 @@ struct KeybagStorage: Sendable {
         removeLeftovers()
     }
 
+    /// Puts a keybag in the place of whatever is there: `present`, if that could be read.
+    func put(_ keybag: SealedKeybag, over present: SealedKeybag?) throws(KeybagError) {
+        if let present, (try? read(Self.current).bytes) == present.bytes { return try replace(present, by: keybag) }
+        let doing = "replacing \(Self.current)"
+        try write(keybag.bytes, as: Self.coming, isReplacement: true)
+        try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
+        try io(doing, try store.synchronize(store.root, dataOnly: false))
+        try prove(keybag)
+        removeLeftovers()
+    }
+
     /// - Parameter isReplacement: it will take the current one's place.
     private func write(_ bytes: [UInt8], as name: Name, isReplacement: Bool = false) throws(KeybagError) {
         let doing = "writing \(name)"

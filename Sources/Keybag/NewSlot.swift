@@ -78,6 +78,9 @@ extension Bundle {
         case .keyFile:
             let key = try crypto(try device.keyFileKey(credential.secret, salt: salt))
             return .keyFile(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))
+        case .noPasscode:
+            let key = try crypto(try device.openSlotKey(salt: salt))
+            return .open(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))
         // Its public key is enough to make the slot.
         case .escrowKey:
             let publicKey = try crypto(try X25519.publicKey(of: credential.secret))
@@ -85,7 +88,7 @@ extension Bundle {
         }
     }
 
-    private func wrapped(under key: borrowing Secret) throws(KeybagError) -> [UInt8] {
+    func wrapped(under key: borrowing Secret) throws(KeybagError) -> [UInt8] {
         try crypto(try KeyWrap.wrap(bytes, under: key))
     }
 }

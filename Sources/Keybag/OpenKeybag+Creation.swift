@@ -3,24 +3,23 @@ public import Format
 public import Store
 
 extension OpenKeybag {
-    /// Makes the keybag of a new vault, which is that of the device key: with a slot for a passcode, one for a recovery key
-    /// and any for organisations.
+    /// Makes the keybag of a new vault, which is that of the device key: with a slot for a passcode or for nothing, one for a
+    /// recovery key and any for organisations.
     ///
     /// - Parameters:
-    ///   - passcode: 1 to 1024 bytes.
+    ///   - first: a passcode, or nothing.
     ///   - recoveryKey: 32 random bytes. Whoever made it has shown it before: a vault whose recovery key nobody has seen must
     ///     not come to be.
     ///   - escrow: public keys of X25519.
     ///   - cost: at least `Argon2Cost.minimum`.
     /// - Throws: `alreadyAVault` if there is a keybag; then nothing has changed.
     public static func create(
-        in store: any Store, deviceKey: consuming DeviceKey, passcode: borrowing Secret,
+        in store: any Store, deviceKey: consuming DeviceKey, first: borrowing Credential,
         recoveryKey: borrowing Secret, escrow: [[UInt8]] = [], cost: Argon2Cost, settings: KeybagSettings,
         allowingWeak: Bool = false
     ) throws(KeybagError) -> OpenKeybag {
         let device = deviceKey
-        let passcode = try Credential(.passcode, reading: passcode)
-        try passcode.requireStrength(allowingWeak: allowingWeak)
+        try first.requireStrength(allowingWeak: allowingWeak)
         let recoveryKey = try Credential(recoveryKey: recoveryKey)
         guard cost.isEnough else { throw .cost(cost) }
         let storage = KeybagStorage(store: store)
@@ -31,7 +30,7 @@ extension OpenKeybag {
             volume: device.volume, settings: settings,
             publicKey: try crypto(try X25519.publicKey(of: bundle.privateKeyB())),
             deviceSlot: try crypto(try DeviceSlotKeys.wrap(bundle, device)), slots: [])
-        file.slots.append(try bundle.slot(SlotHead(new: 1), passcode, cost: cost, device, .empty))
+        file.slots.append(try bundle.slot(SlotHead(new: 1), first, cost: cost, device, .empty))
         file.slots.append(try bundle.slot(SlotHead(new: 2), recoveryKey, cost: cost, device, .empty))
         for publicKey in escrow {
             file.slots.append(
@@ -40,6 +39,17 @@ extension OpenKeybag {
         let sealed = try SealedKeybag(sealing: file, bundle, device)
         try storage.create(sealed)
         return try OpenKeybag(storage: storage, device: device, sealed: sealed)
+    }
+
+    /// The same with a passcode of 1 to 1024 bytes.
+    public static func create(
+        in store: any Store, deviceKey: consuming DeviceKey, passcode: borrowing Secret,
+        recoveryKey: borrowing Secret, escrow: [[UInt8]] = [], cost: Argon2Cost, settings: KeybagSettings,
+        allowingWeak: Bool = false
+    ) throws(KeybagError) -> OpenKeybag {
+        try create(
+            in: store, deviceKey: deviceKey, first: Credential(.passcode, reading: passcode), recoveryKey: recoveryKey,
+            escrow: escrow, cost: cost, settings: settings, allowingWeak: allowingWeak)
     }
 
     /// Opens a vault whose device key is gone: by a credential that needs none, with a new device key and a new passcode.
@@ -62,12 +72,13 @@ extension OpenKeybag {
         let bundle = try current.openWithoutDevice(credential)
         var file = current.file
         file.generation += 1
-        file.deviceSlot = try crypto(try DeviceSlotKeys.wrap(bundle, device))
         let head = SlotHead(new: file.nextSlotIdentifier)
-        file.slots.removeAll { $0.credentialKind.map { !$0.isPortable } ?? false }
+        file.rebind(to: try crypto(try DeviceSlotKeys.wrap(bundle, device)))
         file.slots.insert(try bundle.slot(head, newPasscode, cost: cost, device, .empty), at: 0)
         let recovered = try SealedKeybag(sealing: file, bundle, device)
         try storage.replace(current, by: recovered)
+        // Whoever gives a key for it has not guessed it.
+        try? device.guesses?.forget()
         return try OpenKeybag(storage: storage, device: device, sealed: recovered)
     }
 

@@ -35,22 +35,35 @@ extension OpenKeybag {
         }
     }
 
-    /// Gives the slot that `old` opens a new passcode. No file is touched, and the class keys stay as they are.
+    /// Gives the slot that `old` opens, a passcode or nothing, a new passcode. No file is touched, and the class keys stay as they are.
     ///
     /// - Parameter cost: nil for that of the old one, as far as it is enough by now.
     /// - Throws: what `unlock` does, `weakPasscode`. Then nothing has changed.
     public func changePasscode(
-        from old: borrowing Secret, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
+        from old: borrowing Credential, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
     ) throws(KeybagError) {
         if let cost, !cost.isEnough { throw .cost(cost) }
-        let old = try Credential(.passcode, reading: old)
         let new = try Credential(.passcode, reading: new)
         try new.requireStrength(allowingWeak: allowingWeak)
         try change(opening: old) { (file, opened) throws(KeybagError) in
-            guard case .passcode(let slot) = file.slots[opened.index] else { throw .wrong(.passcode) }
+            let slot = file.slots[opened.index]
+            let before: Argon2Cost
+            switch slot {
+            case .passcode(let slot): before = slot.cost.raised
+            case .open: before = file.dearestCost
+            default: throw .wrong(.passcode)
+            }
             file.slots[opened.index] = try opened.bundle.slot(
-                SlotHead(new: slot.head.identifier), new, cost: cost ?? slot.cost.raised, device, slot.label)
+                SlotHead(new: opened.identifier), new, cost: cost ?? before, device, slot.label)
         }
+    }
+
+    /// The same by the old passcode.
+    public func changePasscode(
+        from old: borrowing Secret, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
+    ) throws(KeybagError) {
+        try changePasscode(
+            from: Credential(.passcode, reading: old), to: new, cost: cost, allowingWeak: allowingWeak)
     }
 
     /// Gives a passcode that was just proven the cost that one has to have by now.
@@ -89,12 +102,16 @@ extension OpenKeybag {
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
             try storage.replace(sealed, by: changed)
             sealed = changed
+            isOpenToAll.store(changed.file.hasNoPasscode, ordering: .relaxed)
         }
     }
 }
 
 extension KeybagFile {
     var nextSlotIdentifier: UInt32 { (slots.compactMap { $0.head?.identifier }.max() ?? 0) &+ 1 }
+
+    /// Whether the device key alone opens it.
+    public var hasNoPasscode: Bool { slots.contains { $0.credentialKind == .noPasscode } }
 
     /// What a new passcode costs: as much as the dearest that is there, and enough.
     public var dearestCost: Argon2Cost {

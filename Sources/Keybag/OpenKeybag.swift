@@ -16,11 +16,16 @@ public final class OpenKeybag: Sendable {
     let storage: KeybagStorage
     private let isReadOnly: Bool
     let sealed: Mutex<SealedKeybag>
+    /// Apart from `sealed`, which is held while the disk is waited for.
+    let isOpenToAll: Atomic<Bool>
 
     public var volume: VolumeIdentifier { keys.volume }
     public var settings: KeybagSettings { file.settings }
     /// What lies in the keybag in clear, as of now.
     public var file: KeybagFile { sealed.withLock { $0.file } }
+
+    /// Whether the device key alone opens the vault. Answers at once.
+    public var hasNoPasscode: Bool { isOpenToAll.load(ordering: .relaxed) }
 
     /// Whether `lk.keybag` is another than the one that was opened: that one was `lk.keybag.old` then, and has not been
     /// put back.
@@ -60,6 +65,7 @@ public final class OpenKeybag: Sendable {
         self.isReadOnly = isReadOnly
         self.device = device
         self.sealed = Mutex(sealed)
+        isOpenToAll = Atomic(sealed.file.hasNoPasscode)
     }
 
     /// `io` with EROFS where nothing in the store may be changed.
@@ -103,15 +109,25 @@ public final class OpenKeybag: Sendable {
         let identifier: UInt32
     }
 
-    /// The slot that the credential opens, all checks of an unlock made. A passcode is counted, and may have to wait.
+    /// The slot that the credential opens, all checks of an unlock made. A passcode is counted, and may have to wait; the last
+    /// wrong one that the vault takes destroys its keys.
     func openSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(KeybagError) -> OpenedSlot {
-        guard credential.kind == .passcode, let guesses = device.guesses else {
-            return try findSlot(of: sealed, credential)
+        guard let guesses = device.guesses else { return try findSlot(of: sealed, credential) }
+        guard credential.kind == .passcode else {
+            let opened = try findSlot(of: sealed, credential)
+            // Whoever cannot write there has opened it all the same.
+            try? guesses.forget()
+            return opened
         }
-        return try guesses.counted { (fingerprint) throws(KeybagError) in
-            try findSlot(of: sealed, credential, &fingerprint)
+        do throws(KeybagError) {
+            return try guesses.counted(upTo: sealed.file.settings.eraseAfter) { (fingerprint) throws(KeybagError) in
+                try findSlot(of: sealed, credential, &fingerprint)
+            }
+        } catch {
+            if error == .erased { try destroy(deviceKeyPath: guesses.deviceKeyPath) }
+            throw error
         }
     }
 

@@ -25,6 +25,9 @@ extension Vault {
         return root
     }
 
+    /// Throws unless the keys of this volume open the root's record. Nothing else is looked at.
+    public func checkRoot() throws(VaultError) { _ = try readRecord(.directoryRecord, at: .zero, in: store.root) }
+
     /// Opens the directory `name`; one whose record is missing or belongs elsewhere is damaged.
     public func openDirectory(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
         let stored = try storedName(name, in: parent)

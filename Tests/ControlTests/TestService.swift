@@ -64,7 +64,9 @@ final class TestService: ControlService {
         return status
     }
 
-    func changePasscode(from old: Descriptor, to new: Descriptor, allowingWeak: Bool) throws(ControlError) {
+    func changePasscode(
+        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+    ) throws(ControlError) {
         guard contents(of: old) == Self.passcode else { throw .wrongPasscode }
         let passcode = contents(of: new)
         guard !passcode.isEmpty else { throw .passcodeLength(0) }
@@ -97,6 +99,8 @@ final class TestService: ControlService {
     }
 
     func erase() throws(ControlError) { throw .failed(reason: "kept") }
+
+    func endErased() {}
 
     func unmount(lazily: Bool) throws(ControlError) {
         if !lazily { throw .busy }

@@ -90,7 +90,7 @@ final class TestKeyholder: Keyholder {
     }
 
     func changePasscode(
-        from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+        _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError) {
         _ = try prove(.passcode, old)
         let text = new.withBytes { bytes in

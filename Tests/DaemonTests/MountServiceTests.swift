@@ -58,9 +58,9 @@ import Testing
 
     @Test func `the passcode is changed by who knows the old one`() throws {
         #expect(throws: ControlError.wrongPasscode) {
-            try service.changePasscode(from: pipe("horse"), to: pipe("battery"), allowingWeak: false)
+            try service.changePasscode(.passcode, from: pipe("horse"), to: pipe("battery"), allowingWeak: false)
         }
-        try service.changePasscode(from: pipe("correct horse"), to: pipe("battery"), allowingWeak: false)
+        try service.changePasscode(.passcode, from: pipe("correct horse"), to: pipe("battery"), allowingWeak: false)
         #expect(throws: ControlError.wrongPasscode) { try service.unlock(.passcode, secret: pipe("correct horse")) }
         #expect(try service.unlock(.passcode, secret: pipe("battery")).state == .unlocked)
     }

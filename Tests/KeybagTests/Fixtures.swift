@@ -56,14 +56,14 @@ final class Vault: Sendable {
     let recoveryKey: Secret
     let publicKey: [UInt8]
 
-    init() throws {
+    init(eraseAfter: UInt8 = 0) throws {
         folder = try Folder()
         volume = VolumeIdentifier(Random.bytes(16))
         let key = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume)
         recoveryKey = try RecoveryKeyText.generate()
         let created = try OpenKeybag.create(
             in: folder.store(), deviceKey: key, passcode: secret("passcode"), recoveryKey: recoveryKey, cost: .minimum,
-            settings: KeybagSettings(created: 1_750_000_000))
+            settings: KeybagSettings(created: 1_750_000_000, eraseAfter: eraseAfter))
         publicKey = created.file.publicKey
     }
 

@@ -7,7 +7,7 @@ import Testing
 /// Wrong passcodes are counted, and wait.
 @Suite struct GuessTests {
     private func counter(_ vault: Vault) -> GuessCounter {
-        GuessCounter(path: vault.folder.deviceKeyPath + ".tries", volume: vault.volume)
+        GuessCounter(besideDeviceKey: vault.folder.deviceKeyPath, volume: vault.volume)
     }
 
     private func guess(_ vault: Vault, _ text: String) throws -> KeybagError? {
@@ -44,8 +44,6 @@ import Testing
             }
             #expect(50...60 ~= seconds)
         }
-        // Not the other ways in.
-        _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
         let path = counter(vault).path
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
@@ -55,7 +53,9 @@ import Testing
         bytes.replaceSubrange(32..<40, with: [1, 0, 0, 0, 0, 0, 0, 0])
         try Data(bytes).write(to: URL(filePath: path))
         #expect(try guess(vault, "passcode") == nil)
-        for number in 1...4 { #expect(try guess(vault, "again \(number)") == .wrong(.passcode)) }
+        for number in 1...5 { #expect(try guess(vault, "again \(number)") == .wrong(.passcode)) }
+        // So does another way in, which need not wait.
+        _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
         #expect(try guess(vault, "passcode") == nil)
     }
 
@@ -91,5 +91,48 @@ import Testing
             #expect(try guess(vault, "wrong") == .wrong(.passcode))
             #expect(try guess(vault, "passcode") == nil)
         }
+    }
+
+    // MARK: A limit
+
+    /// After so many wrong ones in a row there is nothing left to open.
+    @Test func theLastOneErases() throws {
+        let vault = try Vault(eraseAfter: 4)
+        for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
+        #expect(try guess(vault, "passcode") == nil)
+        for number in 1...3 {
+            #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode))
+            // The same one again is none of them.
+            #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode))
+        }
+        let copy = try vault.keybag
+        let keybag = try vault.open()
+        #expect(failure { _ = try keybag.unlock(passcode: secret("wrong 4")) } == .erased)
+        #expect(try vault.folder.files.isEmpty)
+        #expect(!FileManager.default.fileExists(atPath: vault.folder.deviceKeyPath))
+        #expect(!FileManager.default.fileExists(atPath: counter(vault).path))
+        // A copy is as good as nothing, but for the recovery key.
+        try vault.writeKeybag(copy)
+        #expect(failure { _ = try vault.open() } == .deviceKeyMissing(path: vault.folder.deviceKeyPath))
+    }
+
+    /// A try at the limit that was cut off erases nothing, and is no way to try more: only the other ways in go on.
+    @Test func cutOffAtTheLimit() throws {
+        let vault = try Vault(eraseAfter: 4)
+        for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
+        let counter = counter(vault)
+        let path = counter.path
+        _ = failure {
+            try counter.counted(upTo: 4) { (_) throws(KeybagError) in
+                let bytes = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
+                try? bytes.write(to: URL(filePath: path + ".then"))
+                throw .wrong(.passcode)
+            }
+        }
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.moveItem(atPath: path + ".then", toPath: path)
+        for text in ["passcode", "wrong 4"] { #expect(try guess(vault, text) == .noMoreGuesses) }
+        _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
+        #expect(try guess(vault, "passcode") == nil)
     }
 }

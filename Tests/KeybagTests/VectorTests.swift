@@ -49,6 +49,30 @@ import Testing
         #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))
     }
 
+    @Test func opensWithoutAPasscode() throws {
+        let vectors = try Vectors("keybag")
+        let keybag = try open(folder(vectors, keybag: vectors.bytes("openKeybag")))
+        #expect(keybag.hasNoPasscode)
+        #expect(try keybag.unlock(.nothing()).exposed[0] == vectors.bytes("classKeyA"))
+    }
+
+    @Test func opensABackup() throws {
+        let vectors = try Vectors("keybag")
+        let bytes = try vectors.bytes("backup")
+        let backup = try OpenedBackup(bytes, passphrase: secret(vectors.bytes("passphrase")))
+        #expect(backup.volume.bytes == (try vectors.bytes("volumeID")))
+        let store = try Folder()
+        let volume = backup.volume
+        let restored = try OpenKeybag.restore(
+            backup, in: store.store(), newDeviceKey: DeviceKeyFile.create(path: store.deviceKeyPath, volume: volume),
+            newPasscode: secret("new"), cost: .minimum)
+        let keys = try restored.unlock(passcode: secret("new")).exposed
+        #expect(try keys[0] == vectors.bytes("classKeyA"))
+        let byRecovery = try restored.unlock(recoveryKey: secret(vectors.bytes("recoveryKey"))).exposed
+        #expect(byRecovery == keys)
+        #expect(try KeybagBackup(decoding: bytes).encodeWithoutTag() == bytes.dropLast(32))
+    }
+
     @Test func encodesToTheSameBytes() throws {
         let bytes = try Vectors("keybag").bytes("keybag")
         let file = try unsafe KeybagFile(decoding: bytes.span.bytes)

@@ -9,7 +9,7 @@ from argon2.low_level import Type, hash_secret_raw
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 
-from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, KEY_FILE, PASSCODE, PRIVATE_B, PUBLIC_B, RECOVERY_KEY,
+from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, KEY_FILE, PASSCODE, PASSPHRASE, PRIVATE_B, PUBLIC_B, RECOVERY_KEY,
                       UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
 
 
@@ -78,6 +78,28 @@ def good_keybag() -> bytes:
                    record(19, parts["escrowSlot"])])
 
 
+def open_keybag() -> bytes:
+    """Of a vault without a passcode."""
+    parts = keybag_parts()
+    salt = fixed("open slot salt", 16)
+    key = fmt.hkdf(DEVICE_KEY, V, b"latchkey no passcode" + salt, 32)
+    slot = struct.pack("<IQ16s", 1, parts["created"], salt) + aes_key_wrap(key, parts["bundle"])
+    return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]), record(20, slot)])
+
+
+def backup() -> bytes:
+    parts, inner = keybag_parts(), good_keybag()[:-64]
+    memory, passes, lanes, salt = 19_456, 2, 1, fixed("backup salt", 16)
+    argon = hash_secret_raw(PASSPHRASE, salt, passes, memory, lanes, 32, Type.ID, 0x13)
+    key = fmt.hkdf(argon, V, b"latchkey backup key", 32)
+    head = struct.pack("<8sHHI16sQIII16s", b"LKBACKUP", 1, 0, 268 + len(inner) + 32, V, parts["created"], memory, passes,
+                       lanes, salt)
+    body = head + aes_key_wrap(key, parts["bundle"]) + inner
+    made = body + fmt.hmac_sha256(fmt.hkdf(UNLOCK_MAC_KEY, V, b"latchkey backup", 32), body)
+    assert fmt.open_backup(made, PASSPHRASE)[1] == parts["bundle"]
+    return made
+
+
 def device_key_file() -> bytes:
     return b"LKDEVKEY" + struct.pack("<H6s", 1, bytes(6)) + V + DEVICE_KEY
 
@@ -142,6 +164,7 @@ def keybag_vectors() -> dict[str, Any]:
         "keyFileText": "LKKEY-" + recovery_text(KEY_FILE), "escrowPrivateKey": ESCROW_PRIVATE,
         "passcodeSlotID": 1, "passcodeLabel": "Schlüssel", "recoverySlotID": 2,
         **{name: parts[name] for name in hexed},
+        "openKeybag": open_keybag(), "backup": backup(), "passphrase": PASSPHRASE,
         "keybag": good, "deviceKeyFile": device_key_file(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],
         "refusedAtMount": [

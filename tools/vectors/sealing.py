@@ -44,6 +44,7 @@ RECOVERY_KEY = fixed("recovery key", 32)
 KEY_FILE = fixed("key file", 32)
 ESCROW_PRIVATE = fixed("escrow private key", 32)
 PASSCODE = "correct horse, naïve battery".encode()
+PASSPHRASE = b"four words and more"
 NEVER_SPARSE = 2**64 - 1
 
 

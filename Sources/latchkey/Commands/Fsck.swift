@@ -44,7 +44,7 @@ struct Fsck: ParsableCommand {
     var vault: String
 
     func validate() throws {
-        if noContents, isUnlocked {
+        if noContents, unlock || credential.isGiven {
             throw ValidationError("Without contents nothing takes a passcode.")
         }
         if salvage, !repair { throw ValidationError("--salvage needs --repair.") }
@@ -57,14 +57,17 @@ struct Fsck: ParsableCommand {
                 .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
                 try: "latchkey unmount \(mounted.quoted)")
         }
-        let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault, isUnlocked: isUnlocked)
         let folder = try VaultFolder(path, readOnly: !repair)
+        let hasNoPasscode = (try? OpenKeybag.inspect(folder.store))?.hasNoPasscode ?? false
+        let isUnlocked = unlock || credential.isGiven || hasNoPasscode
+        let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault, isUnlocked: isUnlocked)
         defer { withExtendedLifetime(folder) {} }
         let opened: CheckedVault
-        let secret = isUnlocked ? try credential.read() : nil
+        let kind = credential.kind(withoutPasscode: hasNoPasscode)
+        let secret = isUnlocked ? try credential.read(kind) : nil
         do throws(KeybagError) {
             opened = try CheckedVault(
-                in: folder, deviceKeyPath: deviceKey, Credential?(credential.kind, secret), isRepaired: repair)
+                in: folder, deviceKeyPath: deviceKey, Credential?(kind, secret), isRepaired: repair)
         } catch .notAVault {
             throw report.cannotOpen(.damaged("lk.keybag is missing"))
         } catch {
@@ -76,8 +79,6 @@ struct Fsck: ParsableCommand {
         outcome.deliverSignal()
         if let code = outcome.code { throw Ended(code: code) }
     }
-
-    private var isUnlocked: Bool { unlock || credential.isGiven }
 
     /// The folder: also one that has lost its keybag, which is damage and not another thing than a vault.
     private func folderOfVault() throws(CommandError) -> AbsolutePath {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 import Crypto
 import Format
 import Glibc
@@ -23,6 +24,18 @@ struct Init: ParsableCommand {
     @OptionGroup var passcode: PasscodeOptions
     @OptionGroup var strength: StrengthOptions
 
+    @Flag(
+        help: """
+            Make it without a passcode, not protected: encrypted with the device key alone, until latchkey passwd sets one.
+            """)
+    var noPasscode = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Destroy the keys after so many wrong passcodes in a row, 4 to 250: then nothing opens the vault any more.",
+            valueName: "number"))
+    var eraseAfter: UInt8?
+
     @Option(
         help: ArgumentHelp("Write the recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
     var recoveryKeyFile: String?
@@ -42,21 +55,16 @@ struct Init: ParsableCommand {
     @Option(help: ArgumentHelp("The class of new files, where no folder says otherwise.", valueName: "class"))
     var defaultClass = ClassArgument(.completeUntilFirstUserAuthentication)
 
-    @Option(
-        help: ArgumentHelp(
-            "MiB of memory that a try of a passcode costs, 19 to 4096. (default: what takes about half a second)",
-            valueName: "mib"))
-    var kdfMemory: UInt32?
-
-    @Option(help: ArgumentHelp("Passes over that memory, 2 to 64.", valueName: "number"))
-    var kdfPasses: UInt32?
+    @OptionGroup var cost: CostOptions
 
     @Argument(help: ArgumentHelp("The folder for the ciphertext.", valueName: "vault"))
     var vault: String
 
     func validate() throws {
-        guard 19...4096 ~= kdfMemory ?? 19 else { throw ValidationError("--kdf-memory takes 19 to 4096 MiB.") }
-        guard 2...64 ~= kdfPasses ?? 2 else { throw ValidationError("--kdf-passes takes 2 to 64.") }
+        guard 4...250 ~= eraseAfter ?? 4 else { throw ValidationError("--erase-after takes 4 to 250.") }
+        if noPasscode, passcode.isGiven || strength.weak || eraseAfter != nil {
+            throw ValidationError("--no-passcode goes with no option that is about a passcode.")
+        }
     }
 }
 
@@ -67,33 +75,47 @@ extension Init {
         let folder = try FreshFolder(vault)
         try NewSecretFile.check(recoveryKeyFile)
         let escrow = try recoveryPublicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
-        let passcode = try passcode.source.readNew(.passcode, strength)
+        let first = try first()
         do {
             try folder.make()
-            let cost = try cost()
+            let cost = try cost.cost(for: .milliseconds(500))
             let creation = VaultCreation(
                 folder: folder, defaultClass: defaultClass.protectionClass, cost: cost, escrow: escrow,
-                allowsWeak: strength.weak, deviceKeyPath: deviceKey, typed: vault)
+                allowsWeak: strength.weak, eraseAfter: eraseAfter ?? 0, deviceKeyPath: deviceKey, typed: vault)
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)
             tell(
-                try creation.run(passcode: passcode, recoveryKey: recoveryKey) { (make) throws(CommandError) in
+                try creation.run(first.kind, first.secret, recoveryKey: recoveryKey) { (make) throws(CommandError) in
                     try NewSecretFile.handOut(text, to: recoveryKeyFile, make)
                 })
-            if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output(advice.text) }
-            Standard.output("  try: latchkey mount --unlock \(vault.quoted) DIR")
+            tellOfPasscode(first.secret, cost)
+            Standard.output("  try: latchkey mount \(noPasscode ? "" : "--unlock ")\(vault.quoted) DIR")
         } catch {
             folder.remove()
             throw error
         }
     }
 
-    /// What one try of a passcode costs.
-    private func cost() throws -> Argon2Cost {
-        var cost = kdfMemory != nil && kdfPasses != nil ? Argon2Cost.minimum : try Argon2Cost.calibratedForVaults()
-        if let kdfMemory { cost.memoryKiB = kdfMemory << 10 }
-        if let kdfPasses { cost.passes = kdfPasses }
-        return cost
+    /// What opens it first.
+    private struct First: ~Copyable {
+        let kind: SecretKind
+        let secret: Secret
+    }
+
+    private func first() throws(CommandError) -> First {
+        if noPasscode { return First(kind: .noPasscode, secret: try nothing()) }
+        return First(kind: .passcode, secret: try passcode.source.readNew(.passcode, strength))
+    }
+
+    private func tellOfPasscode(_ passcode: borrowing Secret, _ cost: Argon2Cost) {
+        if noPasscode {
+            Standard.output("It has no passcode, and is not protected: encrypted with the device key alone.")
+        } else if let advice = PasscodeAdvice(passcode, cost: cost) {
+            Standard.output(advice.text)
+        }
+        if let eraseAfter {
+            Standard.output("\(eraseAfter) wrong passcodes in a row destroy its keys: then nothing opens it any more.")
+        }
     }
 
     private func tell(_ made: VaultCreation.Made) {

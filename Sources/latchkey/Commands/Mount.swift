@@ -3,7 +3,9 @@ import Control
 import Crypto
 import Daemon
 import Glibc
+import Keybag
 import Posix
+import Store
 
 /// `latchkey mount`: shows a vault's files in a folder.
 struct Mount: ParsableCommand {
@@ -124,8 +126,14 @@ struct Mount: ParsableCommand {
         if let keyFile {
             return Configuration.Unlock(.keyFile, secret: try SecretSource.file(keyFile).read(.keyFile).pipe())
         }
-        guard unlock else { return nil }
+        // A vault without a passcode is unlocked at once, by the device key.
+        guard unlock, passcode.isGiven || !Self.hasNoPasscode(vault) else { return nil }
         return Configuration.Unlock(secretKind, secret: try passcode.source.read(.passcode).pipe())
+    }
+
+    private static func hasNoPasscode(_ vault: AbsolutePath) -> Bool {
+        guard let store = try? DirectoryStore(path: vault.text) else { return false }
+        return (try? OpenKeybag.inspect(store))?.hasNoPasscode ?? false
     }
 
     private func configuration(
@@ -175,7 +183,13 @@ struct Mount: ParsableCommand {
         } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
-        if secret == nil {
+        guard secret == nil else { return }
+        if Self.hasNoPasscode(vault) {
+            Standard.output(
+                "\(point.text) is mounted. It has no passcode, and is not protected: encrypted with the device key alone."
+            )
+            Standard.output("  try: latchkey passwd \(mountPoint.quoted)")
+        } else {
             Standard.output("\(point.text) is mounted; only files of class D can be read before the first unlock.")
             Standard.output("  try: latchkey unlock \(mountPoint.quoted)")
         }

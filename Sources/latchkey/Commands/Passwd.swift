@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Crypto
+import Daemon
 import Keybag
 
 /// `latchkey passwd`: another passcode for a vault.
@@ -8,7 +9,7 @@ struct Passwd: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Change the passcode of a vault, mounted or not.",
         discussion: """
-            Asks for the old one, then twice for the new one; from standard input that is no terminal they are two \
+            Asks for the old one, if the vault has one, then twice for the new one; from standard input that is no terminal they are two \
             lines. No file is touched: only the keybag is written anew. A forgotten passcode is replaced with the \
             recovery key, by latchkey mount --recovery.
             """)
@@ -29,10 +30,11 @@ struct Passwd: ParsableCommand {
         switch try Place.of(place) {
         case .mount(let mount):
             vault = mount.status.vault
-            let old = try passcode.source.read(.oldPasscode)
+            let kind = oldKind(withoutPasscode: mount.status.hasPasscode == false)
+            let old = try readOld(kind)
             let new = try newPasscode.source.readNew(.newPasscode, strength)
             do {
-                try mount.client.changePasscode(from: old.pipe(), to: new.pipe(), allowingWeak: strength.weak)
+                try mount.client.changePasscode(kind, from: old.pipe(), to: new.pipe(), allowingWeak: strength.weak)
             } catch let error as ControlError {
                 throw CommandError(error, at: mount.status.mountPoint)
             }
@@ -49,6 +51,15 @@ struct Passwd: ParsableCommand {
         PasscodeAdvice.tell(of: chosen, in: vault)
     }
 
+    /// A vault that has none asks for none.
+    private func oldKind(withoutPasscode isOpen: Bool) -> SecretKind {
+        isOpen && !passcode.isGiven ? .noPasscode : .passcode
+    }
+
+    private func readOld(_ kind: SecretKind) throws(CommandError) -> Secret {
+        kind == .noPasscode ? try nothing() : try passcode.source.read(.oldPasscode)
+    }
+
     /// The new one.
     private func change(_ vault: AbsolutePath) throws(CommandError) -> Secret {
         let folder = try VaultFolder(vault)
@@ -58,10 +69,12 @@ struct Passwd: ParsableCommand {
             let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
             return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyFile.load(path: path))
         }
-        let old = try passcode.source.read(.oldPasscode)
+        let kind = oldKind(withoutPasscode: keybag.hasNoPasscode)
+        let old = try readOld(kind)
         let new = try newPasscode.source.readNew(.newPasscode, strength)
         try withKeybag(of: vault.text) { () throws(KeybagError) in
-            try keybag.changePasscode(from: old, to: new, allowingWeak: strength.weak)
+            try keybag.changePasscode(
+                from: Credential(Credential.Kind(kind), reading: old), to: new, allowingWeak: strength.weak)
         }
         return new
     }

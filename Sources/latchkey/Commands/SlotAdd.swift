@@ -58,26 +58,25 @@ extension SlotCommand {
             let slots = try place.slots()
             try NewSecretFile.check(newFile)
             let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
-            let secret = try credential.read()
+            let opening = try credential.kind(for: slots)
+            let secret = try credential.read(opening)
             // A mistake here must not cost a key that nobody knows.
-            _ = try slots.test(credential.kind, secret)
+            _ = try slots.test(opening, secret)
             let added: Int
             switch kind {
             case .passcode:
                 let new = try newPasscode.source.readNew(.newPasscode, strength)
                 added = try slots.add(
-                    NewSecret(.passcode, new, allowingWeak: strength.weak), name: name, opening: credential.kind, secret
-                )
+                    NewSecret(.passcode, new, allowingWeak: strength.weak), name: name, opening: opening, secret)
             case .escrowKey:
                 added = try slots.add(
-                    NewSecret(escrow: HexDump.hexadecimal(publicKey!)), name: name,
-                    opening: credential.kind, secret)
+                    NewSecret(escrow: HexDump.hexadecimal(publicKey!)), name: name, opening: opening, secret)
             case .recoveryKey:
                 added = try make(
                     .recoveryKey, { () throws(CryptoError) in try RecoveryKeyText.encode(RecoveryKeyText.generate()) },
-                    slots, secret)
+                    slots, opening, secret)
             case .keyFile:
-                added = try make(.keyFile, KeyFile.generate, slots, secret)
+                added = try make(.keyFile, KeyFile.generate, slots, opening, secret)
             }
             Standard.output("Slot \(added) is added.")
         }
@@ -85,12 +84,12 @@ extension SlotCommand {
         /// Makes a secret, shows it or writes it to its file, and then has it added.
         private func make(
             _ kind: SecretKind, _ generate: () throws(CryptoError) -> Secret, _ slots: any SlotHolder,
-            _ opening: borrowing Secret
+            _ opening: SecretKind, _ secret: borrowing Secret
         ) throws(CommandError) -> Int {
             let made = try wrapping(generate)
             return try NewSecretFile.handOut(made, to: newFile) { () throws(CommandError) in
                 let added = NewSecret(kind, try wrapping { () throws(CryptoError) in try made.copy() })
-                return try slots.add(added, name: name, opening: credential.kind, opening)
+                return try slots.add(added, name: name, opening: opening, secret)
             }
         }
 

@@ -19,8 +19,9 @@ extension SlotCommand {
 
         func run() throws {
             let slots = try place.slots()
-            let secret = try credential.read()
-            try slots.remove(slot, opening: credential.kind, secret)
+            let kind = try credential.kind(for: slots)
+            let secret = try credential.read(kind)
+            try slots.remove(slot, opening: kind, secret)
             Standard.output("Slot \(slot) is removed.")
             if try !slots.list().contains(where: \.isPortable) {
                 Standard.error(

@@ -12,11 +12,12 @@ extension SlotCommand {
 
         func run() throws {
             let slots = try place.slots()
-            let secret = try credential.read()
-            let number = try slots.test(credential.kind, secret)
+            let kind = try credential.kind(for: slots)
+            let secret = try credential.read(kind)
+            let number = try slots.test(kind, secret)
             let slot = try slots.list().first { $0.id == number }
             let name = slot.map { $0.name.isEmpty ? "" : ", \($0.shownName)" } ?? ""
-            Standard.output("It opens slot \(number) (\(slot?.kind ?? credential.kind.rawValue)\(name)).")
+            Standard.output("It opens slot \(number) (\(slot?.kind ?? kind.rawValue)\(name)).")
         }
     }
 }

@@ -18,7 +18,8 @@ struct StatusCommand: ParsableCommand {
             of the keys), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, volume, \
             device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
             freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
-            sequence (changes of state so far), changed (when it last did, seconds since 1970); and with --holders, \
+            sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
+            the device key alone opens the vault); and with --holders, \
             holders (pid, name, openFiles, mappedFiles) and unseenProcesses (number). Fields may be added.
             """)
 
@@ -75,6 +76,11 @@ struct StatusReport: Encodable {
     var text: String {
         var table = Table()
         table.add("state", state)
+        if status.hasPasscode == false {
+            table.add(
+                "protection",
+                ["not protected: encrypted with the device key alone,", "until latchkey passwd sets a passcode"])
+        }
         table.add("vault", status.vault + (status.readOnly ? " (read-only)" : ""))
         table.add("class keys", status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))
         table.add("open files", openFiles)

@@ -17,9 +17,10 @@ struct Unlock: ParsableCommand {
 
     func run() throws {
         let mount = try Place.mount(of: place)
-        let secret = try credential.read()
+        let kind = credential.kind(withoutPasscode: mount.status.hasPasscode == false)
+        let secret = try credential.read(kind)
         do {
-            _ = try mount.client.unlock(credential.kind, secret: secret.pipe())
+            _ = try mount.client.unlock(kind, secret: secret.pipe())
         } catch let error as ControlError {
             throw CommandError(error, at: mount.status.mountPoint)
         }

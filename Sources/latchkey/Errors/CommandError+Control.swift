@@ -28,6 +28,10 @@ extension CommandError {
                 "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes); nothing was changed")
         case .tooManyGuesses(let seconds):
             self.init(tooManyGuesses: UInt64(max(seconds, 0)))
+        case .erased:
+            self.init(KeybagError.erased, of: "the vault")
+        case .noMoreGuesses:
+            self.init(KeybagError.noMoreGuesses, of: mountPoint)
         case .weakPasscode:
             self.init(KeybagError.weakPasscode, of: mountPoint)
         case .busy:

@@ -30,6 +30,8 @@ extension CommandError {
             self.init(.wrongPasscode, "the key file opens no slot of this vault; nothing was changed")
         case .wrong(.escrowKey):
             self.init(.wrongPasscode, "the private key opens no slot of this vault; nothing was changed")
+        case .wrong(.noPasscode):
+            self.init(.wrongPasscode, "the device key alone opens no slot of this vault; nothing was changed")
         case .notAKeyFile:
             self.init(.wrongPasscode, "this is no key file, or not a whole one; nothing was changed")
         case .notAPublicKey:
@@ -45,6 +47,14 @@ extension CommandError {
             self.init(
                 .wrongPasscode,
                 "this is no recovery key: it has 52 letters and digits, and one of them is missing or mistyped")
+        case .notABackup: self.init(.failed, "this is no backup of a keybag")
+        case .wrongPassphrase: self.init(.wrongPasscode, "the passphrase is not this backup's; nothing was changed")
+        case .otherKeys:
+            self.init(
+                .failed,
+                "the keybag in \(vault) has other keys than the backup: it is another vault's, or its keys were changed "
+                    + "since; nothing was changed",
+                try: "mv \(vault.asFolder.quoted)lk.keybag ELSEWHERE   (if it is certain that it is of no use)")
         case .deviceKeyMissing(let path):
             self.init(
                 .failed, "the device key of \(vault) is not at \(path)", try: "the same with --device-key PATH",
@@ -62,6 +72,14 @@ extension CommandError {
             self.init(.failed, "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(count)")
         case .tooManyGuesses(let seconds):
             self.init(tooManyGuesses: seconds)
+        case .noMoreGuesses:
+            self.init(
+                .wrongPasscode,
+                "no passcode is tried any more: a wrong one would erase the vault, and the last try was cut off",
+                try: "the same with --recovery")
+        case .erased:
+            self.init(
+                .wrongPasscode, "this was the last wrong passcode that \(vault) takes: it is erased, nothing opens it")
         case .weakPasscode:
             self.init(
                 .failed,

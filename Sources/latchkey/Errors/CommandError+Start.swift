@@ -1,5 +1,6 @@
 import Control
 import Daemon
+import Keybag
 
 extension CommandError {
     /// Why `vault` was not mounted on `mountPoint`.
@@ -14,6 +15,10 @@ extension CommandError {
             self.init(.wrongPasscode, "the recovery key is wrong; nothing was mounted")
         case .tooManyGuesses:
             self.init(tooManyGuesses: UInt64(error.detail) ?? 0)
+        case .noMoreGuesses:
+            self.init(KeybagError.noMoreGuesses, of: vault)
+        case .erased:
+            self.init(KeybagError.erased, of: vault)
         case .wrongKey:
             let kind = SecretKind(rawValue: error.detail)?.text ?? "key"
             self.init(.wrongPasscode, "the \(kind) opens no slot of this vault; nothing was mounted")

@@ -92,6 +92,15 @@ enum Place {
         }
     }
 
+    /// The vault that `path` belongs to, mounted or not.
+    static func vault(of path: String) throws(CommandError) -> AbsolutePath {
+        switch try of(path) {
+        case .mount(let mount): AbsolutePath(known: mount.status.vault)
+        case .vault(let vault): vault
+        case .orphan(let entry): AbsolutePath(known: entry.source)
+        }
+    }
+
     /// All mounts of this user whose daemons answer, by mount point.
     static func served() throws(CommandError) -> [ServedMount] {
         do {

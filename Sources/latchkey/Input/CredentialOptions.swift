@@ -37,12 +37,29 @@ struct CredentialOptions: ParsableArguments {
         return escrowKey != nil ? .escrowKey : .passcode
     }
 
+    /// The same for a vault that may have no passcode: then nothing is asked for.
+    func kind(withoutPasscode isOpen: Bool) -> SecretKind { isOpen && !isGiven ? .noPasscode : kind }
+
+    func kind(for slots: any SlotHolder) throws(CommandError) -> SecretKind {
+        kind(withoutPasscode: try slots.list().contains { $0.kind == SecretKind.noPasscode.rawValue })
+    }
+
     /// Asks for it, or reads it.
-    func read() throws(CommandError) -> Secret {
+    func read(_ kind: SecretKind) throws(CommandError) -> Secret {
+        guard kind == .noPasscode else { return try read() }
+        return try nothing()
+    }
+
+    private func read() throws(CommandError) -> Secret {
         if let keyFile { return try SecretSource.file(keyFile).read(.keyFile) }
         if let escrowKey { return try EscrowKeyFile.privateKey(in: escrowKey) }
         return recovery ? try recoveryKey.source.read(.recoveryKey) : try passcode.source.read(.passcode)
     }
+}
+
+/// What is handed over where nothing opens the vault.
+func nothing() throws(CommandError) -> Secret {
+    do { return try Secret(count: 1) } catch { throw CommandError(.failed, "\(error)") }
 }
 
 extension SecretKind {
@@ -53,6 +70,7 @@ extension SecretKind {
         case .recoveryKey: "recovery key"
         case .keyFile: "key file"
         case .escrowKey: "private key"
+        case .noPasscode: "device key alone"
         }
     }
 }

@@ -20,6 +20,7 @@ enum SecretSource {
         static let oldPasscode = Subject(name: "old passcode", prompt: "Old passcode")
         static let newPasscode = Subject(name: "new passcode", prompt: "New passcode")
         static let recoveryKey = Subject(name: "recovery key", prompt: "Recovery key")
+        static let passphrase = Subject(name: "passphrase", prompt: "Passphrase of the backup")
         static let keyFile = Subject(name: "key", prompt: "Key")
     }
 

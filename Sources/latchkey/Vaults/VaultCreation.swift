@@ -1,4 +1,6 @@
+import Control
 import Crypto
+import Daemon
 import Format
 import Glibc
 import Keybag
@@ -15,6 +17,8 @@ struct VaultCreation {
     let escrow: [[UInt8]]
     /// Takes a passcode of four digits.
     let allowsWeak: Bool
+    /// So many wrong passcodes destroy the keys; 0 for never.
+    let eraseAfter: UInt8
     /// Nil for the default place.
     let deviceKeyPath: String?
     /// As the person typed it, for messages.
@@ -29,9 +33,12 @@ struct VaultCreation {
     /// - Parameter handingOut: hands the recovery key out, and then runs what it gets.
     /// - Throws: after everything that this had made is gone again.
     func run(
-        passcode: borrowing Secret, recoveryKey: borrowing Secret,
+        _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret,
         handingOut: (() throws(CommandError) -> Made) throws(CommandError) -> Made
     ) throws(CommandError) -> Made {
+        let first = try withKeybag(of: typed) { () throws(KeybagError) in
+            try Credential(Credential.Kind(kind), reading: secret)
+        }
         let store = try VaultFolder(folder.path)
         defer { withExtendedLifetime(store) {} }
         let volume = VolumeIdentifier(Random.bytes(16))
@@ -46,7 +53,7 @@ struct VaultCreation {
             return try handingOut { () throws(CommandError) in
                 let deviceKey = try makeDeviceKey(at: deviceKeyPath, volume)
                 do throws(CommandError) {
-                    return try make(in: store.store, traits, deviceKey, at: deviceKeyPath, passcode, recoveryKey)
+                    return try make(in: store.store, traits, deviceKey, at: deviceKeyPath, first, recoveryKey)
                 } catch {
                     _ = unsafe unlink(deviceKeyPath)
                     throw error
@@ -122,15 +129,16 @@ struct VaultCreation {
 
     private func make(
         in store: DirectoryStore, _ traits: StoreTraits, _ deviceKey: consuming DeviceKey, at deviceKeyPath: String,
-        _ passcode: borrowing Secret, _ recoveryKey: borrowing Secret
+        _ first: borrowing Credential, _ recoveryKey: borrowing Secret
     ) throws(CommandError) -> Made {
         let settings = KeybagSettings(
             created: UInt64(max(time(nil), 0)), nameMaximum: UInt16(clamping: traits.nameMax),
-            directoryRecords: traits.recordKind == .symbolicLink ? .symbolicLink : .file)
+            directoryRecords: traits.recordKind == .symbolicLink ? .symbolicLink : .file,
+            eraseAfter: eraseAfter)
         let keybag: OpenKeybag
         do {
             keybag = try OpenKeybag.create(
-                in: store, deviceKey: deviceKey, passcode: passcode, recoveryKey: recoveryKey, escrow: escrow,
+                in: store, deviceKey: deviceKey, first: first, recoveryKey: recoveryKey, escrow: escrow,
                 cost: cost,
                 settings: settings, allowingWeak: allowsWeak)
         } catch {

@@ -37,7 +37,9 @@ final class FixedService: ControlService {
         return set(.unlocked)
     }
 
-    func changePasscode(from old: Descriptor, to new: Descriptor, allowingWeak: Bool) throws(ControlError) {
+    func changePasscode(
+        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+    ) throws(ControlError) {
         throw .wrongPasscode
     }
 
@@ -65,6 +67,8 @@ final class FixedService: ControlService {
     }
 
     func erase() throws(ControlError) { throw .failed(reason: "kept") }
+
+    func endErased() {}
 
     func unmount(lazily: Bool) throws(ControlError) {
         if !lazily { throw .busy }

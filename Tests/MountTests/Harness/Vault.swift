@@ -12,7 +12,9 @@ final class Vault {
     let environment: [String: String]
 
     /// Made by `latchkey init` at the lowest cost that the format allows, in an empty folder at `path` if there is one.
-    init(_ options: [String] = [], in folder: TemporaryFolder? = nil, at path: String? = nil) throws {
+    init(
+        _ options: [String] = [], in folder: TemporaryFolder? = nil, at path: String? = nil, hasPasscode: Bool = true
+    ) throws {
         if let missing = Built.missing {
             throw HarnessError(missing)
         }
@@ -22,8 +24,10 @@ final class Vault {
         passcodeFile = try self.folder.write(Vault.passcode, to: "passcode")
         environment = try Self.environment(in: self.folder)
         try latchkey(
-            ["init", self.path, "--kdf-memory", "19", "--kdf-passes", "2", "--passcode-file", passcodeFile]
-                + ["--recovery-key-file", recoveryKeyFile] + options
+            ["init", self.path, "--kdf-memory", "19", "--kdf-passes", "2"]
+                + (hasPasscode ? ["--passcode-file", passcodeFile] : ["--no-passcode"]) + [
+                    "--recovery-key-file", recoveryKeyFile,
+                ] + options
         ).succeeded()
     }
 

@@ -1,0 +1,156 @@
+public import Crypto
+public import Format
+import Glibc
+public import Store
+
+/// A keybag's backup, its passphrase proven: docs/FORMAT.md, "A keybag's backup".
+public struct OpenedBackup: ~Copyable, Sendable {
+    let file: KeybagFile
+    let bundle: Bundle
+    /// Seconds since 1970.
+    public let created: UInt64
+
+    public var volume: VolumeIdentifier { file.volume }
+    public var settings: KeybagSettings { file.settings }
+
+    /// The keys of the volume, to see whether a vault is the one that they are of.
+    public func volumeKeys() throws(KeybagError) -> VolumeKeys {
+        try crypto(try VolumeKeys(volumeKey: bundle.volumeKey(), volume: volume))
+    }
+
+    /// - Parameters:
+    ///   - bytes: of a whole file.
+    ///   - passphrase: 1 to 1024 bytes.
+    /// - Throws: `notABackup`, `damaged`, `foreignVersion`, `foreignFeature`; `wrongPassphrase`; `tampered`.
+    public init(_ bytes: [UInt8], passphrase: borrowing Secret) throws(KeybagError) {
+        let backup: KeybagBackup
+        do throws(FormatError) { backup = try KeybagBackup(decoding: bytes) } catch {
+            switch error {
+            case .tooShort, .wrongMagic: throw .notABackup
+            default: throw KeybagError(error)
+            }
+        }
+        try requirePasscode(passphrase)
+        let key = try crypto(try backup.key(passphrase))
+        guard let bundle = try Bundle.unwrap(backup.wrappedBundle, under: key) else { throw .wrongPassphrase }
+        let tags = bytes.count - KeybagBackup.tagByteCount
+        let isWhole = try crypto(try bundle.backupAuthenticator(backup.volume)).verify(
+            Array(bytes[tags...]), of: Array(bytes[..<tags]))
+        guard isWhole, try crypto(try X25519.publicKey(of: bundle.privateKeyB())) == backup.keybag.publicKey else {
+            throw .tampered("the backup was changed by someone without its passphrase")
+        }
+        file = backup.keybag
+        created = backup.created
+        self.bundle = bundle
+    }
+}
+
+extension OpenKeybag {
+    /// A backup of the keybag, under a passphrase of its own and without the device key.
+    ///
+    /// - Parameters:
+    ///   - passphrase: 1 to 1024 bytes.
+    ///   - cost: of a guess; at least `Argon2Cost.minimum`.
+    ///   - credential: one that opens the vault now.
+    /// - Throws: what `unlock` does, `weakPasscode`, `cost`.
+    public func backup(
+        passphrase: borrowing Secret, cost: Argon2Cost, opening credential: borrowing Credential,
+        allowingWeak: Bool = false
+    ) throws(KeybagError) -> [UInt8] {
+        guard cost.isEnough else { throw .cost(cost) }
+        try Credential(.passcode, reading: passphrase).requireStrength(allowingWeak: allowingWeak)
+        let current = sealed.withLock { $0 }
+        let opened = try openSlot(of: current, credential)
+        let salt = Random.bytes(KeybagSlot.saltByteCount)
+        let key = try crypto(
+            try KeybagBackup.key(passphrase, salt: salt, cost: cost, volume: current.file.volume))
+        let backup = KeybagBackup(
+            current.file, created: UInt64(max(time(nil), 0)), memoryKiB: cost.memoryKiB, passes: cost.passes,
+            lanes: cost.lanes, salt: salt, wrappedBundle: try opened.bundle.wrapped(under: key))
+        let bytes = try format(try backup.encodeWithoutTag())
+        return bytes + (try crypto(try opened.bundle.backupAuthenticator(current.file.volume)).tag(of: bytes))
+    }
+
+    /// Puts a keybag from a backup in a vault, for a device key of this machine and with a new passcode.
+    ///
+    /// The slots that need no device key stay: those of the keybag that is there, if its keys are the same, else those of
+    /// the backup.
+    /// - Throws: `otherKeys` if the keybag that is there is another vault's, or its keys were changed since; then, as always,
+    ///   nothing has changed.
+    public static func restore(
+        _ backup: borrowing OpenedBackup, in store: any Store, newDeviceKey: consuming DeviceKey,
+        newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false
+    ) throws(KeybagError) -> OpenKeybag {
+        let device = newDeviceKey
+        guard device.volume == backup.volume else { throw .deviceKeyMismatch }
+        let passcode = try Credential(.passcode, reading: newPasscode)
+        try passcode.requireStrength(allowingWeak: allowingWeak)
+        guard cost.isEnough else { throw .cost(cost) }
+        let storage = KeybagStorage(store: store)
+        let present = try storage.present(like: backup)
+        var file = backup.file
+        if let present, (try? present.verify(backup.bundle)) != nil { file = present.file }
+        file.generation = max(file.generation, present?.file.generation ?? 0) + 1
+        let head = SlotHead(new: file.nextSlotIdentifier)
+        file.rebind(to: try crypto(try DeviceSlotKeys.wrap(backup.bundle, device)))
+        file.slots.insert(try backup.bundle.slot(head, passcode, cost: cost, device, .empty), at: 0)
+        let restored = try SealedKeybag(sealing: file, backup.bundle, device)
+        try storage.put(restored, over: present)
+        try? device.guesses?.forget()
+        return try OpenKeybag(storage: storage, device: device, sealed: restored)
+    }
+
+    /// Throws what `restore` would because of the keybag that is there. Nothing is changed.
+    public static func check(_ backup: borrowing OpenedBackup, for store: any Store) throws(KeybagError) {
+        _ = try KeybagStorage(store: store).present(like: backup)
+    }
+}
+
+extension KeybagStorage {
+    /// The keybag that is there, or the one before; nil if there is none, or none that can be read as one.
+    fileprivate func present(like backup: borrowing OpenedBackup) throws(KeybagError) -> SealedKeybag? {
+        var found: SealedKeybag?
+        for name in [Self.current, Self.previous] where found == nil {
+            do throws(KeybagError) { found = try read(name) } catch {
+                switch error {
+                case .notAVault, .damaged: break
+                default: throw error
+                }
+            }
+        }
+        guard let found else { return nil }
+        guard found.file.volume == backup.volume, found.file.publicKey == backup.file.publicKey else {
+            throw .otherKeys
+        }
+        return found
+    }
+}
+
+extension KeybagFile {
+    /// Lets go of the slots that need the device key, and takes a new device slot.
+    mutating func rebind(to deviceSlot: [UInt8]) {
+        self.deviceSlot = deviceSlot
+        slots.removeAll { $0.credentialKind.map { !$0.isPortable } ?? false }
+    }
+}
+
+extension KeybagBackup {
+    fileprivate func key(_ passphrase: borrowing Secret) throws(CryptoError) -> Secret {
+        let cost = Argon2Cost(memoryKiB: memoryKiB, passes: passes, lanes: lanes)
+        return try Self.key(passphrase, salt: salt, cost: cost, volume: volume)
+    }
+
+    /// Under which the bundle is wrapped.
+    fileprivate static func key(
+        _ passphrase: borrowing Secret, salt: [UInt8], cost: Argon2Cost, volume: VolumeIdentifier
+    ) throws(CryptoError) -> Secret {
+        let argon = try Argon2id.derive(passphrase, salt: unsafe salt.span.bytes, cost: cost, count: 32)
+        return try .derived(from: argon, salt: volume.bytes, info: Label.backupKey)
+    }
+}
+
+extension Bundle {
+    fileprivate func backupAuthenticator(_ volume: VolumeIdentifier) throws(CryptoError) -> MessageAuthenticator {
+        try MessageAuthenticator(key: .derived(from: unlockMACKey(), salt: volume.bytes, info: Label.backup))
+    }
+}

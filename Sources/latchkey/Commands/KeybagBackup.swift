@@ -1,0 +1,87 @@
+import ArgumentParser
+import Crypto
+import Daemon
+import Glibc
+import Keybag
+import Posix
+import Store
+
+extension KeybagCommand {
+    struct Backup: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write a portable copy of the keybag to a new file.",
+            discussion: """
+                Takes what opens the vault now, and a passphrase for the copy. Who has the file and the passphrase has all \
+                keys: a guess costs four times as much as one of a passcode, and there is no device key in it. Mounted or not. \
+                What is removed from the vault's slots later opens nothing more than before; the backup stays as it is.
+                """)
+
+        @OptionGroup var credential: CredentialOptions
+        @OptionGroup var passphrase: PassphraseOptions
+        @OptionGroup var strength: StrengthOptions
+        @OptionGroup var cost: CostOptions
+
+        @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
+        var deviceKey: String?
+
+        @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
+        var file: String
+
+        @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
+        var place: String
+
+        func run() throws {
+            try NewSecretFile.check(file)
+            let vault = try Place.vault(of: place)
+            let keybag = try open(vault)
+            let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
+            let secret = try credential.read(kind)
+            // A mistake here is told before anything else is typed.
+            try withKeybag(of: vault.text) { () throws(KeybagError) in
+                _ = try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret))
+            }
+            let passphrase = try passphrase.source.readNew(.passphrase, strength)
+            let cost = try cost.cost(for: .seconds(2))
+            let bytes = try withKeybag(of: vault.text) { () throws(KeybagError) in
+                let bytes = try keybag.backup(
+                    passphrase: passphrase, cost: cost, opening: Credential(Credential.Kind(kind), reading: secret),
+                    allowingWeak: strength.weak)
+                // What nobody can open is no backup.
+                _ = try OpenedBackup(bytes, passphrase: passphrase)
+                return bytes
+            }
+            try write(bytes)
+            Standard.output("The keybag of \(vault.text) is in \(file). Keep it away from this machine.")
+            if let advice = PasscodeAdvice(passphrase, cost: cost) { Standard.output(advice.text) }
+        }
+
+        /// Only read: the daemon of a mount replaces the keybag as a whole, so there is always a whole one to read.
+        private func open(_ vault: AbsolutePath) throws(CommandError) -> OpenKeybag {
+            let store: DirectoryStore
+            do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
+                throw CommandError(cannot: "open the vault", vault.text, error)
+            }
+            return try withKeybag(of: vault.text) { () throws(KeybagError) in
+                let volume = try OpenKeybag.inspect(store).volume
+                let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
+                return try OpenKeybag.open(in: store, deviceKey: DeviceKeyFile.load(path: path), readOnly: true)
+            }
+        }
+
+        private func write(_ bytes: [UInt8]) throws(CommandError) {
+            let path = AbsolutePath(lexically: file).text
+            do throws(Errno) {
+                let output = try Descriptor.open(path: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+                do throws(Errno) {
+                    try unsafe output.write(bytes.span.bytes)
+                    try output.synchronize(dataOnly: false)
+                    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+                    try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+                } catch {
+                    _ = unsafe unlink(path)
+                    throw error
+                }
+            } catch { throw CommandError(cannot: "write the backup to", file, error) }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import Crypto
+import Daemon
+import Format
+import Glibc
+import Keybag
+import Posix
+import Store
+import Vault
+
+extension KeybagCommand {
+    struct Restore: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Put a backup of the keybag in a vault, and bind it to this machine.",
+            discussion: """
+                Takes the backup's passphrase and a new passcode; makes a device key where there is none. Recovery keys and \
+                escrow keys stay as they were, the other slots go. The vault must not be mounted; it may have no keybag any \
+                more. latchkey fsck then says whether all of it is there.
+                """)
+
+        @OptionGroup var passphrase: PassphraseOptions
+        @OptionGroup var newPasscode: NewPasscodeOptions
+        @OptionGroup var strength: StrengthOptions
+        @OptionGroup var cost: CostOptions
+
+        @Option(help: ArgumentHelp("Where the device key lies, or is to lie.", valueName: "path"))
+        var deviceKey: String?
+
+        @Argument(help: ArgumentHelp("The backup.", valueName: "file"))
+        var file: String
+
+        @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
+        var vault: String
+
+        func run() throws {
+            let bytes = try contents()
+            let folder = try VaultFolder(path())
+            defer { withExtendedLifetime(folder) {} }
+            let passphrase = try passphrase.source.read(.passphrase)
+            let backup = try withKeybag(of: vault) { () throws(KeybagError) in
+                let backup = try OpenedBackup(bytes, passphrase: passphrase)
+                try OpenKeybag.check(backup, for: folder.store)
+                return backup
+            }
+            try checkBelongs(backup, to: folder.store)
+            let passcode = try newPasscode.source.readNew(.newPasscode, strength)
+            let cost = try cost.cost(for: .milliseconds(500))
+            let path = deviceKey ?? DeviceKeyFile.defaultPath(for: backup.volume)
+            try withKeybag(of: vault) { () throws(KeybagError) in
+                let key = try DeviceKeyFile.loadOrCreate(path: path, volume: backup.volume)
+                _ = try OpenKeybag.restore(
+                    backup, in: folder.store, newDeviceKey: key, newPasscode: passcode, cost: cost,
+                    allowingWeak: strength.weak)
+            }
+            Standard.output(
+                "The vault \(vault) opens with the new passcode on this machine. Its device key is \(path).")
+            if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output(advice.text) }
+            Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
+        }
+
+        /// The folder, though it may have lost its keybag.
+        private func path() throws(CommandError) -> AbsolutePath {
+            try AbsolutePath(resolving: vault)
+        }
+
+        private func contents() throws(CommandError) -> [UInt8] {
+            do throws(Errno) {
+                let input = try Descriptor.open(path: file, O_RDONLY | O_NONBLOCK)
+                var bytes = [UInt8](repeating: 0, count: KeybagBackup.largest + 1)
+                var elements = bytes.mutableSpan
+                var span = unsafe elements.mutableBytes
+                let count = try input.read(into: &span, at: 0)
+                bytes.removeSubrange(count...)
+                return bytes
+            } catch { throw CommandError(cannot: "read the backup", file, error) }
+        }
+
+        /// The keys of the backup have to open the root of the vault, before anything is changed there.
+        private func checkBelongs(
+            _ backup: borrowing OpenedBackup, to store: DirectoryStore
+        ) throws(CommandError) {
+            let keys = try withKeybag(of: vault) { () throws(KeybagError) in try backup.volumeKeys() }
+            let settings = backup.settings
+            let traits = StoreTraits(
+                nameMax: Int(settings.nameMaximum),
+                recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
+            let vault = Vault(
+                store: store, keys: keys, ring: KeyRing(volume: keys.volume), traits: traits, isReadOnly: true)
+            do throws(VaultError) { try vault.checkRoot() } catch {
+                throw CommandError(
+                    .failed,
+                    "the backup's keys do not open the root of \(self.vault): it is another vault's, or the root is damaged"
+                )
+            }
+        }
+    }
+}

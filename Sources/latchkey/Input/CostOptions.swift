@@ -1,0 +1,32 @@
+import ArgumentParser
+import Crypto
+import Keybag
+
+/// What one try of a passcode is to cost.
+struct CostOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "MiB of memory that a try costs, 19 to 4096. (default: by the time that it takes here)", valueName: "mib"))
+    var kdfMemory: UInt32?
+
+    @Option(help: ArgumentHelp("Passes over that memory, 2 to 64.", valueName: "number"))
+    var kdfPasses: UInt32?
+
+    func validate() throws {
+        guard 19...4096 ~= kdfMemory ?? 19 else { throw ValidationError("--kdf-memory takes 19 to 4096 MiB.") }
+        guard 2...64 ~= kdfPasses ?? 2 else { throw ValidationError("--kdf-passes takes 2 to 64.") }
+    }
+
+    /// - Parameter duration: what a try takes on this machine, where the options say nothing else.
+    func cost(for duration: Duration) throws(CommandError) -> Argon2Cost {
+        var cost = Argon2Cost.minimum
+        if kdfMemory == nil || kdfPasses == nil {
+            do throws(CryptoError) { cost = try .calibrated(for: duration) } catch {
+                throw CommandError(.failed, "\(error)")
+            }
+        }
+        if let kdfMemory { cost.memoryKiB = kdfMemory << 10 }
+        if let kdfPasses { cost.passes = kdfPasses }
+        return cost
+    }
+}
