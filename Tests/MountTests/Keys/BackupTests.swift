@@ -35,7 +35,7 @@ extension MountTests {
         @Test(arguments: [false, true]) func opensACopyElsewhere(isMounted: Bool) throws {
             let mount = isMounted ? try MountedVault(vault) : nil
             try makeBackup(mount?.path ?? vault.path)
-            mount?.detach()
+            try mount?.unmount()
             let mode = try FileManager.default.attributesOfItem(atPath: backup)[.posixPermissions] as? Int
             #expect(mode == 0o600)
             let copy = vault.folder.path("copy")
