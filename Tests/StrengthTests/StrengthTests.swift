@@ -1,4 +1,5 @@
 import Crypto
+import Glibc
 import Testing
 
 @testable import Strength
@@ -59,5 +60,14 @@ import Testing
 
     @Test func timeToGuess() {
         #expect(Strength(bits: 11).seconds(perGuess: 0.5) == 512)
+    }
+
+    /// The borders of zxcvbn, a little above the powers of ten.
+    @Test(arguments: [(3.0, 0), (6.0, 1), (8.0, 2), (10.0, 3)]) func scores(power: Double, score: Int) {
+        let guesses = pow(10, power)
+        #expect(Strength(bits: log2(guesses)).score == score)
+        #expect(Strength(bits: log2(guesses + 6)).score == score + 1)
+        #expect(Strength(bits: 0).score == 0)
+        #expect(Strength(bits: 400).score == 4)
     }
 }
