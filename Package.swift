@@ -54,6 +54,7 @@ let package = Package(
         module("Format"),
         module("Keybag", ["Crypto", "Format", "Store"]),
         module("Strength", ["Crypto"]),
+        module("Policy", ["Format", "Posix"]),
         module("Store", ["Posix"]),
         module("Vault", ["Store", "Keybag"]),
         module("Fuse", ["CFuse", "Posix"]),
@@ -64,8 +65,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "Vault", "Keybag", "Store", "Crypto", "Format", "Posix", "Strength", "CLinux",
-                arguments,
+                "Daemon", "Control", "Vault", "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength",
+                "CLinux", arguments,
             ],
             swiftSettings: strict),
 
@@ -91,7 +92,7 @@ let package = Package(
         // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
         .target(
             name: "FuzzTargets",
-            dependencies: ["Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
+            dependencies: ["Control", "Crypto", "Format", "Keybag", "Policy", "Posix", "Store", "Vault"],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
         // What somebody can do to a vault's folder, every way of it, and what a reader must then say.
@@ -120,6 +121,7 @@ let package = Package(
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Keybag"]),
         tests("StrengthTests", ["Strength", "Crypto"]),
+        tests("PolicyTests", ["Policy", "Format"]),
         tests("StoreTests", ["Store"]),
         tests("VaultTests", ["Vault"]),
         tests("TamperTests", ["Tampering"]),

@@ -1,0 +1,37 @@
+extension Policy {
+    /// Reads a policy file; where there is none, nothing is demanded.
+    /// - Parameter isRequired: that there is none is an error: for a path that somebody has named.
+    /// - Throws: for a file that cannot be read, that others than root or the caller own, that others than its owner can write
+    ///   to, or that says what `init(parsing:path:)` refuses. Never ignored: what it forbids is not known.
+    public static func load(path: String = standardPath, isRequired: Bool = false) throws(PolicyError) -> Policy {
+        let bytes: [UInt8]?
+        do { bytes = try TrustedFile.contents(of: path) } catch { throw PolicyError(path, error.problem) }
+        guard let bytes else {
+            guard isRequired else { return Policy(path: path) }
+            throw PolicyError(path, "there is no such file")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            let line = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+                .firstIndex { String(validating: $0, as: UTF8.self) == nil }
+            throw PolicyError(path, line: line.map { $0 + 1 }, "it is no text in UTF-8")
+        }
+        return try Policy(parsing: text, path: path)
+    }
+
+    /// The same with the required escrow key read, where it stands in a file of its own, which must be as safe as this one.
+    /// - Parameter decode: the 32 bytes of the public key in PEM text; nil if there is none.
+    /// - Throws: for a file that is missing, cannot be trusted as above, or holds no key.
+    public func readingEscrowKey(_ decode: ([UInt8]) -> [UInt8]?) throws(PolicyError) -> Policy {
+        guard let rule = requiredEscrowKey, case .file(let file) = rule.value else { return self }
+        let refusal = { (problem: String) in
+            PolicyError(path, line: rule.line, "the required-escrow-key \(file): \(problem)")
+        }
+        let bytes: [UInt8]?
+        do { bytes = try TrustedFile.contents(of: file) } catch { throw refusal(error.problem) }
+        guard let bytes else { throw refusal("there is no such file") }
+        guard let key = decode(bytes), key.count == 32 else { throw refusal("it is no X25519 public key in PEM") }
+        var policy = self
+        policy.requiredEscrowKey = Rule(.key(key), line: rule.line)
+        return policy
+    }
+}

@@ -1,0 +1,93 @@
+import Format
+
+extension Policy {
+    /// What the rules that are numbers take.
+    static let scores = 0...4
+    static let graces = 0...3600
+    static let idleTimes = 1...86_400
+    static let wrongPasscodes = 1...1000
+
+    /// Reads the text of a policy file.
+    /// - Parameter path: of that file, for messages.
+    /// - Throws: for what is no TOML, no rule, there twice, or nothing that its rule takes; with the line.
+    public init(parsing text: String, path: String) throws(PolicyError) {
+        self.init(path: path)
+        let entries: [TOMLEntry]
+        do { entries = try TOMLReader.entries(in: text) } catch {
+            throw PolicyError(path, line: error.line, error.problem)
+        }
+        for entry in entries {
+            guard let name = RuleName(rawValue: entry.key) else {
+                throw PolicyError(path, line: entry.line, "there is no rule \(entry.key)")
+            }
+            do throws(TOMLError) { try set(name, to: entry) } catch {
+                throw PolicyError(path, line: error.line, error.problem)
+            }
+        }
+        if let defaultClass, let minimumClass, minimumClass.value.isStricter(than: defaultClass.value) {
+            throw PolicyError(
+                path, line: defaultClass.line,
+                "default-class is weaker than minimum-class in line \(minimumClass.line)")
+        }
+    }
+
+    private mutating func set(_ name: RuleName, to entry: TOMLEntry) throws(TOMLError) {
+        switch name {
+        case .minimumPasscodeStrength: minimumPasscodeStrength = try entry.integer(in: Self.scores)
+        case .defaultClass: defaultClass = try entry.protectionClass()
+        case .minimumClass: minimumClass = try entry.protectionClass()
+        case .longestGrace: longestGrace = try entry.integer(in: Self.graces)
+        case .lockWhenIdleAfter: lockWhenIdleAfter = try entry.integer(in: Self.idleTimes)
+        case .eraseAfter: eraseAfter = try entry.integer(in: Self.wrongPasscodes)
+        case .requiredEscrowKey: requiredEscrowKey = try entry.escrowKey()
+        case .allowedDeviceKeys: allowedDeviceKeys = try entry.deviceKeys()
+        }
+    }
+}
+
+extension TOMLEntry {
+    fileprivate func integer(in range: ClosedRange<Int>) throws(TOMLError) -> Rule<Int> {
+        guard case .integer(let number) = value, range ~= number else {
+            throw takes("a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return Rule(number, line: line)
+    }
+
+    fileprivate func protectionClass() throws(TOMLError) -> Rule<ProtectionClass> {
+        guard case .string(let text) = value, let found = ProtectionClass(attributeValue: text) else {
+            throw takes("a class in quotes: " + ProtectionClass.allCases.map(\.name).joined(separator: ", "))
+        }
+        return Rule(found, line: line)
+    }
+
+    fileprivate func escrowKey() throws(TOMLError) -> Rule<RequiredEscrowKey> {
+        guard case .string(let text) = value else { throw takesEscrowKey }
+        // A relative path would be another file for each program that reads the policy.
+        if text.hasPrefix("/") { return Rule(.file(text), line: line) }
+        guard let key = [UInt8](hexadecimal: text), key.count == 32 else { throw takesEscrowKey }
+        return Rule(.key(key), line: line)
+    }
+
+    private var takesEscrowKey: TOMLError {
+        takes("an X25519 public key in quotes: 64 hexadecimal digits, or the path of a PEM file from the root")
+    }
+
+    fileprivate func deviceKeys() throws(TOMLError) -> Rule<Set<DeviceKeyKind>> {
+        let known = DeviceKeyKind.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        guard case .strings(let names) = value, !names.isEmpty else { throw takes("one or more of [\(known)]") }
+        let kinds = names.compactMap { DeviceKeyKind(rawValue: $0) }
+        guard kinds.count == names.count else { throw takes("only what is in [\(known)]") }
+        return Rule(Set(kinds), line: line)
+    }
+
+    private func takes(_ what: String) -> TOMLError { TOMLError(line: line, problem: "\(key) takes \(what)") }
+}
+
+extension [UInt8] {
+    /// Nil for what is not two hexadecimal digits for each byte.
+    fileprivate init?(hexadecimal text: String) {
+        let digits = text.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count.isMultiple(of: 2), digits.allSatisfy({ $0 != nil }) else { return nil }
+        self = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0]! << 4 | digits[$0 + 1]!) }
+    }
+}

@@ -1,0 +1,53 @@
+/// What a rule demands, in a sentence.
+public struct Statement: Hashable, Sendable {
+    public let rule: RuleName
+    /// Of the policy's file.
+    public let line: Int
+    public let sentence: String
+}
+
+extension Policy {
+    /// What the file demands, in the order of its lines.
+    public var statements: [Statement] {
+        let statements = [
+            statement(.minimumPasscodeStrength, minimumPasscodeStrength) { least in
+                "A new passcode has a strength of \(least) or more, on the scale of zxcvbn from 0 to 4."
+            },
+            statement(.defaultClass, defaultClass) { least in
+                "The default class of a vault is \(least.name) (\(least.letter))\(least == .complete ? "" : " or stricter")."
+            },
+            statement(.minimumClass, minimumClass) { least in
+                "No file or folder is given a class that is weaker than \(least.name) (\(least.letter))."
+            },
+            statement(.longestGrace, longestGrace) { most in
+                most == 0 ? "A mount has no grace." : "The grace of a mount is at most \(Self.seconds(most))."
+            },
+            statement(.lockWhenIdleAfter, lockWhenIdleAfter) { most in
+                "A mount locks by itself after at most \(Self.seconds(most)) without use."
+            },
+            statement(.eraseAfter, eraseAfter) { most in
+                "A vault is erased after at most \(Self.passcodes(most))."
+            },
+            statement(.requiredEscrowKey, requiredEscrowKey) { key in
+                switch key {
+                case .key(let bytes): "A vault has a slot for the escrow key \(Self.hexadecimal(bytes))."
+                case .file(let path): "A vault has a slot for the escrow key in \(path)."
+                }
+            },
+            statement(.allowedDeviceKeys, allowedDeviceKeys) { kinds in
+                "A device key is of the kind \(kinds.map(\.rawValue).sorted().joined(separator: " or "))."
+            },
+        ]
+        return statements.compactMap(\.self).sorted { $0.line < $1.line }
+    }
+
+    private func statement<Value>(
+        _ name: RuleName, _ rule: Rule<Value>?, _ sentence: (Value) -> String
+    ) -> Statement? {
+        rule.map { Statement(rule: name, line: $0.line, sentence: sentence($0.value)) }
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { String(UInt16($0) + 0x100, radix: 16).dropFirst() }.joined()
+    }
+}

@@ -1,0 +1,64 @@
+import Glibc
+import Posix
+
+/// A file of the administrator's, or of whoever asks, that nobody else can have written.
+enum TrustedFile {
+    /// In bytes; a policy has some hundred.
+    static let largest = 65_536
+
+    struct Refusal: Error, Hashable {
+        /// No capital at the beginning, no full stop at the end.
+        let problem: String
+
+        fileprivate init(_ problem: String) { self.problem = problem }
+
+        fileprivate init(_ error: Errno) { problem = "it cannot be read: \(error)" }
+    }
+
+    /// The whole file; nil if there is none.
+    /// - Throws: for one that cannot be read, is too large, or that somebody else owns or can write to.
+    static func contents(of path: String) throws(Refusal) -> [UInt8]? {
+        guard let file = try open(path) else { return nil }
+        // Of the open file: the path may lead to another one by now.
+        try check(try reading { () throws(Errno) in try file.status() })
+        var bytes = [UInt8](repeating: 0, count: largest + 1)
+        let count = try reading { () throws(Errno) in
+            var elements = bytes.mutableSpan
+            var buffer = unsafe elements.mutableBytes
+            return try file.read(into: &buffer, at: 0)
+        }
+        guard count <= largest else { throw Refusal("it has more than \(largest) bytes") }
+        return Array(bytes.prefix(count))
+    }
+
+    private static func open(_ path: String) throws(Refusal) -> Descriptor? {
+        do {
+            // Not blocking: somebody may have put a FIFO there.
+            return try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+        } catch .ENOENT where !isDanglingLink(path) {
+            return nil
+        } catch {
+            throw Refusal(error)
+        }
+    }
+
+    private static func reading<Result>(_ body: () throws(Errno) -> Result) throws(Refusal) -> Result {
+        do throws(Errno) { return try body() } catch { throw Refusal(error) }
+    }
+
+    /// Whether the file is missing because a link leads nowhere, as to a disk that is not mounted. Then there should be one.
+    private static func isDanglingLink(_ path: String) -> Bool {
+        (try? Descriptor.open(path: path, O_PATH | O_NOFOLLOW)) != nil
+    }
+
+    private static func check(_ status: FileStatus) throws(Refusal) {
+        guard status.kind == .regular else { throw Refusal("it is no regular file") }
+        guard [0, geteuid()].contains(status.owner) else {
+            throw Refusal("it belongs to user \(status.owner): only root's, or one's own, counts")
+        }
+        // An access control list that lets somebody write shows in the group's bits: they are its mask.
+        guard status.permissions & (S_IWGRP | S_IWOTH) == 0 else {
+            throw Refusal("others than its owner can write to it: its mode is 0\(String(status.permissions, radix: 8))")
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Format
+import Testing
+
+@testable import Policy
+
+/// What breaks which rule, and what is said of it.
+@Suite struct VerdictTests {
+    private static let path = PolicyTests.path
+
+    private func policy() throws -> Policy { try Policy(parsing: PolicyTests.whole, path: Self.path) }
+
+    /// Facts that keep every rule, just so.
+    private var good: Facts {
+        var facts = Facts()
+        facts.passcodeScore = 3
+        facts.defaultClass = .completeUnlessOpen
+        facts.grace = 30
+        facts.idleLock = .after(600)
+        facts.erasure = .after(10)
+        facts.escrowKeys = [[UInt8](repeating: 1, count: 32), [UInt8](repeating: 15, count: 32)]
+        facts.deviceKey = .software
+        return facts
+    }
+
+    @Test func whatIsKept() throws {
+        let policy = try policy()
+        #expect(policy.violations(of: good).isEmpty)
+        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 8))
+        var better = good
+        better.passcodeScore = 4
+        better.defaultClass = .complete
+        better.grace = 0
+        better.idleLock = .after(1)
+        better.erasure = .after(1)
+        better.deviceKey = .tpm2
+        #expect(policy.violations(of: better).isEmpty)
+    }
+
+    @Test func whatIsNotKnownIsNotBroken() throws {
+        let policy = try policy()
+        #expect(policy.violations(of: Facts()).isEmpty)
+        let verdicts = policy.verdicts(on: Facts())
+        #expect(verdicts.map(\.rule) == RuleName.allCases)
+        #expect(verdicts.map(\.line) == policy.statements.map(\.line))
+        #expect(verdicts.allSatisfy { $0.outcome == .unknown })
+    }
+
+    private struct Case: Sendable {
+        let rule: RuleName
+        let line: Int
+        let sentence: String
+        let change: @Sendable (inout Facts) -> Void
+
+        init(_ rule: RuleName, _ line: Int, _ sentence: String, _ change: @escaping @Sendable (inout Facts) -> Void) {
+            (self.rule, self.line, self.sentence, self.change) = (rule, line, sentence, change)
+        }
+    }
+
+    private static let cases = [
+        Case(.minimumPasscodeStrength, 3, "a passcode of strength 2 is weaker than the 3") { $0.passcodeScore = 2 },
+        Case(.longestGrace, 7, "the grace of 31 seconds is longer than the 30") { $0.grace = 31 },
+        Case(.lockWhenIdleAfter, 8, "locking after 601 seconds without use is later than after the 600") {
+            $0.idleLock = .after(601)
+        },
+        Case(.lockWhenIdleAfter, 8, "the mount never locks by itself, and not after the 600 seconds without use") {
+            $0.idleLock = .never
+        },
+        Case(.eraseAfter, 9, "erasing the vault after 11 wrong passcodes is later than after the 10") {
+            $0.erasure = .after(11)
+        },
+        Case(.eraseAfter, 9, "the vault is never erased, and not after the 10 wrong passcodes") {
+            $0.erasure = .never
+        },
+        Case(.requiredEscrowKey, 10, "the vault has no slot for the escrow key") { $0.escrowKeys = [] },
+        Case(.requiredEscrowKey, 10, "the vault has no slot for the escrow key") {
+            $0.escrowKeys = [[UInt8](repeating: 14, count: 32)]
+        },
+    ]
+
+    @Test(arguments: cases.indices) func whatIsBroken(index: Int) throws {
+        let broken = Self.cases[index]
+        var facts = good
+        broken.change(&facts)
+        let violations = try policy().violations(of: facts)
+        #expect(violations.map(\.rule) == [broken.rule])
+        #expect(violations.map(\.line) == [broken.line])
+        #expect(violations.map(\.description) == ["\(broken.sentence) of \(Self.path), line \(broken.line)"])
+    }
+
+    /// One weak default class may break two rules; each is said, in the order of the lines.
+    @Test func severalAtOnce() throws {
+        var facts = good
+        facts.defaultClass = ProtectionClass.none
+        facts.grace = 60
+        #expect(
+            try policy().violations(of: facts).map(\.description) == [
+                "the vault's default class none is weaker than the complete-unless-open of \(Self.path), line 4",
+                "the vault's default class none is weaker than the complete-until-first-user-authentication of "
+                    + "\(Self.path), line 5",
+                "the grace of 60 seconds is longer than the 30 of \(Self.path), line 7",
+            ])
+        facts = good
+        facts.defaultClass = .completeUntilFirstUserAuthentication
+        #expect(try policy().violations(of: facts).map(\.rule) == [.defaultClass])
+    }
+
+    @Test func deviceKeys() throws {
+        let policy = try Policy(parsing: "allowed-device-keys = ['tpm2']", path: "p")
+        #expect(
+            policy.violations(of: good).map(\.description) == [
+                "the device key is of the kind software, which is not among those of p, line 1"
+            ])
+    }
+
+    @Test(arguments: ProtectionClass.allCases, ProtectionClass.allCases)
+    func settingAClass(least: ProtectionClass, set: ProtectionClass) throws {
+        let policy = try Policy(parsing: "\nminimum-class = '\(least.letter)'", path: "p")
+        #expect(policy.allows(setting: set) == (set <= least))
+        let expected = "the class \(set.name) is weaker than the \(least.name) of p, line 2"
+        #expect(policy.violation(setting: set)?.description == (set <= least ? nil : expected))
+    }
+
+    /// The default class is no lower bound for what is set.
+    @Test func theDefaultClassForbidsNothing() throws {
+        let policy = try Policy(parsing: "default-class = 'A'", path: "p")
+        #expect(policy.allows(setting: .none))
+    }
+
+    /// A program that forgets to read the key's file refuses every vault, rather than none.
+    @Test func aKeyThatNobodyHasReadIsNoSlots() throws {
+        let policy = try Policy(parsing: "required-escrow-key = '/etc/escrow.pem'", path: "p")
+        #expect(policy.violations(of: good).map(\.rule) == [.requiredEscrowKey])
+    }
+}
