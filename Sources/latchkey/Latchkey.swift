@@ -31,7 +31,7 @@ struct Latchkey: ParsableCommand {
                 subcommands: [Class.self, Explain.self]),
             CommandGroup(
                 name: "Machine",
-                subcommands: [Speed.self]),
+                subcommands: [PolicyCommand.self, Speed.self]),
         ])
 
     static let _errorPrefix = "latchkey: "

@@ -13,9 +13,9 @@ import Testing
         ("passwd", Passwd.self), ("fsck", Fsck.self), ("unlock", Unlock.self), ("lock", Lock.self),
         ("status", StatusCommand.self), ("monitor", Monitor.self),
         ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
-        ("speed", Speed.self), ("erase", Erase.self), ("keybag", KeybagCommand.self),
-        ("keybag-backup", KeybagCommand.Backup.self), ("keybag-restore", KeybagCommand.Restore.self),
-
+        ("policy", PolicyCommand.self), ("policy-check", PolicyCommand.Check.self), ("speed", Speed.self),
+        ("erase", Erase.self), ("keybag", KeybagCommand.self), ("keybag-backup", KeybagCommand.Backup.self),
+        ("keybag-restore", KeybagCommand.Restore.self),
         ("slot", SlotCommand.self), ("slot-list", SlotCommand.List.self),
         ("slot-add", SlotCommand.Add.self), ("slot-remove", SlotCommand.Remove.self),
         ("slot-test", SlotCommand.Test.self),

@@ -1,0 +1,33 @@
+import ArgumentParser
+import Policy
+
+extension PolicyCommand {
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show what the policy demands, and whether a vault keeps it.",
+            discussion: """
+                Without a vault: each rule with its line, or what is wrong with the file. With one: whether it keeps each rule; \
+                the exit code is 1 if one is broken. Some things are known only while it is mounted; a passcode's strength \
+                only when it is set. Takes no passcode.
+                """)
+
+        @OptionGroup var options: PolicyOptions
+
+        @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "vault"))
+        var place: String?
+
+        func run() throws {
+            let policy = try options.load()
+            let place = try place.map { path throws(CommandError) in try Place.of(path) }
+            let facts = try place.map { place throws(CommandError) in try Facts(of: place) }
+            let report = PolicyReport(policy)
+            guard let facts, let place else { return Standard.output(report.text) }
+            Standard.output(report.text(on: facts))
+            var failures = Failures()
+            for violation in policy.violations(of: facts) {
+                failures.add(report.error(violation, at: place))
+            }
+            try failures.end(of: policy.statements.count)
+        }
+    }
+}

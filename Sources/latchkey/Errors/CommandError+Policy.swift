@@ -1,0 +1,8 @@
+import Policy
+
+extension CommandError {
+    /// Why the policy cannot be used, so that nothing is done that it has a say in.
+    init(_ error: PolicyError) {
+        self.init(.failed, "the policy cannot be used: \(error)")
+    }
+}

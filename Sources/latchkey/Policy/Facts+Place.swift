@@ -1,0 +1,51 @@
+import Control
+import Format
+import Keybag
+import Policy
+import Posix
+import Store
+
+extension Facts {
+    /// What a vault tells without a key, and its daemon while it is mounted.
+    init(of place: Place) throws(CommandError) {
+        switch place {
+        case .vault(let path): try self.init(ofVault: path.text)
+        case .mount(let mount):
+            try self.init(ofVault: mount.status.vault)
+            try add(mount.status)
+        case .orphan(let entry):
+            throw CommandError(
+                .notFound, "no daemon answers for \(entry.mountPoint)",
+                try: "latchkey unmount \(entry.mountPoint.quoted)")
+        }
+    }
+
+    /// From what stands in the keybag in clear, not proven: a look, no decision.
+    private init(ofVault path: String) throws(CommandError) {
+        self.init()
+        let store: DirectoryStore
+        do { store = try DirectoryStore(path: path) } catch {
+            throw CommandError(cannot: "open the vault", path, error)
+        }
+        let keybag = try withKeybag(of: path) { () throws(KeybagError) in try OpenKeybag.inspect(store) }
+        escrowKeys = keybag.slots.compactMap { slot in
+            if case .escrow(let slot) = slot { slot.publicKey } else { nil }
+        }
+        // A keybag's settings have no such number yet.
+        erasure = nil
+    }
+
+    private mutating func add(_ status: Control.Status) throws(CommandError) {
+        grace = Int(exactly: status.grace.rounded(.up)) ?? .max
+        deviceKey = DeviceKeyKind(rawValue: status.deviceKey)
+        // No mount locks by itself yet.
+        idleLock = nil
+        do {
+            let root = try Descriptor.open(path: status.mountPoint, O_PATH)
+            let value = try root.attribute(ProtectionClass.attributeName)
+            defaultClass = ProtectionClass(attributeValue: String(decoding: value, as: UTF8.self))
+        } catch {
+            throw CommandError(cannot: "read the class of", status.mountPoint, error)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Policy
+
+/// What a policy demands, for people.
+struct PolicyReport {
+    private let policy: Policy
+
+    init(_ policy: Policy) { self.policy = policy }
+
+    /// Each rule in a sentence, with its line.
+    var text: String {
+        var table = Table()
+        for statement in policy.statements { table.add("line \(statement.line)", statement.sentence) }
+        return text(table)
+    }
+
+    /// The same, and whether the facts keep to it.
+    func text(on facts: Facts) -> String {
+        var table = Table()
+        for (statement, verdict) in zip(policy.statements, policy.verdicts(on: facts)) {
+            switch verdict.outcome {
+            case .kept: table.add("line \(statement.line)", "kept", statement.sentence)
+            case .broken: table.add("line \(statement.line)", "broken", statement.sentence)
+            case .unknown:
+                table.add("line \(statement.line)", "unknown", "\(statement.sentence) \(Self.source(of: verdict.rule))")
+            }
+        }
+        return text(table)
+    }
+
+    private func text(_ table: Table) -> String {
+        guard !policy.isEmpty else {
+            return "Nothing is demanded: \(policy.path) is not there, or has no rules."
+        }
+        return "\(policy.path):\n\(table.lines(indent: 2))"
+    }
+
+    /// What would tell.
+    private static func source(of rule: RuleName) -> String {
+        switch rule {
+        case .minimumPasscodeStrength: "Looked at when one is set."
+        case .eraseAfter, .requiredEscrowKey: "This vault does not tell."
+        case .defaultClass, .minimumClass, .longestGrace, .lockWhenIdleAfter, .allowedDeviceKeys:
+            "Looked at when it is mounted."
+        }
+    }
+
+    /// What breaks a rule, with what to type against it.
+    func error(_ violation: Violation, at place: Place) -> CommandError {
+        let (vault, mount) =
+            switch place {
+            case .mount(let mount): (mount.status.vault.quoted, mount.status.mountPoint.quoted)
+            case .vault(let path): (path.text.quoted, "DIR")
+            case .orphan(let entry): ("VAULT", entry.mountPoint.quoted)
+            }
+        let message = violation.description
+        return switch violation.rule {
+        case .minimumPasscodeStrength: CommandError(.failed, message, try: "latchkey passwd \(vault)")
+        case .defaultClass, .minimumClass:
+            CommandError(.failed, message, try: "latchkey class set CLASS \(mount)")
+        case .longestGrace:
+            CommandError(
+                .failed, message, try: "latchkey unmount \(mount)", "latchkey mount --grace SECONDS \(vault) \(mount)")
+        case .requiredEscrowKey:
+            CommandError(.failed, message, try: "latchkey slot add escrow-key --public-key FILE \(vault)")
+        case .lockWhenIdleAfter, .eraseAfter, .allowedDeviceKeys: CommandError(.failed, message)
+        }
+    }
+}
