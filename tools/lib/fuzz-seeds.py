@@ -188,10 +188,22 @@ def control() -> Iterator[bytes]:
     yield from (b"\x80\0" + json.dumps(reply).encode() + b"\0" for reply in replies)
 
 
+def policy() -> Iterator[bytes]:
+    rules = [
+        "minimum-passcode-strength = 3", 'default-class = "complete" # A', "minimum-class = 'C'", "longest-grace = 3_600",
+        "lock-when-idle-after = 600", "erase-after = 10", f"required-escrow-key = '{'0f' * 32}'",
+        "allowed-device-keys = [\n  'tpm2', # preferred\n  \"software\",\n]",
+    ]
+    yield from (rule.encode() for rule in rules)
+    for end in ("\n", "\r\n"):
+        yield ("# all of them\n\n" + "\n".join(rules) + "\n").replace("\n", end).encode()
+    yield from (b"[rules]\n", b"a.b = 1\n", b"erase-after = 0x10\n", b"required-escrow-key = '/a'\nerase-after = 1")
+
+
 TARGETS = {
     "block": block, "control": control, "device-key": device_key, "directory": directory, "file": file,
-    "header": header, "journal": journal, "keybag": keybag, "names": names, "recovery-key": recovery_key,
-    "replay": replay,
+    "header": header, "journal": journal, "keybag": keybag, "names": names, "policy": policy,
+    "recovery-key": recovery_key, "replay": replay,
 }
 
 

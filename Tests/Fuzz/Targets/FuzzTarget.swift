@@ -21,6 +21,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case journal
     case keybag
     case names
+    case policy
     case recoveryKey = "recovery-key"
     case replay
 
@@ -35,6 +36,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .journal: JournalParser()
         case .keybag: try KeybagParser()
         case .names: try NameParser()
+        case .policy: PolicyParser()
         case .recoveryKey: RecoveryKeyParser()
         case .replay: try ReplayParser()
         }
