@@ -48,9 +48,11 @@ let package = Package(
     targets: [
         .target(name: "CLinux"),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("argon2")]),
+        .target(name: "CTPM", dependencies: ["CCrypto"]),
         .target(name: "CFuse", linkerSettings: [.linkedLibrary("fuse3")]),
         module("Posix", ["CLinux"]),
         module("Crypto", ["CCrypto"]),
+        module("TPM", ["CTPM", "Crypto"]),
         module("Format"),
         module("Keybag", ["Crypto", "Format", "Store"]),
         module("Strength", ["Crypto"]),

@@ -29,6 +29,7 @@ is_installed() {
         libfuse3-dev) pkg-config --atleast-version=3.14 fuse3 ;;
         libssl-dev) pkg-config --atleast-version=3.0 libcrypto ;;
         libargon2-dev) pkg-config --exists libargon2 ;;
+        libtss2-dev) pkg-config --atleast-version=3.0 tss2-esys tss2-tctildr tss2-mu ;;
         attr) command -v setfattr ;;
         acl) command -v setfacl ;;
         libcap2-bin) command -v setcap || [ -x /usr/sbin/setcap ] || [ -x /sbin/setcap ] ;;
@@ -81,7 +82,7 @@ need_fuse() {
 
 need_to_build() {
     need_packages pkg-config
-    need_packages git fuse3 libfuse3-dev libssl-dev libargon2-dev
+    need_packages git fuse3 libfuse3-dev libssl-dev libargon2-dev libtss2-dev
     need_swift
 }
 

@@ -1,0 +1,48 @@
+#define _GNU_SOURCE
+#include "Library.h"
+
+#ifdef LK_HAS_TSS2
+#include <string.h>
+
+void lk_wipe_free(void *bytes, size_t count) {
+    if (bytes == NULL) return;
+    explicit_bzero(bytes, count);
+    lk_tss2.Esys_Free(bytes);
+}
+
+void lk_wipe_created(lk_tpm *tpm, ESYS_TR session, const TPM2B_PUBLIC *area) {
+    // The call copies what it is given over what it was given before, and only then finds that there is no such parent.
+    const ESYS_TR nobody = UINT32_MAX;
+    const TPM2B_SENSITIVE_CREATE zeros = {0};
+    const TPM2B_DATA no_info = {0};
+    const TPML_PCR_SELECTION no_pcrs = {0};
+    lk_tss2.Esys_Create_Async(tpm->esys, nobody, session, ESYS_TR_NONE, ESYS_TR_NONE, &zeros, area, &no_info, &no_pcrs);
+}
+
+void lk_wipe_response(lk_tpm *tpm) {
+    static const uint8_t zeros[TPM2_MAX_RESPONSE_SIZE];
+    TSS2_SYS_CONTEXT *sys = NULL;
+    size_t count;
+    const uint8_t *start;
+    if (lk_tss2.Esys_GetSysContext(tpm->esys, &sys) == TSS2_RC_SUCCESS &&
+        lk_tss2.Tss2_Sys_GetEncryptParam(sys, &count, &start) == TSS2_RC_SUCCESS && count <= sizeof zeros)
+        lk_tss2.Tss2_Sys_SetEncryptParam(sys, count, zeros);
+}
+
+void lk_wipe_auth(lk_tpm *tpm, ESYS_TR object, ESYS_TR session, const lk_storage *storage, const TPM2B_PUBLIC *area,
+                  const TPM2B_PRIVATE *private_part) {
+    TPM2B_AUTH filler = {.size = LK_TPM_AUTH_MAX};
+    memset(filler.buffer, 0xff, filler.size);
+    lk_tss2.Esys_TR_SetAuth(tpm->esys, object, &filler);
+
+    // The session keeps the value until another one is used with it. The storage key takes a wrong one without counting
+    // it, so the TPM refuses this and nothing comes of it.
+    lk_tss2.Esys_TR_SetAuth(tpm->esys, storage->key, &filler);
+    ESYS_TR loaded = ESYS_TR_NONE;
+    if (lk_tss2.Esys_Load(tpm->esys, storage->key, session, ESYS_TR_NONE, ESYS_TR_NONE, private_part, area, &loaded) ==
+        TSS2_RC_SUCCESS)
+        lk_flush(tpm, &loaded);
+    lk_tss2.Esys_TR_SetAuth(tpm->esys, storage->key, NULL);
+}
+
+#endif
