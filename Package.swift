@@ -118,8 +118,13 @@ let package = Package(
         // Many files, large ones and many open at once, with contents that are checked.
         .executableTarget(
             name: "scale", dependencies: ["CrashSimulator", "Posix"], path: "Tests/Scale", swiftSettings: strict),
+        // A TPM in software, each with a state of its own.
+        .target(name: "SoftTPM", path: "Tests/SoftTPM", swiftSettings: strict),
+        // Seals, unseals, and looks for what is left of the secrets in its memory and in what went to the TPM.
+        .executableTarget(name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing"),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
+        tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "sealing"]),
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Keybag"]),
         tests("StrengthTests", ["Strength", "Crypto"]),

@@ -1,0 +1,73 @@
+import Crypto
+import Foundation
+import SoftTPM
+import TPM
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+    @Test(arguments: [
+        "nonesuch", "nonesuch:a=b", "device:/nonexistent/tpm0", "device:/dev/null", "swtpm:path=/nonexistent/tpm", "",
+    ])
+    func aWrongWayLeadsToNoDevice(tcti: String) {
+        #expect(throws: TPMError.noDevice) { _ = try TPM(tcti: tcti) }
+    }
+
+    @Test(.enabled(if: !FileManager.default.fileExists(atPath: "/dev/tpm0"), "this machine has a TPM"))
+    func noneIsTold() {
+        #expect(throws: TPMError.noDevice) { _ = try TPM() }
+    }
+
+    @Test func oneThatWentAwayIsTold() throws {
+        let soft = try SoftTPM()
+        defer { soft.switchOff() }
+        let tpm = try soft.connect()
+        let sealed = try tpm.seal(secret("one"))
+        soft.switchOff()
+        for _ in 0..<2 {
+            #expect(throws: TPMError.noDevice) { _ = try tpm.unseal(sealed) }
+        }
+        #expect(throws: TPMError.noDevice) { _ = try soft.connect() }
+    }
+
+    @Test func anOwnerPasswordIsTold() throws {
+        let soft = try SoftTPM()
+        defer { soft.switchOff() }
+        let tpm = try soft.connect()
+        let sealed = try tpm.seal(secret("one"))
+        try soft.setOwnerPassword("owner")
+        #expect(throws: TPMError.noStorageKey) { _ = try tpm.seal(secret("one")) }
+        #expect(throws: TPMError.noStorageKey) { _ = try tpm.unseal(sealed) }
+    }
+
+    @Test func errorsSayWhatTheyAre() {
+        #expect(TPMError.other(0x921).description == "TPM response code 0x921")
+        #expect(TPMError.crypto(.notAuthentic).description == "not authentic")
+    }
+
+    /// Nothing is left of secrets, in memory or on their way.
+    @Test func secretsAreNowhereElse() throws {
+        let soft = try SoftTPM()
+        defer { soft.switchOff() }
+        let capture = soft.path("capture")
+        let output = soft.path("output")
+        let process = Process()
+        process.executableURL = Self.built("sealing")
+        process.arguments = ["pcap:" + soft.tcti, capture]
+        process.environment = ["TCTI_PCAP_FILE": capture]
+        _ = FileManager.default.createFile(atPath: output, contents: nil)
+        process.standardOutput = FileHandle(forWritingAtPath: output)
+        try process.run()
+        process.waitUntilExit()
+        let said = FileManager.default.contents(atPath: output) ?? Data()
+        #expect(process.terminationStatus == 0, "\(String(decoding: said, as: UTF8.self))")
+    }
+
+    /// Beside the tests.
+    private static func built(_ program: String) -> URL {
+        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") }
+        let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let beside = URL(fileURLWithPath: link ?? "").deletingLastPathComponent().appendingPathComponent(program)
+        guard let bundle, !FileManager.default.fileExists(atPath: beside.path) else { return beside }
+        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(program)
+    }
+}
