@@ -55,6 +55,7 @@ let package = Package(
         module("TPM", ["CTPM", "Crypto"]),
         module("Format"),
         module("Keybag", ["Crypto", "Format", "Store"]),
+        module("DeviceKeys", ["TPM", "Crypto", "Format", "Keybag", "Posix"]),
         module("Strength", ["Crypto"]),
         module("Policy", ["Format", "Posix"]),
         module("Store", ["Posix"]),
@@ -62,13 +63,13 @@ let package = Package(
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
-        module("Daemon", ["Mount", "Control", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault", logging]),
+        module("Daemon", ["Mount", "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Posix", "Store", "Vault", logging]),
         module("DataProtection", ["Control", "Format", "Posix"]),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "Vault", "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength",
-                "CLinux", arguments,
+                "Daemon", "Control", "DeviceKeys", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format", "Policy", "Posix",
+                "Strength", "CLinux", arguments,
             ],
             swiftSettings: strict),
 
@@ -140,7 +141,7 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "Store", "Tampering", subprocess, "latchkey", "letterbox", "load",
+                "CrashSimulator", "Posix", "SoftTPM", "Store", "Tampering", subprocess, "latchkey", "letterbox", "load",
                 "passthrough", "probe", "protected", "recorder", "scale", "stress", "writer",
             ],
             exclude: ["Acts", "Fsck/Golden"]),

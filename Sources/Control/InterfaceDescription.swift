@@ -35,7 +35,7 @@ enum InterfaceDescription {
         # openFiles: for each class, how many files are open.
         # fileKeysInMemory: how many file keys are in memory.
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
-        # deviceKey: where the device key is kept; "software" is a file.
+        # deviceKey: what keeps the device key: "software" is a file, "tpm2" the TPM of this machine.
         # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
         # grace: the seconds between a lock and the end of the keys.
         # whenLocked: fail, or freeze: open(2) and read(2) of what is locked wait for the next unlock, freezeTimeout seconds at

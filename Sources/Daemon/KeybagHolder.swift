@@ -116,6 +116,7 @@ extension ControlError {
             case .tampered(let reason): .tampered(reason: reason)
             case .io(let errno, let doing): .failed(reason: "\(doing): \(errno)")
             case .crypto(let error): .failed(reason: "\(error)")
+            case .hardware(let reason): .failed(reason: reason)
             case .notAVault: .damaged(reason: "the keybag is gone")
             case .notABackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .foreignVersion, .foreignFeature,
                 .deviceKeyMissing, .notADeviceKey,

@@ -15,12 +15,14 @@ public struct MountFacts: Sendable {
     public var version: String
     public var formatVersion: Int
     public var whenLocked: WhenLocked
+    /// What keeps the device key: "software" is a file.
+    public var deviceKey: String
     /// Whether it takes more than the device key to unlock. Answers at once.
     public var hasPasscode: @Sendable () -> Bool
 
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
-        version: String, formatVersion: Int, whenLocked: WhenLocked = .fail,
+        version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
         hasPasscode: @escaping @Sendable () -> Bool = { true }
     ) {
         self.mountPoint = mountPoint
@@ -32,6 +34,7 @@ public struct MountFacts: Sendable {
         self.version = version
         self.formatVersion = formatVersion
         self.whenLocked = whenLocked
+        self.deviceKey = deviceKey
         self.hasPasscode = hasPasscode
     }
 
@@ -45,7 +48,7 @@ public struct MountFacts: Sendable {
             evictionPhase: progress?.phase, inodesToInvalidate: progress?.inodesToInvalidate,
             lastLockDuration: moment.lastLockDuration?.seconds, classKeys: mount.classKeys.map(\.name),
             openFiles: Dictionary(uniqueKeysWithValues: openFiles), fileKeysInMemory: mount.fileKeysInMemory,
-            mountPoint: mountPoint, vault: vault, volume: volume, device: device, deviceKey: "software",
+            mountPoint: mountPoint, vault: vault, volume: volume, device: device, deviceKey: deviceKey,
             grace: grace.seconds, readOnly: readOnly, version: version, formatVersion: formatVersion,
             pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,

@@ -1,4 +1,5 @@
 import Control
+import DeviceKeys
 import Crypto
 import Format
 import Glibc
@@ -41,7 +42,7 @@ struct OpenVault: Sendable {
         do {
             deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
             keybag = try OpenKeybag.open(
-                in: store, deviceKey: try DeviceKeyFile.load(path: deviceKeyPath), readOnly: configuration.readOnly)
+                in: store, deviceKey: try DeviceKeyPlace.load(path: deviceKeyPath), readOnly: configuration.readOnly)
         } catch {
             throw StartError(because: error)
         }

@@ -106,6 +106,7 @@ extension MountFacts {
             device: device,
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
             formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
+            deviceKey: keybag.isGuarded ? "tpm2" : "software",
             hasPasscode: { !keybag.hasNoPasscode })
     }
 }

@@ -25,6 +25,7 @@ extension StartError {
             case .deviceKeyMismatch: StartError(.deviceKeyMismatch)
             case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
             case .crypto(let error): StartError(.failed, "\(error)")
+            case .hardware(let reason): StartError(.failed, reason)
             case .notABackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot,
                 .lastSlot, .changedMeanwhile,
                 .weakPasscode:

@@ -20,6 +20,7 @@ public enum KeybagSlot: Hashable, Sendable {
     init(type: KeybagRecordType, value: [UInt8]) throws(FormatError) {
         switch type {
         case .passcodeSlot: self = .passcode(try PasscodeSlot(decoding: value))
+        case .guardedSlot: self = .passcode(try PasscodeSlot(decoding: value, isGuarded: true))
         case .recoverySlot: self = .recovery(try KeySlot(decoding: value))
         case .keyFileSlot: self = .keyFile(try KeySlot(decoding: value))
         case .openSlot: self = .open(try KeySlot(decoding: value))
@@ -31,7 +32,7 @@ public enum KeybagSlot: Hashable, Sendable {
 
     var type: KeybagRecordType {
         switch self {
-        case .passcode: .passcodeSlot
+        case .passcode(let slot): slot.sealed == nil ? .passcodeSlot : .guardedSlot
         case .recovery: .recoverySlot
         case .keyFile: .keyFileSlot
         case .escrow: .escrowSlot

@@ -1,23 +1,28 @@
-/// The bundle under a passcode and the device key.
+/// The bundle under a passcode and the device key, and perhaps a chip that counts wrong ones.
 public struct PasscodeSlot: Hashable, Sendable {
     public static let memoryRange: ClosedRange<UInt32> = 19_456...4_194_304
     public static let passesRange: ClosedRange<UInt32> = 1...64
     public static let lanesRange: ClosedRange<UInt32> = 1...16
 
     static let argon2Version: UInt8 = 0x13
+    /// Of what a chip has sealed.
+    public static let sealedRange: ClosedRange<Int> = 1...1024
 
     public let head: SlotHead
     public let memoryKiB: UInt32
     public let passes: UInt32
     public let lanes: UInt32
     public let salt: [UInt8]
+    /// What the chip of this machine releases for the passcode alone; nil where there is no chip.
+    public let sealed: [UInt8]?
     public let wrappedBundle: [UInt8]
     public let label: SlotLabel
 
     public init(
-        _ head: SlotHead, memoryKiB: UInt32, passes: UInt32, lanes: UInt32, salt: [UInt8], wrappedBundle: [UInt8],
-        label: SlotLabel
+        _ head: SlotHead, memoryKiB: UInt32, passes: UInt32, lanes: UInt32, salt: [UInt8], sealed: [UInt8]? = nil,
+        wrappedBundle: [UInt8], label: SlotLabel
     ) {
+        precondition(sealed.map { Self.sealedRange ~= $0.count } ?? true)
         precondition(salt.count == KeybagSlot.saltByteCount)
         precondition(wrappedBundle.count == KeybagSlot.wrappedBundleByteCount)
         self.head = head
@@ -25,13 +30,14 @@ public struct PasscodeSlot: Hashable, Sendable {
         self.passes = passes
         self.lanes = lanes
         self.salt = salt
+        self.sealed = sealed
         self.wrappedBundle = wrappedBundle
         self.label = label
     }
 
     /// Refuses a cost out of bounds, so that nobody computes with it: too little is a stolen passcode, too much a
     /// machine that stands still.
-    init(decoding value: [UInt8]) throws(FormatError) {
+    init(decoding value: [UInt8], isGuarded: Bool = false) throws(FormatError) {
         var reader = KeybagReader(value)
         head = try SlotHead(&reader)
         guard try reader.integer(as: UInt8.self) == Self.argon2Version else { throw .badField("Argon2 version") }
@@ -43,6 +49,13 @@ public struct PasscodeSlot: Hashable, Sendable {
         guard Self.passesRange.contains(passes) else { throw .badField("Argon2 passes") }
         guard Self.lanesRange.contains(lanes) else { throw .badField("Argon2 lanes") }
         salt = try reader.bytes(KeybagSlot.saltByteCount)
+        if isGuarded {
+            let count = Int(try reader.integer(as: UInt16.self))
+            guard Self.sealedRange ~= count else { throw .badField("size of what is sealed") }
+            sealed = try reader.bytes(count)
+        } else {
+            sealed = nil
+        }
         wrappedBundle = try reader.bytes(KeybagSlot.wrappedBundleByteCount)
         label = try SlotLabel(decoding: reader.remaining())
     }
@@ -53,7 +66,12 @@ public struct PasscodeSlot: Hashable, Sendable {
         value.append(littleEndian: memoryKiB)
         value.append(littleEndian: passes)
         value.append(littleEndian: lanes)
-        return value + salt + wrappedBundle + label.bytes
+        value += salt
+        if let sealed {
+            value.append(littleEndian: UInt16(sealed.count))
+            value += sealed
+        }
+        return value + wrappedBundle + label.bytes
     }
 }
 

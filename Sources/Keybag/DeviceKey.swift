@@ -7,6 +7,8 @@ public struct DeviceKey: ~Copyable, Sendable {
     let secret: Secret
     /// Counts wrong passcodes; nil where nobody counts.
     let guesses: GuessCounter?
+    /// Holds a part of each passcode key; nil where the device key is a file.
+    let hardware: (any PasscodeGuard)?
 
     /// A fresh one.
     public init(generatedFor volume: VolumeIdentifier) throws(CryptoError) {
@@ -14,11 +16,44 @@ public struct DeviceKey: ~Copyable, Sendable {
     }
 
     /// - Parameter secret: 32 bytes.
-    init(volume: VolumeIdentifier, secret: consuming Secret, guesses: GuessCounter? = nil) {
+    init(
+        volume: VolumeIdentifier, secret: consuming Secret, guesses: GuessCounter? = nil,
+        hardware: (any PasscodeGuard)? = nil
+    ) {
         precondition(secret.count == 32)
         self.volume = volume
         self.secret = secret
         self.guesses = guesses
+        self.hardware = hardware
+    }
+
+    /// One that a chip has released.
+    ///
+    /// - Parameters:
+    ///   - secret: 32 bytes.
+    ///   - path: of the file that holds it sealed; wrong passcodes are counted beside it.
+    ///   - hardware: the chip.
+    public init(
+        volume: VolumeIdentifier, released secret: consuming Secret, from path: String, hardware: any PasscodeGuard
+    ) {
+        self.init(
+            volume: volume, secret: secret, guesses: GuessCounter(besideDeviceKey: path, volume: volume),
+            hardware: hardware)
+    }
+
+    /// The same key, with another chip or none.
+    public func copy(besides path: String, hardware: (any PasscodeGuard)?) throws(KeybagError) -> DeviceKey {
+        DeviceKey(
+            volume: volume, secret: try crypto(try secret.copy()),
+            guesses: GuessCounter(besideDeviceKey: path, volume: volume), hardware: hardware)
+    }
+
+    /// Whether a chip holds a part of each passcode key.
+    public var isGuarded: Bool { hardware != nil }
+
+    /// Hands its 32 bytes to who seals them.
+    public func withSecret<R: ~Copyable, E: Error>(_ body: (borrowing Secret) throws(E) -> R) throws(E) -> R {
+        try body(secret)
     }
 
     /// Under which the keybag is authenticated at mount.
@@ -38,6 +73,16 @@ public struct DeviceKey: ~Copyable, Sendable {
         let keyedSalt = try MessageAuthenticator(key: secret.copy()).secretTag(of: Label.argon2Salt, salt)
         let argon = try Argon2id.derive(passcode, salt: keyedSalt, cost: cost, count: 32)
         return try KeyDerivation.hkdf(argon, salt: secret, info: volume.bytes, count: 32)
+    }
+
+    /// What a chip wants to see before it releases its part of a passcode key.
+    func authorization(_ passcodeKey: borrowing Secret) throws(CryptoError) -> Secret {
+        try .derived(from: passcodeKey, salt: volume.bytes, info: Label.chipAuthorization)
+    }
+
+    /// A passcode key and a chip's part of it made into one.
+    func guardedKey(_ passcodeKey: borrowing Secret, _ part: borrowing Secret) throws(CryptoError) -> Secret {
+        try KeyDerivation.hkdf(passcodeKey, salt: part, info: Label.chip + volume.bytes, count: 32)
     }
 
     /// Under which the bundle of a vault without a passcode is wrapped.

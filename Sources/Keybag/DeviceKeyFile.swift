@@ -58,11 +58,43 @@ public enum DeviceKeyFile {
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
     public static func create(path: String, volume: VolumeIdentifier) throws(KeybagError) -> DeviceKey {
         let key = try crypto(try DeviceKey(generatedFor: volume))
-        try write(key, path: path)
+        try write(contents(of: key), path: path)
+        begin(path, volume)
+        return key
+    }
+
+    /// Counts wrong passcodes from nothing for a device key that was just made.
+    private static func begin(_ path: String, _ volume: VolumeIdentifier) {
         // Now, while there is room on the disk: later a full one would keep passcodes from being tried. If it fails now, the
         // first unlock makes it.
         try? GuessCounter(besideDeviceKey: path, volume: volume).begin()
-        return key
+    }
+
+    /// Makes a new file with what a chip has sealed, as durably as one with a key.
+    ///
+    /// - Throws: `io(EEXIST)` if there is anything at `path`.
+    public static func create(
+        sealed: [UInt8], path: String, volume: VolumeIdentifier
+    ) throws(KeybagError) {
+        try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path)
+        begin(path, volume)
+    }
+
+    /// Makes a new file with this key as it is.
+    ///
+    /// - Throws: `io(EEXIST)` if there is anything at `path`.
+    public static func export(_ key: borrowing DeviceKey, path: String) throws(KeybagError) {
+        try write(contents(of: key), path: path)
+    }
+
+    /// Puts this key as it is in the place of what is at `path`.
+    public static func replace(path: String, by key: borrowing DeviceKey) throws(KeybagError) {
+        try write(contents(of: key), path: path, isReplacement: true)
+    }
+
+    /// Puts what a chip has sealed in the place of what is at `path`, and writes over that.
+    public static func replace(path: String, bySealed sealed: [UInt8]) throws(KeybagError) {
+        try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path, isReplacement: true)
     }
 
     /// The key in the file, or a new one in a new file. For recovery, which may be repeated after an interruption.
@@ -77,10 +109,15 @@ public enum DeviceKeyFile {
         }
     }
 
-    private static func write(_ key: borrowing DeviceKey, path: String) throws(KeybagError) {
-        let doing = "creating the device key file \(path)"
+    private static func contents(of key: borrowing DeviceKey) throws(KeybagError) -> Secret {
         let head = magic + version + [UInt8](repeating: 0, count: 6) + key.volume.bytes
-        let contents = try crypto(try Secret(joining: Secret(copying: unsafe head.span.bytes), key.secret))
+        return try crypto(try Secret(joining: Secret(copying: unsafe head.span.bytes), key.secret))
+    }
+
+    private static func write(
+        _ contents: borrowing Secret, path: String, isReplacement: Bool = false
+    ) throws(KeybagError) {
+        let doing = "\(isReplacement ? "replacing" : "creating") the device key file \(path)"
         let (folder, name) = try io(doing, try folder(of: path))
         // Whole or not at all: a part of a key is of no use, and in the way of the next attempt.
         let temporary = Name(bytes: (".latchkey-" + Random.bytes(8).map { String($0, radix: 16) }.joined()).utf8)!
@@ -89,6 +126,7 @@ public enum DeviceKeyFile {
             do throws(Errno) {
                 try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
                 try file.synchronize(dataOnly: false)
+                if isReplacement { return try replace(name, by: temporary, in: folder) }
                 try place(temporary, as: name, in: folder)
             } catch {
                 try? folder.unlink(temporary)
@@ -102,6 +140,16 @@ public enum DeviceKeyFile {
                 throw error
             }
         } catch { throw .io(error, doing: doing) }
+    }
+
+    /// What was there is written over, once nobody needs it any more: it may have been the key itself.
+    private static func replace(_ name: Name, by temporary: Name, in folder: Descriptor) throws(Errno) {
+        let old = try folder.open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+        try folder.rename(temporary, to: name, in: folder)
+        try folder.synchronize(dataOnly: false)
+        let noise = Random.bytes(min(Int(try old.status().size), 4096))
+        try unsafe old.write(noise.span.bytes, at: 0)
+        try old.synchronize(dataOnly: false)
     }
 
     /// Gives the file its name, which nothing has: by a second one, or where the store has no hard links by another.

@@ -52,6 +52,8 @@ public enum KeybagError: Error, Hashable, Sendable {
     case erased
     /// A new passcode of four digits, which somebody who has the disk tries all of.
     case weakPasscode
+    /// What the chip that holds the device key says; the text says why.
+    case hardware(String)
     /// An Argon2 cost out of the format's bounds.
     case cost(Argon2Cost)
     case io(Errno, doing: String)

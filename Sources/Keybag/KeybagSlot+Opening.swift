@@ -16,7 +16,12 @@ extension KeybagSlot {
             let key = try crypto(try device.passcodeKey(credential.secret, salt: slot.salt, cost: slot.cost))
             let tag = try crypto(try MessageAuthenticator(key: key.copy())).tag(of: Label.guess)
             fingerprint = UInt16(tag[0]) | UInt16(tag[1]) << 8
-            return try Bundle.unwrap(slot.wrappedBundle, under: key)
+            guard let sealed = slot.sealed else { return try Bundle.unwrap(slot.wrappedBundle, under: key) }
+            // Without its chip it opens for nobody.
+            guard let hardware = device.hardware,
+                let part = try hardware.unseal(sealed, authorization: crypto(device.authorization(key)))
+            else { return nil }
+            return try Bundle.unwrap(slot.wrappedBundle, under: crypto(try device.guardedKey(key, part)))
         case .keyFile(let slot) where credential.kind == .keyFile:
             let key = try crypto(try device.keyFileKey(credential.secret, salt: slot.salt))
             return try Bundle.unwrap(slot.wrappedBundle, under: key)

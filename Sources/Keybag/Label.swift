@@ -20,6 +20,8 @@ enum Label {
     static let noPasscode = Array("latchkey no passcode".utf8)
     static let backup = Array("latchkey backup".utf8)
     static let backupKey = Array("latchkey backup key".utf8)
+    static let chip = Array("latchkey tpm".utf8)
+    static let chipAuthorization = Array("latchkey tpm authorization".utf8)
     static let guess = Array("latchkey guess".utf8)
     static let argon2Salt = Array("argon2 salt".utf8)
 }

@@ -43,7 +43,7 @@ extension Bundle {
         switch new.way {
         case .escrow(let publicKey): return try escrowSlot(head, for: publicKey, device.volume, label)
         case .credential(let credential):
-            try credential.requireStrength(allowingWeak: new.allowsWeak)
+            try credential.requireStrength(allowingWeak: new.allowsWeak || device.hardware != nil)
             return try slot(head, credential, cost: new.cost ?? cost, device, label)
         }
     }
@@ -68,10 +68,20 @@ extension Bundle {
         case .passcode:
             guard cost.isEnough else { throw .cost(cost) }
             let key = try crypto(try device.passcodeKey(credential.secret, salt: salt, cost: cost))
+            let sealed: [UInt8]?
+            let wrappedBundle: [UInt8]
+            if let hardware = device.hardware {
+                let part = try crypto(try Secret(random: 32))
+                sealed = try hardware.seal(part, authorization: crypto(try device.authorization(key)))
+                wrappedBundle = try wrapped(under: crypto(try device.guardedKey(key, part)))
+            } else {
+                sealed = nil
+                wrappedBundle = try wrapped(under: key)
+            }
             return .passcode(
                 PasscodeSlot(
-                    head, memoryKiB: cost.memoryKiB, passes: cost.passes, lanes: cost.lanes, salt: salt,
-                    wrappedBundle: try wrapped(under: key), label: label))
+                    head, memoryKiB: cost.memoryKiB, passes: cost.passes, lanes: cost.lanes, salt: salt, sealed: sealed,
+                    wrappedBundle: wrappedBundle, label: label))
         case .recoveryKey:
             let key = try crypto(try KeySlot.recoveryKey(credential.secret, salt: salt, device.volume))
             return .recovery(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))

@@ -19,7 +19,7 @@ extension OpenKeybag {
         allowingWeak: Bool = false
     ) throws(KeybagError) -> OpenKeybag {
         let device = deviceKey
-        try first.requireStrength(allowingWeak: allowingWeak)
+        try first.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
         let recoveryKey = try Credential(recoveryKey: recoveryKey)
         guard cost.isEnough else { throw .cost(cost) }
         let storage = KeybagStorage(store: store)
@@ -63,7 +63,7 @@ extension OpenKeybag {
         precondition(credential.kind.isPortable)
         let device = newDeviceKey
         let newPasscode = try Credential(.passcode, reading: newPasscode)
-        try newPasscode.requireStrength(allowingWeak: allowingWeak)
+        try newPasscode.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
         guard cost.isEnough else { throw .cost(cost) }
         let storage = KeybagStorage(store: store)
         let current = try storage.loadForRecovery(credential, readOnly: false)

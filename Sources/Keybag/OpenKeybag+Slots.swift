@@ -44,7 +44,7 @@ extension OpenKeybag {
     ) throws(KeybagError) {
         if let cost, !cost.isEnough { throw .cost(cost) }
         let new = try Credential(.passcode, reading: new)
-        try new.requireStrength(allowingWeak: allowingWeak)
+        try new.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
         try change(opening: old) { (file, opened) throws(KeybagError) in
             let slot = file.slots[opened.index]
             let before: Argon2Cost
@@ -79,7 +79,7 @@ extension OpenKeybag {
     }
 
     /// Changes what the keybag says, with all that opening it brings.
-    private func change(
+    func change(
         opening credential: borrowing Credential,
         _ body: (inout KeybagFile, borrowing OpenedSlot) throws(KeybagError) -> Void
     ) throws(KeybagError) {

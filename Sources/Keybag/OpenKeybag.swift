@@ -24,6 +24,9 @@ public final class OpenKeybag: Sendable {
     /// What lies in the keybag in clear, as of now.
     public var file: KeybagFile { sealed.withLock { $0.file } }
 
+    /// Whether a chip holds the device key, and counts wrong passcodes.
+    public var isGuarded: Bool { device.isGuarded }
+
     /// Whether the device key alone opens the vault. Answers at once.
     public var hasNoPasscode: Bool { isOpenToAll.load(ordering: .relaxed) }
 

@@ -84,7 +84,7 @@ extension OpenKeybag {
         let device = newDeviceKey
         guard device.volume == backup.volume else { throw .deviceKeyMismatch }
         let passcode = try Credential(.passcode, reading: newPasscode)
-        try passcode.requireStrength(allowingWeak: allowingWeak)
+        try passcode.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
         guard cost.isEnough else { throw .cost(cost) }
         let storage = KeybagStorage(store: store)
         let present = try storage.present(like: backup)

@@ -48,9 +48,14 @@ struct Init: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the device key is to lie. (default: latchkey/ID.key in $XDG_STATE_HOME or ~/.local/state)",
+            """
+            Where the device key is to lie. (default: latchkey/ID.key in $XDG_STATE_HOME or ~/.local/state) With tpm2, or \
+            tpm2:PATH, it is sealed by the TPM of this machine.
+            """,
             valueName: "path"))
-    var deviceKey: String?
+    var deviceKey: DeviceKeyArgument?
+
+    @OptionGroup var pcrs: PCROptions
 
     @Option(help: ArgumentHelp("The class of new files, where no folder says otherwise.", valueName: "class"))
     var defaultClass = ClassArgument(.completeUntilFirstUserAuthentication)
@@ -62,6 +67,7 @@ struct Init: ParsableCommand {
 
     func validate() throws {
         guard 4...250 ~= eraseAfter ?? 4 else { throw ValidationError("--erase-after takes 4 to 250.") }
+        if pcrs.pcrs != nil, deviceKey?.isSealed != true { throw ValidationError("--pcrs needs --device-key tpm2.") }
         if noPasscode, passcode.isGiven || strength.weak || eraseAfter != nil {
             throw ValidationError("--no-passcode goes with no option that is about a passcode.")
         }
@@ -81,7 +87,8 @@ extension Init {
             let cost = try cost.cost(for: .milliseconds(500))
             let creation = VaultCreation(
                 folder: folder, defaultClass: defaultClass.protectionClass, cost: cost, escrow: escrow,
-                allowsWeak: strength.weak, eraseAfter: eraseAfter ?? 0, deviceKeyPath: deviceKey, typed: vault)
+                allowsWeak: strength.weak, eraseAfter: eraseAfter ?? 0, deviceKeyPath: deviceKey?.path,
+                deviceKeyKind: DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none), typed: vault)
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)
             tell(
@@ -104,7 +111,7 @@ extension Init {
 
     private func first() throws(CommandError) -> First {
         if noPasscode { return First(kind: .noPasscode, secret: try nothing()) }
-        return First(kind: .passcode, secret: try passcode.source.readNew(.passcode, strength))
+        return First(kind: .passcode, secret: try passcode.source.readNew(.passcode, strength, isGuarded: deviceKey?.isSealed == true))
     }
 
     private func tellOfPasscode(_ passcode: borrowing Secret, _ cost: Argon2Cost) {

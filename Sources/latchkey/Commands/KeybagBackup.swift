@@ -1,6 +1,7 @@
 import ArgumentParser
 import Crypto
 import Daemon
+import DeviceKeys
 import Glibc
 import Keybag
 import Posix
@@ -64,7 +65,7 @@ extension KeybagCommand {
             return try withKeybag(of: vault.text) { () throws(KeybagError) in
                 let volume = try OpenKeybag.inspect(store).volume
                 let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
-                return try OpenKeybag.open(in: store, deviceKey: DeviceKeyFile.load(path: path), readOnly: true)
+                return try OpenKeybag.open(in: store, deviceKey: DeviceKeyPlace.load(path: path), readOnly: true)
             }
         }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Crypto
 import Daemon
+import DeviceKeys
 import Format
 import Glibc
 import Keybag
@@ -23,8 +24,9 @@ extension KeybagCommand {
         @OptionGroup var strength: StrengthOptions
         @OptionGroup var cost: CostOptions
 
-        @Option(help: ArgumentHelp("Where the device key lies, or is to lie.", valueName: "path"))
-        var deviceKey: String?
+        @Option(
+            help: ArgumentHelp("Where the device key lies, or is to lie; tpm2 to seal it in the TPM.", valueName: "path"))
+        var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The backup.", valueName: "file"))
         var file: String
@@ -45,9 +47,10 @@ extension KeybagCommand {
             try checkBelongs(backup, to: folder.store)
             let passcode = try newPasscode.source.readNew(.newPasscode, strength)
             let cost = try cost.cost(for: .milliseconds(500))
-            let path = deviceKey ?? DeviceKeyFile.defaultPath(for: backup.volume)
+            let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: backup.volume)
             try withKeybag(of: vault) { () throws(KeybagError) in
-                let key = try DeviceKeyFile.loadOrCreate(path: path, volume: backup.volume)
+                let key = try DeviceKeyPlace.loadOrCreate(
+                    DeviceKeyArgument.kind(deviceKey), path: path, volume: backup.volume)
                 _ = try OpenKeybag.restore(
                     backup, in: folder.store, newDeviceKey: key, newPasscode: passcode, cost: cost,
                     allowingWeak: strength.weak)

@@ -43,8 +43,10 @@ struct Mount: ParsableCommand {
             "With --recovery: use this X25519 private key, in PEM, instead of the recovery key.", valueName: "file"))
     var escrowKey: String?
 
-    @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
-    var deviceKey: String?
+    @Option(
+        help: ArgumentHelp(
+            "Where the device key lies. With --recovery, tpm2 has a new one sealed in the TPM.", valueName: "path"))
+    var deviceKey: DeviceKeyArgument?
 
     @Option(help: ArgumentHelp("Time between a lock and the end of the keys, 0 to 3600.", valueName: "seconds"))
     var grace = 10
@@ -112,7 +114,7 @@ struct Mount: ParsableCommand {
     /// What to unlock with, ready to be handed over; nil to mount locked.
     private func secret(for vault: AbsolutePath) throws(CommandError) -> Configuration.Unlock? {
         if recovery {
-            let recovery = VaultRecovery(of: vault, deviceKeyPath: deviceKey)
+            let recovery = VaultRecovery(of: vault, deviceKey: deviceKey)
             let passcode: Secret
             if let escrowKey {
                 passcode = try recovery.run(
@@ -145,7 +147,7 @@ struct Mount: ParsableCommand {
         configuration.readOnly = mountOptions.isReadOnly
         configuration.grace = .seconds(grace)
         freeze.apply(to: &configuration)
-        configuration.deviceKeyPath = deviceKey
+        configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
         return configuration
     }
@@ -172,7 +174,7 @@ struct Mount: ParsableCommand {
         var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace)"]
         arguments += freeze.arguments
         arguments += options.flatMap { ["-o", $0] }
-        if let deviceKey { arguments += ["--device-key", AbsolutePath(lexically: deviceKey).text] }
+        if let path = deviceKey?.path { arguments += ["--device-key", AbsolutePath(lexically: path).text] }
         if let secret {
             arguments += ["--unlock", "--passcode-fd", "\(STDIN_FILENO)", "--secret-kind", secret.kind.rawValue]
         }

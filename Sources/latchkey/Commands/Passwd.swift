@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Crypto
 import Daemon
+import DeviceKeys
 import Keybag
 
 /// `latchkey passwd`: another passcode for a vault.
@@ -32,7 +33,8 @@ struct Passwd: ParsableCommand {
             vault = mount.status.vault
             let kind = oldKind(withoutPasscode: mount.status.hasPasscode == false)
             let old = try readOld(kind)
-            let new = try newPasscode.source.readNew(.newPasscode, strength)
+            let new = try newPasscode.source.readNew(
+                .newPasscode, strength, isGuarded: mount.status.deviceKey == DeviceKeyKind.guardedName)
             do {
                 try mount.client.changePasscode(kind, from: old.pipe(), to: new.pipe(), allowingWeak: strength.weak)
             } catch let error as ControlError {
@@ -67,11 +69,11 @@ struct Passwd: ParsableCommand {
         let keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
             let volume = try OpenKeybag.inspect(folder.store).volume
             let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
-            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyFile.load(path: path))
+            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
         }
         let kind = oldKind(withoutPasscode: keybag.hasNoPasscode)
         let old = try readOld(kind)
-        let new = try newPasscode.source.readNew(.newPasscode, strength)
+        let new = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: keybag.isGuarded)
         try withKeybag(of: vault.text) { () throws(KeybagError) in
             try keybag.changePasscode(
                 from: Credential(Credential.Kind(kind), reading: old), to: new, allowingWeak: strength.weak)

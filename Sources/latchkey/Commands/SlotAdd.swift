@@ -65,7 +65,8 @@ extension SlotCommand {
             let added: Int
             switch kind {
             case .passcode:
-                let new = try newPasscode.source.readNew(.newPasscode, strength)
+                let new = try newPasscode.source.readNew(
+                    .newPasscode, strength, isGuarded: slots.isGuarded)
                 added = try slots.add(
                     NewSecret(.passcode, new, allowingWeak: strength.weak), name: name, opening: opening, secret)
             case .escrowKey:

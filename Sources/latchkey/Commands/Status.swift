@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import DeviceKeys
 import Format
 
 /// `latchkey status`: what a mount, or every mount, holds in memory.
@@ -135,6 +136,7 @@ struct StatusReport: Encodable {
     }
 
     private var deviceKey: [String] {
+        if status.deviceKey == DeviceKeyKind.guardedName { return ["tpm2: sealed by this machine's TPM"] }
         guard status.deviceKey == "software" else { return [status.deviceKey] }
         return [
             "software: a file, no secret from a thief of the whole disk,",

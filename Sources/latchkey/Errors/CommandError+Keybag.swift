@@ -94,6 +94,8 @@ extension CommandError {
             self.init(.failed, "\(doing): \(errno)")
         case .crypto(let error):
             self.init(.failed, "\(error)")
+        case .hardware(let reason):
+            self.init(.failed, reason)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Crypto
+import DeviceKeys
 import Format
 import Keybag
 import Store
@@ -19,7 +20,7 @@ struct CheckedVault {
     ) throws(KeybagError) {
         let volume = try OpenKeybag.inspect(folder.store).volume
         func open(readOnly: Bool) throws(KeybagError) -> OpenKeybag {
-            let key = try DeviceKeyFile.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
+            let key = try DeviceKeyPlace.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
             return try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: readOnly)
         }
         let keybag = try open(readOnly: true)

@@ -64,10 +64,13 @@ struct PasscodeAdvice {
 }
 
 extension SecretSource {
-    /// Reads a passcode that is to be set. One of four digits is refused before anything has been done, unless that is allowed.
-    func readNew(_ subject: Subject, _ options: StrengthOptions) throws(CommandError) -> Secret {
+    /// Reads a passcode that is to be set. One of four digits is refused before anything has been done, unless that is allowed, or
+    /// a chip counts wrong ones.
+    func readNew(
+        _ subject: Subject, _ options: StrengthOptions, isGuarded: Bool = false
+    ) throws(CommandError) -> Secret {
         let passcode = try readNew(subject)
-        if !options.weak, passcode.isFourDigits { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
+        if !options.weak, !isGuarded, passcode.isFourDigits { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
         return passcode
     }
 }

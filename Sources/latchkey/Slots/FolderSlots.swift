@@ -1,6 +1,7 @@
 import Control
 import Crypto
 import Daemon
+import DeviceKeys
 import Format
 import Keybag
 
@@ -17,9 +18,11 @@ struct FolderSlots: SlotHolder {
         keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
             let volume = try OpenKeybag.inspect(folder.store).volume
             let path = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
-            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyFile.load(path: path))
+            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
         }
     }
+
+    var isGuarded: Bool { keybag.isGuarded }
 
     func list() -> [Slot] { keybag.file.slots.map { Slot($0) } }
 

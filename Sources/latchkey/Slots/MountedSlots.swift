@@ -1,12 +1,15 @@
 import Control
 import Crypto
 import Daemon
+import DeviceKeys
 
 /// The slots of a mounted vault, through its daemon.
 struct MountedSlots: SlotHolder {
     private let mount: ServedMount
 
     init(_ mount: ServedMount) { self.mount = mount }
+
+    var isGuarded: Bool { mount.status.deviceKey == DeviceKeyKind.guardedName }
 
     func list() throws(CommandError) -> [Slot] {
         try asking { (client) throws(ControlError) in try client.slots() }

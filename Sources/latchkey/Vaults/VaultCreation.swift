@@ -1,6 +1,7 @@
 import Control
 import Crypto
 import Daemon
+import DeviceKeys
 import Format
 import Glibc
 import Keybag
@@ -21,6 +22,7 @@ struct VaultCreation {
     let eraseAfter: UInt8
     /// Nil for the default place.
     let deviceKeyPath: String?
+    let deviceKeyKind: DeviceKeyKind
     /// As the person typed it, for messages.
     let typed: String
 
@@ -56,6 +58,7 @@ struct VaultCreation {
                     return try make(in: store.store, traits, deviceKey, at: deviceKeyPath, first, recoveryKey)
                 } catch {
                     _ = unsafe unlink(deviceKeyPath)
+                    _ = unsafe unlink(deviceKeyPath + ".tries")
                     throw error
                 }
             }
@@ -86,7 +89,7 @@ struct VaultCreation {
 
     private func makeDeviceKey(at path: String, _ volume: VolumeIdentifier) throws(CommandError) -> DeviceKey {
         do {
-            return try DeviceKeyFile.create(path: path, volume: volume)
+            return try DeviceKeyPlace.create(deviceKeyKind, path: path, volume: volume)
         } catch .io(.EEXIST, _) {
             throw deviceKeyExists(path)
         } catch {

@@ -1,6 +1,7 @@
 import Control
 import Crypto
 import Daemon
+import DeviceKeys
 import Keybag
 import Posix
 import Store
@@ -9,11 +10,11 @@ import Store
 /// ones.
 struct VaultRecovery {
     private let vault: AbsolutePath
-    private let deviceKeyPath: String?
+    private let deviceKey: DeviceKeyArgument?
 
-    init(of vault: AbsolutePath, deviceKeyPath: String?) {
+    init(of vault: AbsolutePath, deviceKey: DeviceKeyArgument?) {
         self.vault = vault
-        self.deviceKeyPath = deviceKeyPath
+        self.deviceKey = deviceKey
     }
 
     /// Makes a device key where there is none, and sets the new passcode, which it returns.
@@ -29,11 +30,13 @@ struct VaultRecovery {
             try OpenKeybag.check(credential, in: store.store)
             return credential
         }
-        let passcode = try newPasscode.readNew(.newPasscode, strength)
+        let passcode = try newPasscode.readNew(
+            .newPasscode, strength, isGuarded: deviceKey?.isSealed == true)
         try withKeybag(of: vault.text) { () throws(KeybagError) in
             let volume = try OpenKeybag.inspect(store.store).volume
-            let deviceKey = try DeviceKeyFile.loadOrCreate(
-                path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume), volume: volume)
+            let deviceKey = try DeviceKeyPlace.loadOrCreate(
+                DeviceKeyArgument.kind(deviceKey),
+                path: deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume), volume: volume)
             _ = try OpenKeybag.recover(
                 in: store.store, by: credential, newDeviceKey: deviceKey, newPasscode: passcode,
                 cost: Argon2Cost.calibratedForVaults(), allowingWeak: strength.weak)

@@ -13,7 +13,8 @@ final class Vault {
 
     /// Made by `latchkey init` at the lowest cost that the format allows, in an empty folder at `path` if there is one.
     init(
-        _ options: [String] = [], in folder: TemporaryFolder? = nil, at path: String? = nil, hasPasscode: Bool = true
+        _ options: [String] = [], in folder: TemporaryFolder? = nil, at path: String? = nil, hasPasscode: Bool = true,
+        variables: [String: String] = [:]
     ) throws {
         if let missing = Built.missing {
             throw HarnessError(missing)
@@ -22,7 +23,7 @@ final class Vault {
         self.path = path ?? self.folder.path("vault")
         recoveryKeyFile = self.folder.path("recovery-key")
         passcodeFile = try self.folder.write(Vault.passcode, to: "passcode")
-        environment = try Self.environment(in: self.folder)
+        environment = try Self.environment(in: self.folder).merging(variables) { $1 }
         try latchkey(
             ["init", self.path, "--kdf-memory", "19", "--kdf-passes", "2"]
                 + (hasPasscode ? ["--passcode-file", passcodeFile] : ["--no-passcode"]) + [

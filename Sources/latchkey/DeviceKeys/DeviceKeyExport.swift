@@ -1,0 +1,31 @@
+import ArgumentParser
+import DeviceKeys
+import Keybag
+
+extension DeviceKeyCommand {
+    struct Export: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write the device key to a new file, as it is: for another machine.",
+            discussion: """
+                With it and the passcode a copy of the vault opens there; not with a passcode of which the TPM holds a part, \
+                which latchkey device-key rebind software ends. Whoever has the file reads names, sizes, extended attributes \
+                and files of class D. Keep it away from the vault.
+                """)
+
+        @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
+        var deviceKey: String?
+
+        @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
+        var file: String
+
+        @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
+        var vault: String
+
+        func run() throws {
+            try NewSecretFile.check(file)
+            let key = try KeptDeviceKey(of: vault, at: deviceKey).load()
+            try withKeybag(of: vault) { () throws(KeybagError) in try DeviceKeyFile.export(key, path: file) }
+            Standard.output("The device key of \(vault) is in \(file). Keep it away from the vault.")
+        }
+    }
+}

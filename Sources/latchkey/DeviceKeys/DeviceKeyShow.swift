@@ -1,0 +1,34 @@
+import ArgumentParser
+import DeviceKeys
+import Keybag
+
+extension DeviceKeyCommand {
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show where the device key of a vault is, and whether this machine has it.",
+            discussion: "Exit code 1 if it is not there, or the TPM does not release it.")
+
+        @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
+        var deviceKey: String?
+
+        @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
+        var vault: String
+
+        func run() throws {
+            let kept = try KeptDeviceKey(of: vault, at: deviceKey)
+            var table = Table()
+            table.add("kept", kept.kind.text)
+            table.add("file", kept.path)
+            table.add("volume", "\(kept.volume)")
+            do throws(CommandError) {
+                _ = try kept.load()
+                table.add("released", "yes")
+            } catch {
+                table.add("released", "no: \(error.message)")
+                Standard.output(table.lines())
+                throw Ended(code: error.code)
+            }
+            Standard.output(table.lines())
+        }
+    }
+}

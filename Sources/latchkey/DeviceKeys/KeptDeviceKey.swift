@@ -1,0 +1,46 @@
+import DeviceKeys
+import Format
+import Keybag
+import Posix
+import Store
+
+/// The device key of a vault, mounted or not.
+struct KeptDeviceKey {
+    let vault: AbsolutePath
+    let path: String
+    let volume: VolumeIdentifier
+    let kind: DeviceKeyKind
+
+    /// - Parameter path: nil for the default place.
+    init(of place: String, at path: String?) throws(CommandError) {
+        let vault = try Place.vault(of: place)
+        self.vault = vault
+        let store: DirectoryStore
+        do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
+            throw CommandError(cannot: "open the vault", vault.text, error)
+        }
+        volume = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store).volume }
+        let lies = path ?? DeviceKeyFile.defaultPath(for: volume)
+        self.path = lies
+        kind = try withKeybag(of: vault.text) { () throws(KeybagError) in try DeviceKeyPlace.kind(at: lies) }
+    }
+
+    func load() throws(CommandError) -> DeviceKey {
+        try withKeybag(of: vault.text) { () throws(KeybagError) in
+            let key = try DeviceKeyPlace.load(path: path)
+            guard key.volume == volume else { throw .deviceKeyMismatch }
+            return key
+        }
+    }
+}
+
+extension DeviceKeyKind {
+    /// For people.
+    var text: String {
+        switch self {
+        case .software: "software: a file, no secret from a thief of the whole disk"
+        case .tpm2(let pcrs):
+            "tpm2: sealed by this machine's TPM" + (pcrs.isEmpty ? "" : ", while PCRs \(pcrs) stay as they are")
+        }
+    }
+}

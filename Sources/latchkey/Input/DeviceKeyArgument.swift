@@ -1,0 +1,37 @@
+import ArgumentParser
+import DeviceKeys
+import TPM
+
+/// Where a device key is to be made: the path of a file, `tpm2`, or `tpm2:` and the path of a file.
+struct DeviceKeyArgument: ExpressibleByArgument {
+    let isSealed: Bool
+    /// Nil for the default place.
+    let path: String?
+
+    init(argument: String) {
+        isSealed = argument == "tpm2" || argument.hasPrefix("tpm2:")
+        let path = isSealed ? String(argument.dropFirst("tpm2:".count)) : argument
+        self.path = path.isEmpty ? nil : path
+    }
+
+    static func kind(_ argument: Self?, _ pcrs: PCRSelection = .none) -> DeviceKeyKind {
+        argument?.isSealed == true ? .tpm2(pcrs) : .software
+    }
+}
+
+extension PCRSelection: ExpressibleByArgument {
+    /// "0,2,7"; none at all is no selection that somebody types.
+    public init?(argument: String) {
+        self.init(argument)
+        if isEmpty { return nil }
+    }
+}
+
+/// Which registers of a TPM have to stay as they are.
+struct PCROptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "With a TPM: release the device key only while these registers (SHA-256, 0 to 23) are as they are now.",
+            valueName: "0,2,7"))
+    var pcrs: PCRSelection?
+}

@@ -1,0 +1,138 @@
+import Foundation
+import SoftTPM
+import Testing
+
+extension MountTests {
+    /// A device key that a TPM holds; here one in software.
+    @Suite struct DeviceKeysInHardware {
+        private let tpm: SoftTPM
+
+        init() throws { tpm = try SoftTPM() }
+
+        private func made(_ options: [String] = []) throws -> Vault {
+            try Vault(["--device-key", "tpm2"] + options, variables: ["LATCHKEY_TCTI": tpm.tcti])
+        }
+
+        private func elsewhere(_ other: SoftTPM?, _ vault: Vault, _ arguments: [String]) throws -> Outcome {
+            try run(
+                Built.latchkey, arguments,
+                environment: vault.environment.merging(["LATCHKEY_TCTI": other?.tcti ?? "device:/dev/null"]) { $1 })
+        }
+
+        private func check(_ vault: Vault, _ options: [String] = []) throws {
+            try withMount(vault, options: options) { mount in
+                let text = try shell("cat a 2>/dev/null || { echo secret > a; cat a; }", in: mount.path).text
+                #expect(text == "secret\n")
+            }
+        }
+
+        /// Everyday life: what is in the file is no key, `status` says what it is, and a power cycle of the machine is no matter.
+        @Test func opensOnThisMachineOnly() throws {
+            let vault = try made()
+            try withMount(vault) { mount in
+                try shell("echo secret > a && setfattr -n user.latchkey.class -v complete a", in: mount.path).succeeded()
+                #expect(try vault.latchkey(["status", mount.path]).succeeded().text.contains("tpm2: sealed by"))
+                try vault.latchkey(["lock", "--now", mount.path]).succeeded()
+                try vault.latchkey(["unlock", "--passcode-file", vault.passcodeFile, mount.path]).succeeded()
+            }
+            let file = try Data(contentsOf: URL(filePath: try vault.deviceKeyFile()))
+            #expect(file.starts(with: Data("LKTPMKEY".utf8)))
+            try tpm.powerCycle()
+            try check(vault)
+            let shown = try vault.latchkey(["device-key", "show", vault.path]).succeeded().text
+            #expect(shown.contains("tpm2: sealed by") && shown.contains("yes"))
+
+            let point = try vault.folder.makeFolder("point")
+            let mounting = ["mount", "--unlock", "--passcode-file", vault.passcodeFile, vault.path, point]
+            for (other, words) in [(try SoftTPM(), "another machine's TPM"), (nil, "no TPM answers")] as [(SoftTPM?, String)] {
+                let outcome = try elsewhere(other, vault, mounting)
+                #expect(outcome.status == 1 && outcome.errors.contains(words), "\(outcome)")
+                #expect(try elsewhere(other, vault, ["device-key", "show", vault.path]).status == 1)
+            }
+            // With the recovery key, where there is another TPM or none: a new device key, and all data.
+            let moved = vault.folder.path("moved.key")
+            let recovery = ["mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile]
+            try elsewhere(nil, vault, recovery + ["--passcode-file", vault.passcodeFile, "--device-key", moved, vault.path, point])
+                .succeeded()
+            #expect(try shell("cat a", in: point).text == "secret\n")
+            try vault.latchkey(["unmount", point]).succeeded()
+        }
+
+        /// The chip counts wrong passcodes, and refuses the right one after too many: also with the other counter taken away.
+        /// So four digits are taken.
+        @Test func theChipCounts() throws {
+            let vault = try made()
+            try check(vault)
+            let digits = try vault.folder.write("2580", to: "digits")
+            try vault.latchkey(["passwd", "--passcode-file", vault.passcodeFile, "--new-passcode-file", digits, vault.path])
+                .succeeded()
+            let guess = vault.folder.path("guess")
+            var outcome: Outcome?
+            for number in 0..<20 where outcome?.errors.contains("too many") != true {
+                _ = try vault.folder.write("\(1000 + number)", to: "guess")
+                try? FileManager.default.removeItem(atPath: try vault.deviceKeyFile() + ".tries")
+                outcome = try vault.latchkey(["slot", "test", "--passcode-file", guess, vault.path])
+                #expect(outcome?.status == 3)
+            }
+            #expect(outcome?.errors.contains("too many") == true)
+            try FileManager.default.removeItem(atPath: try vault.deviceKeyFile() + ".tries")
+            let right = try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path])
+            #expect(right.status == 3 && right.errors.contains("too many"), "\(right)")
+            let recovery = ["--recovery", "--recovery-key-file", vault.recoveryKeyFile]
+            try vault.latchkey(["slot", "test"] + recovery + [vault.path]).succeeded()
+            try tpm.resetLockout()
+            try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path]).succeeded()
+        }
+
+        /// Bound to registers: a machine that was started otherwise does not open it, until it is bound to how it is now.
+        @Test func boundToRegisters() throws {
+            let vault = try made(["--pcrs", "7,16"])
+            try check(vault)
+            try tpm.extend(pcr: 16)
+            let refused = try vault.latchkey(["device-key", "show", vault.path])
+            #expect(refused.status == 1 && refused.text.contains("started otherwise"), "\(refused)")
+            let rebind = ["device-key", "rebind", "--pcrs", "7", "tpm2", vault.path]
+            #expect(try vault.latchkey(rebind).status == 1)
+            // As it was: PCR 16 is the one for debugging, which a power cycle resets.
+            try tpm.powerCycle()
+            #expect(try vault.latchkey(rebind).succeeded().text.contains("while PCRs 7 stay"))
+            try tpm.extend(pcr: 16)
+            try check(vault)
+        }
+
+        /// From a file to the TPM and back: the passcode stays, the file is no key any more and then one again.
+        @Test func keptOtherwise() throws {
+            let vault = try Vault(variables: ["LATCHKEY_TCTI": tpm.tcti])
+            try check(vault)
+            let file = try vault.deviceKeyFile()
+            let key = try Data(contentsOf: URL(filePath: file))
+            let passcode = ["--passcode-file", vault.passcodeFile]
+            let wrong = try vault.folder.write("wrong", to: "wrong")
+            #expect(
+                try vault.latchkey(["device-key", "rebind", "--passcode-file", wrong, "tpm2", vault.path]).status == 3)
+            #expect(try Data(contentsOf: URL(filePath: file)) == key)
+            try vault.latchkey(["device-key", "rebind"] + passcode + ["tpm2", vault.path]).succeeded()
+            #expect(try !Data(contentsOf: URL(filePath: file)).starts(with: key.prefix(8)))
+            try check(vault)
+            let exported = vault.folder.path("exported")
+            try vault.latchkey(["device-key", "export", exported, vault.path]).succeeded()
+            #expect(try Data(contentsOf: URL(filePath: exported)) == key)
+            // The chip holds a part of the passcode: the key alone does not do.
+            let without = ["slot", "test", "--device-key", exported] + passcode + [vault.path]
+            #expect(try vault.latchkey(without).status == 3)
+            try vault.latchkey(["device-key", "rebind"] + passcode + ["software", vault.path]).succeeded()
+            #expect(try Data(contentsOf: URL(filePath: file)) == key)
+            try vault.latchkey(without).succeeded()
+            tpm.switchOff()
+            try check(vault)
+        }
+
+        /// Erased: the TPM has nothing to release.
+        @Test func erased() throws {
+            let vault = try made()
+            let file = try vault.deviceKeyFile()
+            try vault.latchkey(["erase", "--yes", vault.path]).succeeded()
+            #expect(!Disk.exists(file) && !Disk.exists(vault.keybag))
+        }
+    }
+}
