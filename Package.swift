@@ -63,12 +63,18 @@ let package = Package(
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["Vault", "Fuse"]),
         module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
-        module("Daemon", ["Mount", "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Posix", "Store", "Vault", logging]),
+        module(
+            "Daemon",
+            [
+                "Mount", "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Strength", "Posix", "Store",
+                "Vault", logging,
+            ]),
         module("DataProtection", ["Control", "Format", "Posix"]),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "DeviceKeys", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format", "Policy", "Posix",
+                "Daemon", "Control", "DeviceKeys", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format", "Policy",
+                "Posix",
                 "Strength", "CLinux", arguments,
             ],
             swiftSettings: strict),

@@ -21,6 +21,8 @@ public enum ControlError: Error, Hashable, Sendable {
     case erased
     /// A new passcode of four digits.
     case weakPasscode
+    /// The administrator's policy forbids it.
+    case forbidden(reason: String)
     /// The mount is in use.
     case busy
     /// The descriptor is of no file in this mount.
@@ -79,6 +81,7 @@ extension ControlError {
         case .noMoreGuesses: ("io.latchkey.NoMoreGuesses", ErrorParameters())
         case .erased: ("io.latchkey.Erased", ErrorParameters())
         case .weakPasscode: ("io.latchkey.WeakPasscode", ErrorParameters())
+        case .forbidden(let reason): ("io.latchkey.Forbidden", ErrorParameters(reason: reason))
         case .busy: ("io.latchkey.Busy", ErrorParameters())
         case .notInMount: ("io.latchkey.NotInMount", ErrorParameters())
         case .damaged(let reason): ("io.latchkey.Damaged", ErrorParameters(reason: reason))
@@ -111,6 +114,7 @@ extension ControlError {
             case "io.latchkey.NoMoreGuesses": .noMoreGuesses
             case "io.latchkey.Erased": .erased
             case "io.latchkey.WeakPasscode": .weakPasscode
+            case "io.latchkey.Forbidden": .forbidden(reason: parameters.reason ?? "")
             case "io.latchkey.Busy": .busy
             case "io.latchkey.NotInMount": .notInMount
             case "io.latchkey.Damaged": .damaged(reason: parameters.reason ?? "")

@@ -36,6 +36,7 @@ enum InterfaceDescription {
         # fileKeysInMemory: how many file keys are in memory.
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: what keeps the device key: "software" is a file, "tpm2" the TPM of this machine.
+        # lockWhenIdle: the seconds without use after which it locks by itself, if it does.
         # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
         # grace: the seconds between a lock and the end of the keys.
         # whenLocked: fail, or freeze: open(2) and read(2) of what is locked wait for the next unlock, freezeTimeout seconds at
@@ -68,7 +69,8 @@ enum InterfaceDescription {
           instance: ?string,
           sequence: ?int,
           changed: ?float,
-          hasPasscode: ?bool
+          hasPasscode: ?bool,
+          lockWhenIdle: ?float
         )
 
         # What can be done with a file in the present lock state: an action, and why not if it cannot.
@@ -196,6 +198,9 @@ enum InterfaceDescription {
 
         # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
         error WeakPasscode()
+
+        # The policy of this machine's administrator forbids it; reason: how, with its file and line. Nothing has changed.
+        error Forbidden(reason: string)
 
         # The mount is in use.
         error Busy()

@@ -73,6 +73,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var changed: Double?
     /// False where the device key alone opens the vault: nothing is protected. Nil from a daemon of before that could be.
     public var hasPasscode: Bool?
+    /// Seconds without use after which the mount locks by itself; nil for never.
+    public var lockWhenIdle: Double?
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
@@ -80,7 +82,8 @@ public struct Status: Codable, Hashable, Sendable {
         openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: String, vault: String, volume: String,
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
-        instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil
+        instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
+        lockWhenIdle: Double? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -108,5 +111,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.sequence = sequence
         self.changed = changed
         self.hasPasscode = hasPasscode
+        self.lockWhenIdle = lockWhenIdle
     }
 }

@@ -14,6 +14,10 @@ public struct Configuration: Sendable {
     /// The time between a lock and the end of the keys.
     public var grace = Duration.seconds(10)
     public var whenLocked = WhenLocked.fail
+    /// The time without use after which it locks by itself; nil for never.
+    public var lockWhenIdle: Duration?
+    /// A policy that has to be kept besides the machine's.
+    public var policyPath: String?
     /// The file that holds the device key; nil for its default place.
     public var deviceKeyPath: String?
     /// A passcode or recovery key to unlock with at once. It is proven before anything is mounted.

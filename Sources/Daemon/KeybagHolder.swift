@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Format
 import Keybag
+import Policy
 import Synchronization
 
 /// The keybag as the daemon's way from a passcode to the class keys, and from there into the mount.
@@ -9,8 +10,10 @@ final class KeybagHolder: Keyholder {
     private let keybag: OpenKeybag
     private let mount: VaultMount
     private let deviceKeyPath: String
+    private let policy: PolicyInForce
 
-    init(_ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: String) {
+    init(_ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: String, policy: PolicyInForce) {
+        self.policy = policy
         self.keybag = keybag
         self.mount = mount
         self.deviceKeyPath = deviceKeyPath
@@ -27,6 +30,7 @@ final class KeybagHolder: Keyholder {
     func changePasscode(
         _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError) {
+        try policy.check(new)
         do throws(KeybagError) {
             try keybag.changePasscode(
                 from: Credential(Credential.Kind(kind), reading: old), to: new, allowingWeak: allowingWeak)
@@ -45,12 +49,20 @@ final class KeybagHolder: Keyholder {
         _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
     ) throws(ControlError) -> Int {
         guard let label = SlotLabel(name) else { throw .invalidParameter("name") }
+        if new.kind == .passcode { try check(new) }
         do throws(KeybagError) {
             return Int(
                 try keybag.addSlot(
                     NewSlot(new), label: label, opening: Credential(Credential.Kind(kind), reading: secret)))
         } catch {
             throw ControlError(error)
+        }
+    }
+
+    private func check(_ new: borrowing NewSecret) throws(ControlError) {
+        switch new.secret {
+        case .some(let passcode): try policy.check(passcode)
+        case .none: break
         }
     }
 

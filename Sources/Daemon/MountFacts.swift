@@ -15,6 +15,8 @@ public struct MountFacts: Sendable {
     public var version: String
     public var formatVersion: Int
     public var whenLocked: WhenLocked
+    /// The time without use after which it locks by itself.
+    public var lockWhenIdle: Duration?
     /// What keeps the device key: "software" is a file.
     public var deviceKey: String
     /// Whether it takes more than the device key to unlock. Answers at once.
@@ -23,6 +25,7 @@ public struct MountFacts: Sendable {
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
         version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
+        lockWhenIdle: Duration? = nil,
         hasPasscode: @escaping @Sendable () -> Bool = { true }
     ) {
         self.mountPoint = mountPoint
@@ -35,6 +38,7 @@ public struct MountFacts: Sendable {
         self.formatVersion = formatVersion
         self.whenLocked = whenLocked
         self.deviceKey = deviceKey
+        self.lockWhenIdle = lockWhenIdle
         self.hasPasscode = hasPasscode
     }
 
@@ -52,7 +56,8 @@ public struct MountFacts: Sendable {
             grace: grace.seconds, readOnly: readOnly, version: version, formatVersion: formatVersion,
             pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
-            changed: moment.changed, hasPasscode: hasPasscode())
+            changed: moment.changed, hasPasscode: hasPasscode(),
+            lockWhenIdle: lockWhenIdle?.seconds)
     }
 
     private var freezeTimeout: Double? {

@@ -33,6 +33,9 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     /// What protects the file behind a descriptor of this mount, which O_PATH may have made.
     func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation
 
+    /// Whether anybody has used the mount since this was last asked.
+    func takeUse() -> Bool
+
     /// Makes durable what was written.
     func synchronize()
 

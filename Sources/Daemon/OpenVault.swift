@@ -6,6 +6,7 @@ import Glibc
 import Keybag
 import Logging
 import Mount
+import Policy
 import Posix
 import Store
 import Vault
@@ -65,7 +66,9 @@ struct OpenVault: Sendable {
     }
 
     /// Mounts it; nobody serves requests yet.
-    func mount(_ configuration: Configuration, log: Logger) throws(StartError) -> VaultMount {
+    func mount(
+        _ configuration: Configuration, _ policy: PolicyInForce, log: Logger
+    ) throws(StartError) -> VaultMount {
         // A copy of a vault has the volume ID of the original. Found now, not when the mount is there.
         let directory = configuration.socketDirectory
         if let other = try? directory.mount(volume: volume) {
@@ -83,7 +86,8 @@ struct OpenVault: Sendable {
         do {
             let mount = try ProtectedMount(
                 vault: vault, at: configuration.mountPoint, options: configuration.options,
-                descriptorLimit: Int(clamping: descriptorLimit ?? .max), whenLocked: configuration.whenLocked
+                descriptorLimit: Int(clamping: descriptorLimit ?? .max), whenLocked: configuration.whenLocked,
+                forbidden: { policy.violation(setting: $0)?.description }
             ) { $0.write(to: log) }
             return VaultMount(mount, threads: configuration.threads, log: log)
         } catch {

@@ -5,6 +5,7 @@ import Glibc
 import Keybag
 import Logging
 import Mount
+import Policy
 import Posix
 import Store
 import Synchronization
@@ -38,24 +39,29 @@ final class RunningMount: Sendable {
     static func start(
         _ configuration: Configuration, signals: SignalDescriptor, log: Logger, exit: @escaping @Sendable () -> Void
     ) throws(StartError) -> RunningMount {
+        let policy = try PolicyInForce(configuration)
         let opened = try OpenVault(configuration)
+        try policy.check(opened.keybag, configuration)
         var keys: ClassKeys?
         if let unlock = configuration.unlock {
             keys = try opened.prove(unlock)
         } else if opened.keybag.hasNoPasscode {
             keys = try opened.keysWithoutPasscode()
         }
-        let mount = try opened.mount(configuration, log: log)
+        let mount = try opened.mount(configuration, policy, log: log)
         do throws(StartError) {
             let facts = MountFacts(configuration, opened.keybag, device: mount.device)
             let lock = try StartError.when("start a thread") { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log)
             }
-            let keyholder = KeybagHolder(opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath)
+            let keyholder = KeybagHolder(
+                opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath, policy: policy)
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
             let socket = configuration.socketDirectory.socket(volume: opened.volume)
-            let thread = SignalThread(signals: signals, lock: lock, mount: mount, log: log) {
+            let thread = SignalThread(
+                signals: signals, lock: lock, mount: mount, log: log, idleLimit: configuration.lockWhenIdle
+            ) {
                 unsafe unlink(socket)
                 exit()
             }
@@ -106,7 +112,7 @@ extension MountFacts {
             device: device,
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
             formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
-            deviceKey: keybag.isGuarded ? "tpm2" : "software",
+            deviceKey: keybag.isGuarded ? "tpm2" : "software", lockWhenIdle: configuration.lockWhenIdle,
             hasPasscode: { !keybag.hasNoPasscode })
     }
 }

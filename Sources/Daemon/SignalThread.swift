@@ -4,7 +4,7 @@ import Logging
 import Posix
 import Synchronization
 
-/// The thread that hears the signals and the deadline.
+/// The thread that hears the signals and the deadline, and looks whether anybody uses the mount.
 ///
 /// SIGUSR1 locks, with the grace. SIGTERM, SIGINT and SIGHUP unmount: in the ordinary way, or lazily if the mount is in
 /// use, and then the daemon goes on for its last user. A second one makes durable what was written, and ends at once.
@@ -13,6 +13,8 @@ public final class SignalThread: Sendable {
     private let lock: MountLock
     private let mount: any MountedFileSystem
     private let log: Logger
+    /// The time without use after which it locks.
+    private let idleLimit: Duration?
     /// Ends the process; another thing in tests.
     private let exit: @Sendable () -> Void
 
@@ -21,12 +23,13 @@ public final class SignalThread: Sendable {
     /// - Parameter signals: blocks `handled`; made before any thread is.
     public init(
         signals: SignalDescriptor, lock: MountLock, mount: any MountedFileSystem, log: Logger,
-        exit: @escaping @Sendable () -> Void
+        idleLimit: Duration? = nil, exit: @escaping @Sendable () -> Void
     ) {
         self.signals = signals
         self.lock = lock
         self.mount = mount
         self.log = log
+        self.idleLimit = idleLimit
         self.exit = exit
     }
 
@@ -36,9 +39,11 @@ public final class SignalThread: Sendable {
 
     private func run() {
         var isEnding = false
+        var watch = idleLimit.map { IdleWatch(limit: $0, now: BootClock.now) }
         while true {
             do {
-                let ready = try Poll.readable([lock.deadline, signals.descriptor])
+                let ready = try Poll.readable([lock.deadline, signals.descriptor], timeout: watch?.interval)
+                look(&watch)
                 if ready.contains(0) { lock.deadlinePassed() }
                 if ready.contains(1) { try take(signals.next(), isEnding: &isEnding) }
             } catch {
@@ -46,6 +51,14 @@ public final class SignalThread: Sendable {
                 fatalError("cannot wait for signals: \(error)")
             }
         }
+    }
+
+    private func look(_ watch: inout IdleWatch?) {
+        guard watch != nil else { return }
+        let isUnlocked = lock.status.state == .unlocked
+        guard watch!.look(wasUsed: mount.takeUse(), isUnlocked: isUnlocked, now: BootClock.now) else { return }
+        log.notice("locking: nobody has used the mount")
+        lock.lock(now: false)
     }
 
     private func take(_ signal: Int32, isEnding: inout Bool) throws(Errno) {

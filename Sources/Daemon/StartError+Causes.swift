@@ -46,6 +46,7 @@ extension StartError {
             case .damaged(let reason): StartError(.damaged, reason)
             case .tampered(let reason): StartError(.tampered, reason)
             case .failed(let reason): StartError(.failed, reason)
+            case .forbidden(let reason): StartError(.forbidden, reason)
             case .alreadyServed(let socket): StartError(.volumeServed, socket)
             case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
             case .unsafeDirectory(let path):

@@ -9,6 +9,8 @@ public struct StartError: Error, Codable, Hashable, Sendable {
         case noMoreGuesses = "no-more-guesses"
         /// That was the last wrong passcode; the keys are destroyed.
         case erased
+        /// The administrator's policy forbids it; the detail says how.
+        case forbidden
         /// The detail says which kind of key opens nothing here.
         case wrongKey = "wrong-key"
         /// The detail is the number of bytes.

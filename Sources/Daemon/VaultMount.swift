@@ -64,6 +64,8 @@ final class VaultMount: MountedFileSystem {
         }
     }
 
+    func takeUse() -> Bool { mount.takeUse() }
+
     func forgetAllKeys() {
         if !SecureHeap.wipeEverything() { log.error("cannot wipe the keys before the end") }
     }

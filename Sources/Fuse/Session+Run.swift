@@ -1,6 +1,7 @@
 import CFuse
 import Glibc
 import Posix
+import Synchronization
 
 extension Session {
     /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut.
@@ -83,12 +84,26 @@ extension Session {
                 unsafe worker.pointee.bytes = buffer.mem
                 unsafe translate(&buffer, &worker.pointee)
                 unsafe worker.pointee.count = buffer.size
+                unsafe noteUse(opcode: buffer.mem.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
                 unsafe fuse_session_process_buf(raw, &buffer)
                 if unsafe ReceivedBody.isInit(worker.pointee) { raiseReadahead() }
                 if unsafe worker.pointee.secret { unsafe explicit_bzero(buffer.mem, Int(received)) }
             }
         }
     }
+
+    /// Remembers that somebody uses the mount, by the opcode in struct fuse_in_header. What the kernel does for itself is no use,
+    /// nor is statfs, which monitors ask for all day: FORGET, STATFS, RELEASE, INIT, RELEASEDIR, INTERRUPT, DESTROY,
+    /// BATCH_FORGET.
+    private func noteUse(opcode: UInt32) {
+        switch opcode {
+        case 2, 17, 18, 26, 29, 36, 38, 42: break
+        default: if !wasUsed.load(ordering: .relaxed) { wasUsed.store(true, ordering: .relaxed) }
+        }
+    }
+
+    /// Whether anybody has used the mount since this was last asked.
+    public func takeUse() -> Bool { wasUsed.exchange(false, ordering: .relaxed) }
 
     private var runningSession: OpaquePointer? {
         let address = withState { state -> UInt in

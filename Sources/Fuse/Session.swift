@@ -15,6 +15,8 @@ public final class Session: Sendable {
     private let state = Mutex(State())
     /// The kernel sends the extended struct fuse_setxattr_in.
     let hasExtendedAttributes = Atomic(false)
+    /// Somebody has used the mount since that was last asked.
+    let wasUsed = Atomic(false)
     var isAttributeExtended: Bool { hasExtendedAttributes.load(ordering: .relaxed) }
 
     struct State {

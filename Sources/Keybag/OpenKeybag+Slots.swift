@@ -113,6 +113,11 @@ extension KeybagFile {
     /// Whether the device key alone opens it.
     public var hasNoPasscode: Bool { slots.contains { $0.credentialKind == .noPasscode } }
 
+    /// The public keys of its escrow slots.
+    public var escrowKeys: [[UInt8]] {
+        slots.compactMap { slot in if case .escrow(let slot) = slot { slot.publicKey } else { nil } }
+    }
+
     /// What a new passcode costs: as much as the dearest that is there, and enough.
     public var dearestCost: Argon2Cost {
         var dearest = Argon2Cost.minimum

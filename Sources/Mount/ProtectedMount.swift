@@ -17,9 +17,12 @@ public final class ProtectedMount: Sendable {
 
     /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `run` is called.
     ///
-    /// - Parameter descriptorLimit: how many descriptors the process may have open.
+    /// - Parameters:
+    ///   - descriptorLimit: how many descriptors the process may have open.
+    ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
         vault: Vault, at path: String, options: [String], descriptorLimit: Int, whenLocked: WhenLocked,
+        forbidden: @escaping @Sendable (ProtectionClass) -> String? = { _ in nil },
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(ProtectedMountError) {
         let notifier = Mutex<Notifier?>(nil)
@@ -28,7 +31,8 @@ public final class ProtectedMount: Sendable {
         do throws(VaultError) {
             fileSystem = try VaultFileSystem(
                 vault: vault, descriptorLimit: descriptorLimit, keepsAccessTimes: !options.contains("noatime"),
-                enforcesLists: enforcesLists, whenLocked: whenLocked, notifier: { shared.notifier.withLock { $0 } },
+                enforcesLists: enforcesLists, whenLocked: whenLocked, forbidden: forbidden,
+                notifier: { shared.notifier.withLock { $0 } },
                 log: log)
         } catch { throw .vault(error) }
         session = Session(
@@ -46,6 +50,9 @@ public final class ProtectedMount: Sendable {
         let notifier: Mutex<Notifier?>
         init(_ notifier: consuming Mutex<Notifier?>) { self.notifier = notifier }
     }
+
+    /// Whether anybody has used the mount since this was last asked.
+    public func takeUse() -> Bool { session.takeUse() }
 
     /// Serves requests; returns when the file system is unmounted and its last user has gone.
     public func run(threads: Int = 12) throws(Errno) {

@@ -120,6 +120,10 @@ extension VaultFileSystem {
         _ wanted: ProtectionClass, of node: Node, by request: Request, _ flags: Int32
     ) throws(VaultError) {
         try checkOwner(of: node, request)
+        if let reason = forbidden(wanted) {
+            log(.trouble("a class was not set on \(path(of: node, nil)): \(reason)"))
+            throw .system(.EPERM)
+        }
         let isExplicit = try protection(of: node).isExplicit
         if flags == XATTR_CREATE && isExplicit { throw .system(.EEXIST) }
         if flags == XATTR_REPLACE && !isExplicit { throw .system(.ENODATA) }

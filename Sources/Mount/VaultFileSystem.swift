@@ -25,6 +25,8 @@ final class VaultFileSystem: Sendable {
     let keepsAccessTimes: Bool
     /// The kernel judges by access control lists.
     let enforcesLists: Bool
+    /// Why a file or folder may not be given a class; nil if it may.
+    let forbidden: @Sendable (ProtectionClass) -> String?
     let log: @Sendable (MountEvent) -> Void
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. The vault's files are changed through
@@ -33,11 +35,13 @@ final class VaultFileSystem: Sendable {
 
     init(
         vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool, enforcesLists: Bool, whenLocked: WhenLocked,
+        forbidden: @escaping @Sendable (ProtectionClass) -> String?,
         notifier: @escaping @Sendable () -> Notifier?,
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(VaultError) {
         self.vault = vault
         self.log = log
+        self.forbidden = forbidden
         self.keepsAccessTimes = keepsAccessTimes
         self.enforcesLists = enforcesLists
         let root = try vault.openRoot()

@@ -20,7 +20,8 @@ struct Latchkey: ParsableCommand {
             CommandGroup(
                 name: "Vault",
                 subcommands: [
-                    Init.self, Mount.self, Unmount.self, Passwd.self, SlotCommand.self, KeybagCommand.self, DeviceKeyCommand.self,
+                    Init.self, Mount.self, Unmount.self, Passwd.self, SlotCommand.self, KeybagCommand.self,
+                    DeviceKeyCommand.self,
                     Fsck.self,
                     Erase.self,
                 ]),

@@ -22,7 +22,7 @@ import Testing
     @Test func `every error comes back as it went`() throws {
         let errors: [ControlError] = [
             .wrongPasscode, .wrongRecoveryKey, .wrongKey(.escrowKey), .noSuchSlot(9), .lastSlot, .weakPasscode,
-            .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased,
+            .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased, .forbidden(reason: "p"),
             .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
             .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound("i"),
             .methodNotFound("m"), .methodNotImplemented("m"), .invalidParameter("p"), .expectedMore,
@@ -55,7 +55,7 @@ import Testing
             state: .locking, graceRemaining: 1, deadline: 2, evictionPhase: .invalidating, inodesToInvalidate: 5,
             lastLockDuration: 0.5, mountPoint: "/m", vault: "/v", volume: "00", device: 3, deviceKey: "software",
             grace: 10, readOnly: true, version: "1", formatVersion: 1, pid: 4, whenLocked: .freeze, freezeTimeout: 8,
-            waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false)
+            waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false, lockWhenIdle: 11)
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
         let text = InterfaceDescription.latchkey

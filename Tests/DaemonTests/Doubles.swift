@@ -65,6 +65,8 @@ final class TestMount: MountedFileSystem {
 
     func forgetAllKeys() {}
 
+    func takeUse() -> Bool { false }
+
     func unmount(lazily: Bool) throws(ControlError) {
         state.withLock { $0.unmounts.append(lazily) }
         unmountGate.withLock { _ in }

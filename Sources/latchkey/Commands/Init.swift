@@ -4,6 +4,7 @@ import Crypto
 import Format
 import Glibc
 import Keybag
+import Policy
 import Posix
 import Store
 import Vault
@@ -57,8 +58,11 @@ struct Init: ParsableCommand {
 
     @OptionGroup var pcrs: PCROptions
 
-    @Option(help: ArgumentHelp("The class of new files, where no folder says otherwise.", valueName: "class"))
-    var defaultClass = ClassArgument(.completeUntilFirstUserAuthentication)
+    @Option(
+        help: ArgumentHelp(
+            "The class of new files, where no folder says otherwise. (default: the policy's, else C)",
+            valueName: "class"))
+    var defaultClass: ClassArgument?
 
     @OptionGroup var cost: CostOptions
 
@@ -78,24 +82,29 @@ extension Init {
     /// Asks before it makes anything: whoever stops at the prompt leaves nothing behind. And hands the recovery key out before
     /// there is a vault: none must come to be whose recovery key nobody has seen.
     func run() throws {
+        let policy = try strength.policy.inForce()
         let folder = try FreshFolder(vault)
         try NewSecretFile.check(recoveryKeyFile)
         let escrow = try recoveryPublicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
+        let eraseAfter = eraseAfter ?? UInt8(clamping: min(policy.eraseAfter ?? 0, 250))
+        let defaultClass =
+            defaultClass?.protectionClass ?? policy.defaultClass(or: .completeUntilFirstUserAuthentication)
+        try check(policy, defaultClass, eraseAfter: eraseAfter, escrow)
         let first = try first()
         do {
             try folder.make()
             let cost = try cost.cost(for: .milliseconds(500))
             let creation = VaultCreation(
-                folder: folder, defaultClass: defaultClass.protectionClass, cost: cost, escrow: escrow,
-                allowsWeak: strength.weak, eraseAfter: eraseAfter ?? 0, deviceKeyPath: deviceKey?.path,
+                folder: folder, defaultClass: defaultClass, cost: cost, escrow: escrow,
+                allowsWeak: strength.weak, eraseAfter: eraseAfter, deviceKeyPath: deviceKey?.path,
                 deviceKeyKind: DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none), typed: vault)
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)
             tell(
                 try creation.run(first.kind, first.secret, recoveryKey: recoveryKey) { (make) throws(CommandError) in
                     try NewSecretFile.handOut(text, to: recoveryKeyFile, make)
-                })
-            tellOfPasscode(first.secret, cost)
+                }, defaultClass)
+            tellOfPasscode(first.secret, cost, eraseAfter: eraseAfter)
             Standard.output("  try: latchkey mount \(noPasscode ? "" : "--unlock ")\(vault.quoted) DIR")
         } catch {
             folder.remove()
@@ -111,21 +120,37 @@ extension Init {
 
     private func first() throws(CommandError) -> First {
         if noPasscode { return First(kind: .noPasscode, secret: try nothing()) }
-        return First(kind: .passcode, secret: try passcode.source.readNew(.passcode, strength, isGuarded: deviceKey?.isSealed == true))
+        return First(
+            kind: .passcode,
+            secret: try passcode.source.readNew(.passcode, strength, isGuarded: deviceKey?.isSealed == true))
     }
 
-    private func tellOfPasscode(_ passcode: borrowing Secret, _ cost: Argon2Cost) {
+    /// Throws unless the policy allows such a vault.
+    private func check(
+        _ policy: PolicyInForce, _ defaultClass: ProtectionClass, eraseAfter: UInt8, _ escrow: [[UInt8]]
+    ) throws(CommandError) {
+        var facts = Facts()
+        facts.defaultClass = defaultClass
+        facts.erasure = eraseAfter > 0 ? .after(Int(eraseAfter)) : .never
+        facts.escrowKeys = escrow
+        facts.deviceKey = deviceKey?.isSealed == true ? .tpm2 : .software
+        // No passcode is the weakest of all.
+        if noPasscode { facts.passcodeScore = 0 }
+        if let violation = policy.violations(of: facts).first { throw CommandError(forbidden: violation) }
+    }
+
+    private func tellOfPasscode(_ passcode: borrowing Secret, _ cost: Argon2Cost, eraseAfter: UInt8) {
         if noPasscode {
             Standard.output("It has no passcode, and is not protected: encrypted with the device key alone.")
         } else if let advice = PasscodeAdvice(passcode, cost: cost) {
             Standard.output(advice.text)
         }
-        if let eraseAfter {
+        if eraseAfter > 0 {
             Standard.output("\(eraseAfter) wrong passcodes in a row destroy its keys: then nothing opens it any more.")
         }
     }
 
-    private func tell(_ made: VaultCreation.Made) {
+    private func tell(_ made: VaultCreation.Made, _ defaultClass: ProtectionClass) {
         if let recoveryKeyFile {
             Standard.output("The recovery key is in \(recoveryKeyFile). Keep it away from this machine.")
         }
@@ -140,6 +165,6 @@ extension Init {
         if !made.hasAttributes {
             Standard.output("The folder takes no extended attributes: in the mount there will be none but the class.")
         }
-        Standard.output("New files are of class \(ProtectionClassName(defaultClass.protectionClass).text).")
+        Standard.output("New files are of class \(ProtectionClassName(defaultClass).text).")
     }
 }

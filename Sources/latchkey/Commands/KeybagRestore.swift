@@ -25,7 +25,8 @@ extension KeybagCommand {
         @OptionGroup var cost: CostOptions
 
         @Option(
-            help: ArgumentHelp("Where the device key lies, or is to lie; tpm2 to seal it in the TPM.", valueName: "path"))
+            help: ArgumentHelp(
+                "Where the device key lies, or is to lie; tpm2 to seal it in the TPM.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The backup.", valueName: "file"))

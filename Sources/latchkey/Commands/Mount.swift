@@ -4,6 +4,7 @@ import Crypto
 import Daemon
 import Glibc
 import Keybag
+import Policy
 import Posix
 import Store
 
@@ -48,8 +49,17 @@ struct Mount: ParsableCommand {
             "Where the device key lies. With --recovery, tpm2 has a new one sealed in the TPM.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
 
-    @Option(help: ArgumentHelp("Time between a lock and the end of the keys, 0 to 3600.", valueName: "seconds"))
-    var grace = 10
+    @Option(
+        help: ArgumentHelp(
+            "Time between a lock and the end of the keys, 0 to 3600. (default: 10, or what the policy allows)",
+            valueName: "seconds"))
+    var grace: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Lock when nobody has used the mount for so long, 1 to 86400. (default: what the policy says, else never)",
+            valueName: "seconds"))
+    var lockWhenIdle: Int?
 
     @OptionGroup var freeze: FreezeOptions
 
@@ -79,7 +89,10 @@ struct Mount: ParsableCommand {
     func validate() throws {
         try recoveryKey.validate(with: recovery, passcode)
         _ = try MountOptions(parsing: options)
-        guard 0...3600 ~= grace else { throw ValidationError("--grace takes 0 to 3600 seconds.") }
+        guard 1...86_400 ~= lockWhenIdle ?? 1 else {
+            throw ValidationError("--lock-when-idle takes 1 to 86400 seconds.")
+        }
+        guard 0...3600 ~= grace ?? 0 else { throw ValidationError("--grace takes 0 to 3600 seconds.") }
         if passcode.isGiven, !unlock, !recovery {
             throw ValidationError("A passcode is of use only with --unlock or --recovery.")
         }
@@ -103,11 +116,12 @@ struct Mount: ParsableCommand {
         }
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
+        let policy = try strength.policy.inForce()
         let secret = try secret(for: vault)
         if foreground {
-            try serve(vault, at: point, secret)
+            try serve(vault, at: point, secret, policy)
         } else {
-            try detach(vault, at: point, secret)
+            try detach(vault, at: point, secret, policy)
         }
     }
 
@@ -138,14 +152,18 @@ struct Mount: ParsableCommand {
         return (try? OpenKeybag.inspect(store))?.hasNoPasscode ?? false
     }
 
+    private func grace(_ policy: PolicyInForce) -> Int { grace ?? min(10, policy.longestGrace ?? 10) }
+
     private func configuration(
-        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?
+        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
     ) throws -> Configuration {
         let mountOptions = try MountOptions(parsing: options)
         var configuration = Configuration(vault: vault.text, mountPoint: point.text, version: Latchkey.version)
         configuration.options = mountOptions.options(for: vault)
         configuration.readOnly = mountOptions.isReadOnly
-        configuration.grace = .seconds(grace)
+        configuration.grace = .seconds(grace(policy))
+        configuration.lockWhenIdle = (lockWhenIdle ?? policy.lockWhenIdleAfter).map { .seconds($0) }
+        configuration.policyPath = strength.policy.policy
         freeze.apply(to: &configuration)
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
@@ -153,8 +171,10 @@ struct Mount: ParsableCommand {
     }
 
     /// Is the daemon, until the end of the mount.
-    private func serve(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?) throws {
-        var configuration = try configuration(vault, at: point, secret)
+    private func serve(
+        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
+    ) throws {
+        var configuration = try configuration(vault, at: point, secret, policy)
         if let readyDescriptor {
             configuration.isDetached = true
             configuration.log = .system
@@ -170,8 +190,12 @@ struct Mount: ParsableCommand {
     }
 
     /// Starts a daemon of its own for it, and returns when that has mounted it.
-    private func detach(_ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?) throws {
-        var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace)"]
+    private func detach(
+        _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
+    ) throws {
+        var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace(policy))"]
+        if let lockWhenIdle { arguments += ["--lock-when-idle", "\(lockWhenIdle)"] }
+        if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: file).text] }
         arguments += freeze.arguments
         arguments += options.flatMap { ["-o", $0] }
         if let path = deviceKey?.path { arguments += ["--device-key", AbsolutePath(lexically: path).text] }

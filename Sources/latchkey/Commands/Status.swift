@@ -20,7 +20,7 @@ struct StatusCommand: ParsableCommand {
             device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
             freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
-            the device key alone opens the vault); and with --holders, \
+            the device key alone opens the vault), lockWhenIdle (seconds, only if it does); and with --holders, \
             holders (pid, name, openFiles, mappedFiles) and unseenProcesses (number). Fields may be added.
             """)
 
@@ -91,6 +91,7 @@ struct StatusReport: Encodable {
             table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
         }
         table.add("grace", Clock.seconds(status.grace))
+        if let idle = status.lockWhenIdle { table.add("when idle", "locks after \(Clock.seconds(idle)) without use") }
         if status.whenLocked == .freeze { table.add("when locked", whenLocked) }
         table.add("device key", deviceKey)
         table.add("volume", status.volume)

@@ -34,6 +34,8 @@ extension CommandError {
             self.init(KeybagError.noMoreGuesses, of: mountPoint)
         case .weakPasscode:
             self.init(KeybagError.weakPasscode, of: mountPoint)
+        case .forbidden(let reason):
+            self.init(.failed, reason, try: "latchkey policy check \(place)")
         case .busy:
             self.init(
                 .failed, "\(mountPoint) is in use", try: "fuser -vm \(place)", "latchkey unmount --lazy \(place)")

@@ -5,4 +5,9 @@ extension CommandError {
     init(_ error: PolicyError) {
         self.init(.failed, "the policy cannot be used: \(error)")
     }
+
+    /// What the policy forbids.
+    init(forbidden violation: Violation) {
+        self.init(.failed, violation.description, try: "latchkey policy check")
+    }
 }

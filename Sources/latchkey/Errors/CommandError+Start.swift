@@ -15,6 +15,8 @@ extension CommandError {
             self.init(.wrongPasscode, "the recovery key is wrong; nothing was mounted")
         case .tooManyGuesses:
             self.init(tooManyGuesses: UInt64(error.detail) ?? 0)
+        case .forbidden:
+            self.init(.failed, error.detail, try: "latchkey policy check \(typedVault)")
         case .noMoreGuesses:
             self.init(KeybagError.noMoreGuesses, of: vault)
         case .erased:

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Crypto
 import Keybag
+import Policy
 import Store
 import Strength
 
@@ -8,6 +9,8 @@ import Strength
 struct StrengthOptions: ParsableArguments {
     @Flag(help: "Take a passcode of four digits, too: whoever has the disk tries all of them in an hour or two.")
     var weak = false
+
+    @OptionGroup var policy: PolicyOptions
 }
 
 /// What a person is told of a passcode that was just set.
@@ -69,8 +72,15 @@ extension SecretSource {
     func readNew(
         _ subject: Subject, _ options: StrengthOptions, isGuarded: Bool = false
     ) throws(CommandError) -> Secret {
+        // A policy that cannot be used allows nothing, and says so before anybody types.
+        let policy = try options.policy.inForce()
         let passcode = try readNew(subject)
-        if !options.weak, !isGuarded, passcode.isFourDigits { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
+        var facts = Facts()
+        facts.passcodeScore = Strength(of: passcode).score
+        if let violation = policy.violations(of: facts).first { throw CommandError(forbidden: violation) }
+        if !options.weak, !isGuarded, passcode.isFourDigits {
+            throw CommandError(KeybagError.weakPasscode, of: "VAULT")
+        }
         return passcode
     }
 }

@@ -4,10 +4,17 @@ import Policy
 
 /// Which policy holds.
 struct PolicyOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The policy, instead of \(Policy.standardPath).", valueName: "file"))
+    @Option(help: ArgumentHelp("A policy to keep besides \(Policy.standardPath).", valueName: "file"))
     var policy: String?
 
-    /// The policy with the escrow key that it requires.
+    /// All that hold: the machine's, and the one that is named.
+    func inForce() throws(CommandError) -> PolicyInForce {
+        do throws(PolicyError) { return try PolicyInForce.load(besides: policy, X25519.publicKey) } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// The one that is named, else the machine's, with the escrow key that it requires.
     func load() throws(CommandError) -> Policy {
         do throws(PolicyError) {
             // A file that somebody names, and mistypes, must not count as one without rules.

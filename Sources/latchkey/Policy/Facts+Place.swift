@@ -28,18 +28,14 @@ extension Facts {
             throw CommandError(cannot: "open the vault", path, error)
         }
         let keybag = try withKeybag(of: path) { () throws(KeybagError) in try OpenKeybag.inspect(store) }
-        escrowKeys = keybag.slots.compactMap { slot in
-            if case .escrow(let slot) = slot { slot.publicKey } else { nil }
-        }
-        // A keybag's settings have no such number yet.
-        erasure = nil
+        escrowKeys = keybag.escrowKeys
+        erasure = keybag.settings.eraseAfter > 0 ? .after(Int(keybag.settings.eraseAfter)) : .never
     }
 
     private mutating func add(_ status: Control.Status) throws(CommandError) {
         grace = Int(exactly: status.grace.rounded(.up)) ?? .max
         deviceKey = DeviceKeyKind(rawValue: status.deviceKey)
-        // No mount locks by itself yet.
-        idleLock = nil
+        idleLock = status.lockWhenIdle.map { .after(Int(exactly: $0.rounded(.up)) ?? .max) } ?? .never
         do {
             let root = try Descriptor.open(path: status.mountPoint, O_PATH)
             let value = try root.attribute(ProtectionClass.attributeName)

@@ -30,7 +30,8 @@ extension MountTests {
         @Test func opensOnThisMachineOnly() throws {
             let vault = try made()
             try withMount(vault) { mount in
-                try shell("echo secret > a && setfattr -n user.latchkey.class -v complete a", in: mount.path).succeeded()
+                try shell("echo secret > a && setfattr -n user.latchkey.class -v complete a", in: mount.path)
+                    .succeeded()
                 #expect(try vault.latchkey(["status", mount.path]).succeeded().text.contains("tpm2: sealed by"))
                 try vault.latchkey(["lock", "--now", mount.path]).succeeded()
                 try vault.latchkey(["unlock", "--passcode-file", vault.passcodeFile, mount.path]).succeeded()
@@ -44,7 +45,9 @@ extension MountTests {
 
             let point = try vault.folder.makeFolder("point")
             let mounting = ["mount", "--unlock", "--passcode-file", vault.passcodeFile, vault.path, point]
-            for (other, words) in [(try SoftTPM(), "another machine's TPM"), (nil, "no TPM answers")] as [(SoftTPM?, String)] {
+            for (other, words) in [(try SoftTPM(), "another machine's TPM"), (nil, "no TPM answers")]
+                as [(SoftTPM?, String)]
+            {
                 let outcome = try elsewhere(other, vault, mounting)
                 #expect(outcome.status == 1 && outcome.errors.contains(words), "\(outcome)")
                 #expect(try elsewhere(other, vault, ["device-key", "show", vault.path]).status == 1)
@@ -52,8 +55,11 @@ extension MountTests {
             // With the recovery key, where there is another TPM or none: a new device key, and all data.
             let moved = vault.folder.path("moved.key")
             let recovery = ["mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile]
-            try elsewhere(nil, vault, recovery + ["--passcode-file", vault.passcodeFile, "--device-key", moved, vault.path, point])
-                .succeeded()
+            try elsewhere(
+                nil, vault,
+                recovery + ["--passcode-file", vault.passcodeFile, "--device-key", moved, vault.path, point]
+            )
+            .succeeded()
             #expect(try shell("cat a", in: point).text == "secret\n")
             try vault.latchkey(["unmount", point]).succeeded()
         }
@@ -64,8 +70,10 @@ extension MountTests {
             let vault = try made()
             try check(vault)
             let digits = try vault.folder.write("2580", to: "digits")
-            try vault.latchkey(["passwd", "--passcode-file", vault.passcodeFile, "--new-passcode-file", digits, vault.path])
-                .succeeded()
+            try vault.latchkey([
+                "passwd", "--passcode-file", vault.passcodeFile, "--new-passcode-file", digits, vault.path,
+            ])
+            .succeeded()
             let guess = vault.folder.path("guess")
             var outcome: Outcome?
             for number in 0..<20 where outcome?.errors.contains("too many") != true {

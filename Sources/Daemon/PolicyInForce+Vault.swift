@@ -1,0 +1,34 @@
+import Control
+import Crypto
+import Format
+import Keybag
+import Policy
+import Strength
+
+extension PolicyInForce {
+    /// Of this machine, and the one that the configuration names besides.
+    init(_ configuration: Configuration) throws(StartError) {
+        do throws(PolicyError) { self = try .load(besides: configuration.policyPath, X25519.publicKey) } catch {
+            throw StartError(.forbidden, "\(error)")
+        }
+    }
+
+    /// Throws unless the vault may be mounted so. The class of its root is not looked at: it takes a mount to change it.
+    func check(_ keybag: OpenKeybag, _ configuration: Configuration) throws(StartError) {
+        var facts = Facts()
+        facts.grace = Int(configuration.grace.seconds.rounded(.up))
+        facts.idleLock = configuration.lockWhenIdle.map { .after(Int($0.seconds.rounded(.up))) } ?? .never
+        facts.erasure = keybag.settings.eraseAfter > 0 ? .after(Int(keybag.settings.eraseAfter)) : .never
+        facts.escrowKeys = keybag.file.escrowKeys
+        facts.deviceKey = keybag.isGuarded ? .tpm2 : .software
+        if let violation = violations(of: facts).first { throw StartError(.forbidden, violation.description) }
+    }
+
+    /// Throws unless a passcode may be set.
+    func check(_ passcode: borrowing Secret) throws(ControlError) {
+        guard policies.contains(where: { $0.minimumPasscodeStrength != nil }) else { return }
+        var facts = Facts()
+        facts.passcodeScore = Strength(of: passcode).score
+        if let violation = violations(of: facts).first { throw .forbidden(reason: violation.description) }
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// What breaks the policy is refused, with the line that forbids it.
+    @Suite struct PolicyInForce {
+        private let vault: Vault
+        private let policy: String
+
+        init() throws {
+            vault = try Vault()
+            policy = vault.folder.path("policy.toml")
+        }
+
+        private func demand(_ lines: String...) throws {
+            let file = URL(filePath: policy)
+            try Data((["# A policy", ""] + lines).joined(separator: "\n").utf8).write(to: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: policy)
+        }
+
+        private func expectRefused(_ arguments: [String], line: Int = 3, _ words: String) throws {
+            let outcome = try vault.latchkey(arguments + ["--policy", policy])
+            #expect(outcome.status == 1 && outcome.errors.contains("\(policy), line \(line)"), "\(outcome)")
+            #expect(outcome.errors.contains(words), "\(outcome)")
+        }
+
+        private func mounting(_ options: [String] = []) throws -> [String] {
+            ["mount", "--unlock", "--passcode-file", vault.passcodeFile] + options
+                + [vault.path, try vault.folder.makeFolder("m\(UUID())")]
+        }
+
+        private func making(_ options: [String] = [], passcode: String? = nil) -> [String] {
+            let path = vault.folder.path("n\(UUID())")
+            return ["init", path, "--kdf-memory", "19", "--kdf-passes", "2", "--recovery-key-file", path + ".key"]
+                + (options.contains("--no-passcode") ? [] : ["--passcode-file", passcode ?? vault.passcodeFile])
+                + options
+        }
+
+        @Test func whatAVaultMustBeLike() throws {
+            let escrow = vault.folder.path("escrow.pem")
+            try run("openssl", ["genpkey", "-algorithm", "X25519", "-out", escrow]).succeeded()
+            let publicKey = vault.folder.path("escrow-public.pem")
+            try run("openssl", ["pkey", "-in", escrow, "-pubout", "-out", publicKey]).succeeded()
+            for (rule, words) in [
+                ("erase-after = 10", "never erased"), ("required-escrow-key = \"\(publicKey)\"", "escrow key"),
+                ("allowed-device-keys = [\"tpm2\"]", "software"),
+            ] {
+                try demand(rule)
+                try expectRefused(try mounting(), words)
+            }
+            try demand("required-escrow-key = \"\(publicKey)\"")
+            try expectRefused(making(), "escrow key")
+            try demand("required-escrow-key = \"\(publicKey)\"", "erase-after = 10")
+            let made = making(["--recovery-public-key", publicKey])
+            #expect(try vault.latchkey(made + ["--policy", policy]).succeeded().text.contains("10 wrong passcodes"))
+            let point = try vault.folder.makeFolder("made")
+            try vault.latchkey([
+                "mount", "--unlock", "--passcode-file", vault.passcodeFile, "--policy", policy, made[1], point,
+            ]).succeeded()
+            let checked = try vault.latchkey(["policy", "check", "--policy", policy, point]).succeeded()
+            #expect(!checked.text.contains("unknown") && checked.text.contains("kept"))
+            try vault.latchkey(["unmount", point]).succeeded()
+        }
+
+        @Test func passcodes() throws {
+            try demand("minimum-passcode-strength = 3")
+            let weak = try vault.folder.write("monkey1", to: "weak")
+            let passcode = ["--passcode-file", vault.passcodeFile]
+            let change = passcode + ["--new-passcode-file", weak, vault.path]
+            try expectRefused(["passwd"] + change, "strength")
+            try expectRefused(["slot", "add", "passcode"] + change, "strength")
+            try expectRefused(making(passcode: weak), "strength")
+            try expectRefused(making(["--no-passcode"]), "strength")
+            // The daemon holds to that with which it was mounted, whatever a command is told.
+            try withMount(vault, options: ["--policy", policy]) { mount in
+                for command in [["passwd"], ["slot", "add", "passcode"]] {
+                    let outcome = try vault.latchkey(
+                        command + passcode + ["--new-passcode-file", weak, mount.path])
+                    #expect(outcome.status == 1 && outcome.errors.contains("\(policy), line 3"), "\(outcome)")
+                }
+                let good = try vault.folder.write("tundra velvet quorum ostrich dab", to: "good")
+                try vault.latchkey(["passwd"] + passcode + ["--new-passcode-file", good, mount.path]).succeeded()
+            }
+        }
+
+        @Test func classes() throws {
+            try demand("minimum-class = \"complete-until-first-user-authentication\"")
+            try expectRefused(making(["--default-class", "none"]), "none")
+            try withMount(vault, options: ["--policy", policy]) { mount in
+                let script = """
+                    echo a > a; setfattr -n user.latchkey.class -v none a 2>&1; setfattr -n user.latchkey.class -v D . 2>&1
+                    setfattr -n user.latchkey.class -v A a; getfattr --only-values -n user.latchkey.class a
+                    """
+                let text = try shell(script, in: mount.path).text
+                #expect(text.components(separatedBy: "Operation not permitted").count == 3, "\(text)")
+                #expect(text.hasSuffix("complete"))
+                #expect(mount.logs(past: 0) && mount.messages.contains("\(policy), line 3"), "\(mount.messages)")
+            }
+        }
+
+        /// The grace, and a lock by itself: what the policy says holds where nobody says anything.
+        @Test func times() throws {
+            try demand("longest-grace = 1", "lock-when-idle-after = 2")
+            try expectRefused(try mounting(["--grace", "5"]), "grace of 5 seconds")
+            try expectRefused(try mounting(["--lock-when-idle", "3"]), line: 4, "3 seconds")
+            try withMount(vault, grace: 0, options: ["--policy", policy]) { mount in
+                try shell("echo secret > a; setfattr -n user.latchkey.class -v complete a", in: mount.path).succeeded()
+                #expect(try mount.status().state == "unlocked")
+                // In use it stays unlocked.
+                let end = ContinuousClock.now + .seconds(4)
+                while ContinuousClock.now < end {
+                    try shell("touch b", in: mount.path).succeeded()
+                    usleep(300_000)
+                }
+                #expect(try mount.status().state == "unlocked")
+                // Asking for the status is no use of the files.
+                let limit = ContinuousClock.now + .seconds(20)
+                while try mount.status().state != "locked", ContinuousClock.now < limit { usleep(50_000) }
+                #expect(try mount.status().state == "locked")
+                #expect(try shell("cat a", in: mount.path).status != 0)
+            }
+        }
+
+        /// A policy that cannot be used allows nothing.
+        @Test func unusable() throws {
+            try demand("longest-grace = \"soon\"")
+            try expectRefused(try mounting(), "longest-grace")
+            try expectRefused(making(), "longest-grace")
+            try demand("longest-grace = 100")
+            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: policy)
+            let open = try vault.latchkey(try mounting() + ["--policy", policy])
+            #expect(open.status == 1 && open.errors.contains(policy), "\(open)")
+            let missing = try vault.latchkey(try mounting() + ["--policy", policy + ".missing"])
+            #expect(missing.status == 1 && missing.errors.contains("no such file"), "\(missing)")
+        }
+    }
+}
