@@ -849,7 +849,7 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 # The keybag --------------------------------------------------------------------------------------------------------
 
 SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT = 1, 2, 3
-PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT = 16, 17, 18, 19, 20
+PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT, GUARDED_SLOT = 16, 17, 18, 19, 20, 21
 BUNDLE_WRAP = 200
 
 
@@ -923,6 +923,14 @@ def parse_passcode_slot(value: bytes) -> PasscodeSlot:
     return PasscodeSlot(identifier, created, memory, passes, lanes, salt, value[44:44 + BUNDLE_WRAP], label)
 
 
+def check_guarded_slot(value: bytes) -> None:
+    """A passcode of which a TPM holds a part, which nothing here can ask for."""
+    count = int.from_bytes(value[44:46], "little")
+    if not 1 <= count <= 1024 or len(value) < 46 + count + BUNDLE_WRAP:
+        refuse("keybag: guarded slot cut short, or with nothing or too much that is sealed")
+    parse_passcode_slot(value[:44] + value[46 + count:])
+
+
 def parse_key_slot(value: bytes) -> KeySlot:
     if len(value) < 28 + BUNDLE_WRAP:
         refuse("keybag: recovery, key file or open slot cut short")
@@ -986,7 +994,9 @@ def parse_keybag(raw: bytes) -> Keybag:
             keybag.escrow_slots.append(parse_escrow_slot(value))
         elif kind == OPEN_SLOT:
             keybag.open_slots.append(parse_key_slot(value))
-        elif not 21 <= kind <= 255:
+        elif kind == GUARDED_SLOT:
+            check_guarded_slot(value)
+        elif not 22 <= kind <= 255:
             refuse(f"keybag: unknown record {kind}")
     return keybag
 
