@@ -88,7 +88,7 @@ need_to_build() {
 
 need_to_test() {
     need_to_build
-    need_packages attr acl libcap2-bin e2fsprogs openssl sqlite3 rsync strace swtpm tar
+    need_packages attr acl libcap2-bin e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
     need_python cryptography argon2=argon2-cffi varlink
     need_fuse
 }
