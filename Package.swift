@@ -101,7 +101,7 @@ let package = Package(
         // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
         .target(
             name: "FuzzTargets",
-            dependencies: ["Control", "Crypto", "Format", "Keybag", "Policy", "Posix", "Store", "Vault"],
+            dependencies: ["Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Posix", "Store", "Vault"],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
         // What somebody can do to a vault's folder, every way of it, and what a reader must then say.

@@ -59,11 +59,14 @@ def directory() -> Iterator[bytes]:
 
 
 def keybag() -> Iterator[bytes]:
-    yield from map(bytes.fromhex, values(vectors("keybag"), "keybag"))
+    for name in ("keybag", "openKeybag", "backup"):
+        yield from map(bytes.fromhex, values(vectors("keybag"), name))
 
 
 def device_key() -> Iterator[bytes]:
     yield from map(bytes.fromhex, values(vectors("keybag"), "deviceKeyFile"))
+    # What a TPM has sealed: bound to PCRs 7 and 16, with the sizes of the two parts.
+    yield b"LKTPMKEY\1\0" + bytes(6) + bytes(range(16)) + bytes((0x80, 0, 1, 0)) + bytes(4) + b"\3\0abc\4\0defg"
 
 
 def recovery_key() -> Iterator[bytes]:

@@ -4,7 +4,7 @@ import Keybag
 import Posix
 import Store
 
-/// The keybag: a file whose last 64 bytes are the two MACs.
+/// The keybag, or a backup of one: a file whose last 64 bytes are the two MACs.
 ///
 /// One that decodes is also opened, its device MAC put right, with the keys of Tests/Vectors/keybag.json: whoever has
 /// the device key gets as far.
@@ -37,12 +37,21 @@ final class KeybagParser: FuzzedParser {
     }
 
     func run(_ input: [UInt8]) throws(Finding) {
+        try readBackup(input)
         guard let file = try? unsafe KeybagFile(decoding: input.span.bytes) else { return }
         let signed = Array(input.dropLast(KeybagFile.tagsByteCount))
         let encoded = try demandSuccess(of: "encoding") { try file.encodeWithoutTags() }
         try demand(encoded == signed, "a keybag that is written otherwise than it was read")
         try demand(input.count <= KeybagFile.largest, "a keybag of \(input.count) bytes")
         try open(file, Array(input.dropLast(KeybagFile.tagByteCount)))
+    }
+
+    /// A backup holds a keybag without its MACs.
+    private func readBackup(_ input: [UInt8]) throws(Finding) {
+        guard let backup = try? KeybagBackup(decoding: input) else { return }
+        let encoded = try demandSuccess(of: "encoding a backup") { try backup.encodeWithoutTag() }
+        try demand(
+            encoded == Array(input.dropLast(KeybagBackup.tagByteCount)), "a backup that is written otherwise than it was read")
     }
 
     private func open(_ file: KeybagFile, _ bytes: [UInt8]) throws(Finding) {
