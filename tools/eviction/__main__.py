@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+from keys import secrets_of_slots
 from memory import Wanted
 from proof import Proof, timed
 from scene import Scene
@@ -59,6 +60,15 @@ def prove(proof: Proof, cycles: int) -> None:
     for new, before in [(changed.whole, wanted.whole), (changed.aligned, wanted.aligned)]:
         new |= {f"{name}, before the change": raw for name, raw in before.items() if "passcode" in name}
     proof.look_while_locked("locked, after a change of the passcode", changed)
+
+    scene.unlock()
+    ways = scene.add_slots()
+    slots = secrets_of_slots(scene.vault, scene.device_key, scene.passcode, ways).wanted()
+    with_slots = Wanted({**changed.whole, **slots.whole}, {**changed.aligned, **slots.aligned})
+    scene.lock_now()
+    proof.look_while_locked("locked, after four slots were added and used", with_slots)
+    scene.remove_slots(ways)
+    proof.look_while_locked("locked, after they were removed", with_slots)
 
     for _ in range(cycles):
         scene.unlock()

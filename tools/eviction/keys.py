@@ -73,3 +73,26 @@ def secrets_of(vault_path: Path, device_key_file: Path, passcode: bytes, recover
             keys[f"key around the file key {name}"] = fmt.wrap_key(
                 class_key, volume, header.file, protection.protection)
     return Secrets(keys, others)
+
+
+def secrets_of_slots(vault_path: Path, device_key_file: Path, passcode: bytes, ways: dict[str, Path]) -> Secrets:
+    """All that opens the slots of these kinds, and what they are opened with: a second passcode, a recovery key, a key file
+    and an escrow key, in the files that `ways` names."""
+    volume, device_key = fmt.parse_device_key(device_key_file.read_bytes())
+    keybag = fmt.Vault(os.fsencode(vault_path), fmt.Credentials(device_key, passcode), volume).keybag
+    texts = {kind: path.read_bytes().strip() for kind, path in ways.items()}
+    recovery_key = fmt.parse_recovery_key(texts["recovery-key"].decode())
+    key_file = fmt.parse_key_file(texts["key-file"].decode())
+    private = fmt.load_pem_private_key(texts["escrow-key"], None).private_bytes_raw()
+    keys = {"recovery key, the second": recovery_key, "key of the key file": key_file, "escrow key": private}
+    for number, slot in enumerate(keybag.passcode_slots):
+        keys[f"second passcode key {number}"] = fmt.passcode_key(texts["passcode"], slot, device_key, volume)
+    for number, slot in enumerate(keybag.recovery_slots):
+        keys[f"key of the recovery slot {number}"] = fmt.recovery_slot_key(recovery_key, slot, volume)
+    for slot in keybag.key_file_slots:
+        keys["key of the key file's slot"] = fmt.key_file_slot_key(key_file, slot, device_key, volume)
+    for slot in keybag.escrow_slots:
+        keys["key of the escrow slot"] = fmt.escrow_slot_key(private, slot, volume)
+    others = {"second passcode": texts["passcode"], "text of the second recovery key": texts["recovery-key"][:30],
+              "text of the key file": texts["key-file"][:30], "escrow key in hexadecimal": private.hex().encode()}
+    return Secrets(keys, others)

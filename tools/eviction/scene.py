@@ -85,6 +85,33 @@ class Scene:
     def lock_now(self) -> None:
         self.run("lock", str(self.point), "--now", "--wait")
 
+    # Slots
+
+    def add_slots(self) -> dict[str, Path]:
+        """One of each kind, tried and used once: what opens them, in files, by the kind. The first has the number 3."""
+        ways = {kind: self.folder / f"second-{kind}" for kind in ("passcode", "recovery-key", "key-file", "escrow-key")}
+        public = self.folder / "escrow-public"
+        ways["passcode"].write_bytes(b"second " + secrets.token_hex(16).encode())
+        for command in (f"genpkey -algorithm X25519 -out {ways['escrow-key']}",
+                        f"pkey -in {ways['escrow-key']} -pubout -out {public}"):
+            subprocess.run(["openssl", *command.split()], check=True, capture_output=True)
+        point = str(self.point)
+        add = ("slot", "add")
+        self.run(*add, "passcode", point, secret=self.passcode, new_passcode_file=ways["passcode"].read_bytes())
+        self.run(*add, "recovery-key", point, "--new-file", str(ways["recovery-key"]), secret=self.passcode)
+        self.run(*add, "key-file", point, "--new-file", str(ways["key-file"]), secret=self.passcode)
+        self.run(*add, "escrow-key", point, "--public-key", str(public), secret=self.passcode)
+        for options in (["--passcode-file", str(ways["passcode"])], ["--key-file", str(ways["key-file"])],
+                        ["--recovery", "--recovery-key-file", str(ways["recovery-key"])],
+                        ["--escrow-key", str(ways["escrow-key"])]):
+            self.run("slot", "test", point, *options)
+            self.run("unlock", point, *options)
+        return ways
+
+    def remove_slots(self, ways: dict[str, Path]) -> None:
+        for number in range(3, 3 + len(ways)):
+            self.run("slot", "remove", str(number), str(self.point), secret=self.passcode)
+
     # Files
 
     def content(self, kind: str, number: int) -> bytes:
