@@ -51,7 +51,8 @@ final class KeybagParser: FuzzedParser {
         guard let backup = try? KeybagBackup(decoding: input) else { return }
         let encoded = try demandSuccess(of: "encoding a backup") { try backup.encodeWithoutTag() }
         try demand(
-            encoded == Array(input.dropLast(KeybagBackup.tagByteCount)), "a backup that is written otherwise than it was read")
+            encoded == Array(input.dropLast(KeybagBackup.tagByteCount)),
+            "a backup that is written otherwise than it was read")
     }
 
     private func open(_ file: KeybagFile, _ bytes: [UInt8]) throws(Finding) {

@@ -20,12 +20,21 @@ extension MountTests {
 
         private static let ways = [
             "restic": """
-                export RESTIC_PASSWORD=x RESTIC_CACHE_DIR="$1/cache"
-                restic -q init -r "$1/repo" && restic -q backup -r "$1/repo" "$2" && restic -q restore -r "$1/repo" latest --target "$1/r"
-                mv "$1/r$2" "$3"
-                """,
-            "rclone": "rclone --config /dev/null --links sync \"$2\" \"$1/cloud\" && rclone --config /dev/null --links sync \"$1/cloud\" \"$3\"",
-            "tar": "tar --xattrs -C \"$2\" -cf \"$1/t\" . ; mkdir \"$3\" && tar --xattrs -C \"$3\" -xf \"$1/t\"",
+            export RESTIC_PASSWORD=x RESTIC_CACHE_DIR="$1/cache"
+            restic -q init -r "$1/repo"
+            restic -q backup -r "$1/repo" "$2"
+            restic -q restore -r "$1/repo" latest --target "$1/r"
+            mv "$1/r$2" "$3"
+            """,
+            "rclone": """
+            rclone --config /dev/null --links sync "$2" "$1/cloud"
+            rclone --config /dev/null --links sync "$1/cloud" "$3"
+            """,
+            "tar": """
+            tar --xattrs -C "$2" -cf "$1/t" .
+            mkdir "$3"
+            tar --xattrs -C "$3" -xf "$1/t"
+            """,
         ]
 
         @Test(arguments: ways.keys.sorted(), State.allCases) func backedUp(by program: String, state: State) throws {
@@ -38,7 +47,8 @@ extension MountTests {
             if state == .locked, let mount { try vault.latchkey(["lock", "--now", mount.path]).succeeded() }
             let copy = vault.folder.path("restored")
             let script = try vault.folder.write(Self.ways[program]!, to: "script")
-            try run("bash", ["-e", script, vault.folder.makeFolder("backup"), vault.path, copy], within: 120).succeeded()
+            try run("bash", ["-e", script, vault.folder.makeFolder("backup"), vault.path, copy], within: 120)
+                .succeeded()
             try mount?.unmount()
 
             // Another machine: no device key there.
