@@ -82,7 +82,8 @@ struct OpenVault: Sendable {
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
         let vault = Vault(
-            store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: configuration.readOnly)
+            store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
+            minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly)
         do {
             let mount = try ProtectedMount(
                 vault: vault, at: configuration.mountPoint, options: configuration.options,

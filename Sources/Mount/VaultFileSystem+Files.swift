@@ -81,7 +81,7 @@ extension VaultFileSystem {
             let parent = try node(parent)
             made = try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
-                let protectionClass = directory.record.defaultClass
+                let protectionClass = vault.classOfNew(in: directory)
                 return try enterMade(protectionClass, opening: flags, at: nil) { () throws(VaultError) in
                     try vault.createNamelessFile(in: directory, request.ownership(mode), protectionClass)
                 }

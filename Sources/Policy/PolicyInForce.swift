@@ -37,13 +37,17 @@ public struct PolicyInForce: Hashable, Sendable {
     public var lockWhenIdleAfter: Int? { policies.compactMap(\.lockWhenIdleAfter?.value).min() }
     public var eraseAfter: Int? { policies.compactMap(\.eraseAfter?.value).min() }
 
+    /// No file or folder is to have a weaker one; nil where none says so.
+    public var minimumClass: ProtectionClass? {
+        policies.compactMap(\.minimumClass?.value).max { $1.isStricter(than: $0) }
+    }
+
     /// The strictest that is asked for; `other` where that is stricter still, or none is.
     public func defaultClass(or other: ProtectionClass) -> ProtectionClass {
         if let demanded = policies.compactMap(\.defaultClass?.value).max(by: { $1.isStricter(than: $0) }) {
             return demanded
         }
-        let least = policies.compactMap(\.minimumClass?.value).max { $1.isStricter(than: $0) }
-        guard let least, least.isStricter(than: other) else { return other }
+        guard let least = minimumClass, least.isStricter(than: other) else { return other }
         return least
     }
 }

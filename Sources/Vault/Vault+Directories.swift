@@ -46,7 +46,7 @@ extension Vault {
         do {
             let folder = try openFolder(temporary, in: parent.descriptor)
             let record = DirectoryRecord(
-                directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: parent.record.defaultClass,
+                directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: classOfNew(in: parent),
                 isExplicit: false)
             let place = place(of: name, in: parent)
             try writeRecord(record, at: place, as: .directoryRecord, in: folder)

@@ -135,6 +135,9 @@ extension Vault {
         }
     }
 
+    /// The class of what is made in a folder.
+    public func classOfNew(in parent: Directory) -> ProtectionClass { min(parent.record.defaultClass, minimumClass) }
+
     /// The class that a file created under `name` gets.
     ///
     /// SQLite keeps a database's contents in `-wal` and `-journal` too. Its `-shm` is an index without contents that
@@ -143,7 +146,7 @@ extension Vault {
     ///
     /// - Throws: what keeps the database from being looked at: nobody may know then how strict it is.
     public func classOfNewFile(_ name: Name, in parent: Directory) throws(VaultError) -> ProtectionClass {
-        let inherited = parent.record.defaultClass
+        let inherited = classOfNew(in: parent)
         guard let side = SQLiteSideFile(name) else { return inherited }
         var database = inherited
         do throws(VaultError) {
@@ -153,6 +156,6 @@ extension Vault {
         } catch {
             guard error == .system(.ENOENT) else { throw error }
         }
-        return side.hasContents ? database : max(database, .completeUntilFirstUserAuthentication)
+        return side.hasContents ? min(database, minimumClass) : max(database, .completeUntilFirstUserAuthentication)
     }
 }

@@ -58,6 +58,8 @@ public final class Vault: Sendable {
         set { unsettledLimit.store(max(64, newValue), ordering: .relaxed) }
     }
     public let isReadOnly: Bool
+    /// What is made gets no weaker class, whatever its folder says.
+    let minimumClass: ProtectionClass
     /// The daemon is root: it may open everything and give files away.
     let isPrivileged: Bool
     /// Held exclusively while permissions are lent and while a mode is set, shared while one is told: what is lent is
@@ -66,15 +68,17 @@ public final class Vault: Sendable {
 
     /// `ring` holds the class keys, which come and go during the vault's life.
     ///
-    /// - Parameter halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for
-    ///   as many as are usual.
+    /// - Parameters:
+    ///   - minimumClass: of what is made, whatever its folder says.
+    ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for as many as are
+    ///     usual.
     public convenience init(
-        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool,
-        halfSize: UInt64? = nil
+        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
+        minimumClass: ProtectionClass = .none, isReadOnly: Bool, halfSize: UInt64? = nil
     ) {
         precondition(halfSize ?? Self.smallestHalfSize >= Self.smallestHalfSize)
         self.init(
-            store: store, keys: keys, ring: ring, traits: traits, isReadOnly: isReadOnly,
+            store: store, keys: keys, ring: ring, traits: traits, minimumClass: minimumClass, isReadOnly: isReadOnly,
             isPrivileged: Process.isPrivileged, halfSize: halfSize ?? Journal.usualHalfSize)
     }
 
@@ -82,7 +86,8 @@ public final class Vault: Sendable {
     public static let smallestHalfSize: UInt64 = 1280 << 10
 
     init(
-        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits, isReadOnly: Bool, isPrivileged: Bool,
+        store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
+        minimumClass: ProtectionClass = .none, isReadOnly: Bool, isPrivileged: Bool,
         halfSize: UInt64 = Journal.usualHalfSize
     ) {
         self.halfSize = halfSize
@@ -91,6 +96,7 @@ public final class Vault: Sendable {
         self.ring = ring
         self.traits = traits
         self.isReadOnly = isReadOnly
+        self.minimumClass = minimumClass
         self.isPrivileged = isPrivileged
     }
 

@@ -1,5 +1,7 @@
+import Crypto
 import Format
 import Glibc
+import Policy
 import Posix
 import Synchronization
 
@@ -139,7 +141,7 @@ final class ClassSetting: Sendable {
             guard rekey, file.status.kind == .regular, file.status.size > 0 else { return }
             if hasClass, let log, try log.contains(file) { return }
         } catch .EPERM {
-            throw CommandError(.failed, "cannot set the class of \(file.path): only its owner can")
+            throw refusal(of: file)
         } catch .ENOKEY {
             throw CommandError(
                 .locked, "cannot set the class of \(file.path): the key that it needs is locked away",
@@ -154,6 +156,20 @@ final class ClassSetting: Sendable {
             if case .interrupted = error { return state.withLock { $0.count -= 1 } }
             throw explain(error, file.path)
         }
+    }
+
+    /// The kernel tells neither from the other.
+    private func refusal(of file: ClassedFile) -> CommandError {
+        let policy = try? PolicyInForce.load(besides: nil, X25519.publicKey)
+        if let violation = policy?.violation(setting: protectionClass) {
+            return CommandError(
+                .failed, "cannot set the class of \(file.path): \(violation)", try: "latchkey policy check")
+        }
+        let isOwner = geteuid() == 0 || geteuid() == file.status.owner
+        return CommandError(
+            .failed,
+            "cannot set the class of \(file.path): "
+                + (isOwner ? "the policy that the mount was given forbids it" : "only its owner can"))
     }
 
     private func explain(_ failure: Rekeying.Failure, _ path: String) -> CommandError {
