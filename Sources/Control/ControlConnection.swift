@@ -65,7 +65,7 @@ package struct ControlConnection: ~Copyable {
             reply = try perform(call)
         } catch {
             // Whoever it was that asked: he may have gone.
-            defer { if error == .erased { server.service.endErased() } }
+            defer { if case .erased = error { server.service.endErased() } }
             reply = try .failure(error)
             if call.frame.oneway != true { try send(reply) }
             return

@@ -18,7 +18,8 @@ public enum ControlError: Error, Hashable, Sendable {
     /// No passcode is tried any more; the other ways in open the vault.
     case noMoreGuesses
     /// That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends.
-    case erased
+    /// `remains` says what could not be.
+    case erased(remains: String?)
     /// A new passcode of four digits.
     case weakPasscode
     /// The administrator's policy forbids it.
@@ -79,7 +80,7 @@ extension ControlError {
         case .tooManyGuesses(let seconds):
             ("io.latchkey.TooManyGuesses", ErrorParameters(seconds: seconds))
         case .noMoreGuesses: ("io.latchkey.NoMoreGuesses", ErrorParameters())
-        case .erased: ("io.latchkey.Erased", ErrorParameters())
+        case .erased(let remains): ("io.latchkey.Erased", ErrorParameters(reason: remains))
         case .weakPasscode: ("io.latchkey.WeakPasscode", ErrorParameters())
         case .forbidden(let reason): ("io.latchkey.Forbidden", ErrorParameters(reason: reason))
         case .busy: ("io.latchkey.Busy", ErrorParameters())
@@ -112,7 +113,7 @@ extension ControlError {
             case "io.latchkey.PasscodeLength": .passcodeLength(parameters.bytes ?? 0)
             case "io.latchkey.TooManyGuesses": .tooManyGuesses(seconds: parameters.seconds ?? 0)
             case "io.latchkey.NoMoreGuesses": .noMoreGuesses
-            case "io.latchkey.Erased": .erased
+            case "io.latchkey.Erased": .erased(remains: parameters.reason)
             case "io.latchkey.WeakPasscode": .weakPasscode
             case "io.latchkey.Forbidden": .forbidden(reason: parameters.reason ?? "")
             case "io.latchkey.Busy": .busy

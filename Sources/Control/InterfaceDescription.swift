@@ -193,8 +193,9 @@ enum InterfaceDescription {
         # open it, and end this.
         error NoMoreGuesses()
 
-        # That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends.
-        error Erased()
+        # That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends. The reason is there if
+        # not all could be.
+        error Erased(reason: ?string)
 
         # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
         error WeakPasscode()

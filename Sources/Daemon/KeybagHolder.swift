@@ -40,7 +40,7 @@ final class KeybagHolder: Keyholder {
     }
 
     func erase() throws(ControlError) {
-        do throws(KeybagError) { try keybag.destroy(deviceKeyPath: deviceKeyPath) } catch { throw ControlError(error) }
+        if let failure = keybag.destroy(deviceKeyPath: deviceKeyPath).failure { throw ControlError(failure) }
     }
 
     var slots: [Slot] { keybag.file.slots.map { Slot($0) } }
@@ -121,7 +121,7 @@ extension ControlError {
             case .weakPasscode: .weakPasscode
             case .tooManyGuesses(let seconds): .tooManyGuesses(seconds: Int(clamping: seconds))
             case .noMoreGuesses: .noMoreGuesses
-            case .erased: .erased
+            case .erased(let remains): .erased(remains: remains)
             case .changedMeanwhile: .failed(reason: "the keybag was changed meanwhile: try again")
             case .passcodeLength(let bytes): .passcodeLength(bytes)
             case .damaged(let reason): .damaged(reason: reason)
@@ -130,7 +130,10 @@ extension ControlError {
             case .crypto(let error): .failed(reason: "\(error)")
             case .hardware(let reason): .failed(reason: reason)
             case .notAVault: .damaged(reason: "the keybag is gone")
-            case .notABackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .foreignVersion, .foreignFeature,
+            case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
+                .failed(reason: error.rule ?? "\(error)")
+            case .notABackup, .damagedBackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .foreignVersion,
+                .foreignFeature,
                 .deviceKeyMissing, .notADeviceKey,
                 .deviceKeyMismatch,
                 .cost:

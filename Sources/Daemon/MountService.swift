@@ -43,7 +43,7 @@ public final class MountService: ControlService {
         // Before the passcode is proven: that takes its time, and a lock may come meanwhile.
         let locks = lock.locks
         do throws(ControlError) {
-            let keys = try derivation.withLock { _ throws(ControlError) in try keyholder.prove(kind, secret) }
+            let keys = try inTurn(kind == .passcode) { () throws(ControlError) in try keyholder.prove(kind, secret) }
             return try lock.unlock(with: keys, since: locks)
         } catch {
             log.notice("unlock refused: \(error)")
@@ -56,7 +56,7 @@ public final class MountService: ControlService {
     ) throws(ControlError) {
         let old = try Secret.read(from: old)
         let new = try Secret.read(from: new)
-        try changing("change of the passcode") { () throws(ControlError) in
+        try changing("change of the passcode", derives: true) { () throws(ControlError) in
             try keyholder.changePasscode(kind, from: old, to: new, allowingWeak: allowingWeak)
         }
         log.notice("passcode changed")
@@ -69,7 +69,8 @@ public final class MountService: ControlService {
     ) throws(ControlError) -> Int {
         let secret = try Secret.read(from: secret)
         let new = try NewSecret(reading: new)
-        let slot = try changing("adding a slot") { () throws(ControlError) in
+        let slot = try changing("adding a slot", derives: kind == .passcode || new.kind == .passcode) {
+            () throws(ControlError) in
             try keyholder.addSlot(new, name: name, opening: kind, secret)
         }
         log.notice("slot \(slot) added")
@@ -78,7 +79,7 @@ public final class MountService: ControlService {
 
     public func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
         let secret = try Secret.read(from: secret)
-        try changing("removing a slot") { () throws(ControlError) in
+        try changing("removing a slot", derives: kind == .passcode) { () throws(ControlError) in
             try keyholder.removeSlot(slot, opening: kind, secret)
         }
         log.notice("slot \(slot) removed")
@@ -86,24 +87,39 @@ public final class MountService: ControlService {
 
     public func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
         let secret = try Secret.read(from: secret)
-        return try changing("testing a slot") { () throws(ControlError) in try keyholder.testSlot(kind, secret) }
+        return try changing("testing a slot", derives: kind == .passcode) { () throws(ControlError) in
+            try keyholder.testSlot(kind, secret)
+        }
     }
 
     /// Runs what derives a key, and notes it when it is refused.
     private func changing<Result>(
-        _ doing: String, _ body: () throws(ControlError) -> Result
+        _ doing: String, derives: Bool, _ body: () throws(ControlError) -> Result
     ) throws(ControlError) -> Result {
-        do throws(ControlError) { return try derivation.withLock { _ throws(ControlError) in try body() } } catch {
+        do throws(ControlError) { return try inTurn(derives, body) } catch {
             log.notice("\(doing) refused: \(error)")
             throw error
         }
     }
 
+    /// Runs `body` when its turn has come, if it derives a key from a passcode. What does not is not to wait for one who does: he may
+    /// wait for another process.
+    private func inTurn<Result: ~Copyable>(
+        _ derives: Bool, _ body: () throws(ControlError) -> Result
+    ) throws(ControlError) -> Result {
+        guard derives else { return try body() }
+        return try derivation.withLock { _ throws(ControlError) in try body() }
+    }
+
     public func erase() throws(ControlError) {
         log.warning("erasing the vault on request")
         // First what is on the disk: whoever cuts the power now finds nothing that opens it.
-        try changing("erasing") { () throws(ControlError) in try keyholder.erase() }
-        endErased()
+        // Without the turn of those who try a passcode: one of them may wait for another process.
+        defer { endErased() }
+        do throws(ControlError) { try keyholder.erase() } catch {
+            log.warning("not all of it could be destroyed: \(error)")
+            throw error
+        }
     }
 
     public func endErased() {

@@ -1,8 +1,8 @@
 import Control
 import Crypto
-import Format
+public import Format
 import Keybag
-import Policy
+public import Policy
 import Strength
 
 extension PolicyInForce {
@@ -15,12 +15,21 @@ extension PolicyInForce {
 
     /// Throws unless the vault may be mounted so. The class of its root is not looked at: it takes a mount to change it.
     func check(_ keybag: OpenKeybag, _ configuration: Configuration) throws(StartError) {
+        try check(keybag.file, isGuarded: keybag.isGuarded, configuration)
+    }
+
+    /// The same of a keybag that nobody has opened yet.
+    ///
+    /// - Parameter isGuarded: whether a TPM holds the device key.
+    public func check(
+        _ keybag: KeybagFile, isGuarded: Bool, _ configuration: Configuration
+    ) throws(StartError) {
         var facts = Facts()
         facts.grace = Int(configuration.grace.seconds.rounded(.up))
         facts.idleLock = configuration.lockWhenIdle.map { .after(Int($0.seconds.rounded(.up))) } ?? .never
         facts.erasure = keybag.settings.eraseAfter > 0 ? .after(Int(keybag.settings.eraseAfter)) : .never
-        facts.escrowKeys = keybag.file.escrowKeys
-        facts.deviceKey = keybag.isGuarded ? .tpm2 : .software
+        facts.escrowKeys = keybag.escrowKeys
+        facts.deviceKey = isGuarded ? .tpm2 : .software
         if let violation = violations(of: facts).first { throw StartError(.forbidden, violation.description) }
     }
 

@@ -12,7 +12,7 @@ extension StartError {
             case .wrong(let kind): StartError(.wrongKey, kind.rawValue)
             case .tooManyGuesses(let seconds): StartError(.tooManyGuesses, "\(seconds)")
             case .noMoreGuesses: StartError(.noMoreGuesses)
-            case .erased: StartError(.erased)
+            case .erased(let remains): StartError(.erased, remains ?? "")
             case .notAKeyFile: StartError(.wrongKey, Credential.Kind.keyFile.rawValue)
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .notAVault: StartError(.notAVault)
@@ -26,7 +26,9 @@ extension StartError {
             case .io(let errno, let doing): StartError(.failed, "\(doing): \(errno)")
             case .crypto(let error): StartError(.failed, "\(error)")
             case .hardware(let reason): StartError(.failed, reason)
-            case .notABackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot,
+            case .passcodesNeedTPM: StartError(.failed, error.rule ?? "")
+            case .notABackup, .damagedBackup, .onePasscodeOnly, .hasNoPasscode, .wrongPassphrase, .otherKeys,
+                .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot,
                 .lastSlot, .changedMeanwhile,
                 .weakPasscode:
                 StartError(.failed, "\(error)")
@@ -41,7 +43,7 @@ extension StartError {
             case .wrongKey(let kind): StartError(.wrongKey, kind.rawValue)
             case .tooManyGuesses(let seconds): StartError(.tooManyGuesses, "\(seconds)")
             case .noMoreGuesses: StartError(.noMoreGuesses)
-            case .erased: StartError(.erased)
+            case .erased(let remains): StartError(.erased, remains ?? "")
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .damaged(let reason): StartError(.damaged, reason)
             case .tampered(let reason): StartError(.tampered, reason)

@@ -41,21 +41,6 @@ public enum DeviceKeyPlace {
         return DeviceKey(volume: volume, released: secret, from: path, hardware: TPMGuard())
     }
 
-    /// The key at `path`, or a new one where there is none. For recovery, which may be repeated after an interruption.
-    ///
-    /// - Throws: `deviceKeyMismatch` if the key is another vault's.
-    public static func loadOrCreate(
-        _ kind: DeviceKeyKind, path: String, volume: VolumeIdentifier
-    ) throws(KeybagError) -> DeviceKey {
-        do throws(KeybagError) {
-            let key = try load(path: path)
-            guard key.volume == volume else { throw .deviceKeyMismatch }
-            return key
-        } catch .deviceKeyMissing {
-            return try create(kind, path: path, volume: volume)
-        }
-    }
-
     /// Keeps the key at `path` otherwise: as it is, or sealed with the PCRs as they are now.
     ///
     /// - Parameter key: the one that `load` gave.
@@ -75,7 +60,7 @@ public enum DeviceKeyPlace {
         try key.copy(besides: path, hardware: kind == .software ? nil : TPMGuard())
     }
 
-    private static func random() throws(KeybagError) -> Secret {
+    static func random() throws(KeybagError) -> Secret {
         do { return try Secret(random: 32) } catch { throw .crypto(error) }
     }
 

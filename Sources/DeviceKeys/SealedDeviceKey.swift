@@ -5,7 +5,7 @@ import TPM
 
 /// What lies in the device key file of a machine with a TPM: the key, sealed. Docs/FORMAT.md, "The device key in a TPM".
 struct SealedDeviceKey: Hashable, Sendable {
-    static let magic = Array("LKTPMKEY".utf8)
+    static var magic: [UInt8] { DeviceKeyFile.sealedMagic }
     static let headByteCount = 40
     static let largest = headByteCount + SealedSecret.maximumSize
 

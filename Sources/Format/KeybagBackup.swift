@@ -4,7 +4,7 @@
 public struct KeybagBackup: Hashable, Sendable {
     public static let largest = headByteCount + KeybagFile.largest
     public static let tagByteCount = 32
-    static let magic: [UInt8] = Array("LKBACKUP".utf8)
+    public static let magic: [UInt8] = Array("LKBACKUP".utf8)
     static let version: UInt16 = 1
     static let headByteCount = 268
 

@@ -10,6 +10,8 @@ import Posix
 public enum DeviceKeyFile {
     static let byteCount = 64
     static let magic = Array("LKDEVKEY".utf8)
+    /// Of a file that holds a key as a chip has sealed it. Its first 32 bytes are as those of a key's file.
+    public static let sealedMagic = Array("LKTPMKEY".utf8)
     static let version: [UInt8] = [1, 0]
     private static let keyRange = 32..<64
 
@@ -97,18 +99,6 @@ public enum DeviceKeyFile {
         try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path, isReplacement: true)
     }
 
-    /// The key in the file, or a new one in a new file. For recovery, which may be repeated after an interruption.
-    /// - Throws: `deviceKeyMismatch` if the file is another vault's.
-    public static func loadOrCreate(path: String, volume: VolumeIdentifier) throws(KeybagError) -> DeviceKey {
-        do throws(KeybagError) {
-            let key = try load(path: path)
-            guard key.volume == volume else { throw .deviceKeyMismatch }
-            return key
-        } catch .deviceKeyMissing {
-            return try create(path: path, volume: volume)
-        }
-    }
-
     private static func contents(of key: borrowing DeviceKey) throws(KeybagError) -> Secret {
         let head = magic + version + [UInt8](repeating: 0, count: 6) + key.volume.bytes
         return try crypto(try Secret(joining: Secret(copying: unsafe head.span.bytes), key.secret))
@@ -118,22 +108,21 @@ public enum DeviceKeyFile {
         _ contents: borrowing Secret, path: String, isReplacement: Bool = false
     ) throws(KeybagError) {
         let doing = "\(isReplacement ? "replacing" : "creating") the device key file \(path)"
-        let (folder, name) = try io(doing, try folder(of: path))
-        // Whole or not at all: a part of a key is of no use, and in the way of the next attempt.
-        let temporary = Name(bytes: (".latchkey-" + Random.bytes(8).map { String($0, radix: 16) }.joined()).utf8)!
+        let (folder, name) = try io(doing, try folder(of: isReplacement ? resolved(path) : path))
         do throws(Errno) {
-            let file = try folder.open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            // Whole or not at all: a part of a key is of no use, and in the way of the next attempt.
+            let temporary = try TemporaryKeyFile(for: name, in: folder)
             do throws(Errno) {
-                try contents.withBytes { bytes throws(Errno) in try file.write(bytes, at: 0) }
-                try file.synchronize(dataOnly: false)
-                if isReplacement { return try replace(name, by: temporary, in: folder) }
-                try place(temporary, as: name, in: folder)
+                try contents.withBytes { bytes throws(Errno) in try temporary.file.write(bytes, at: 0) }
+                try temporary.file.synchronize(dataOnly: false)
+                if isReplacement { return try replace(name, by: temporary.name, in: folder) }
+                try place(temporary.name, as: name, in: folder)
             } catch {
-                try? folder.unlink(temporary)
+                temporary.remove(from: folder)
                 throw error
             }
             // Before the folder's flush: no second copy of the key may outlive a cut.
-            try? folder.unlink(temporary)
+            try? folder.unlink(temporary.name)
             do throws(Errno) { try folder.synchronize(dataOnly: false) } catch {
                 // Nobody has the key yet, and it would be in the way of the next attempt.
                 try? folder.unlink(name)
@@ -142,14 +131,48 @@ public enum DeviceKeyFile {
         } catch { throw .io(error, doing: doing) }
     }
 
-    /// What was there is written over, once nobody needs it any more: it may have been the key itself.
+    /// What was there is written over, once nobody needs it any more: it may have been the key itself. Unless it has another name
+    /// still, by which somebody keeps it.
     private static func replace(_ name: Name, by temporary: Name, in folder: Descriptor) throws(Errno) {
         let old = try folder.open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
         try folder.rename(temporary, to: name, in: folder)
         try folder.synchronize(dataOnly: false)
-        let noise = Random.bytes(min(Int(try old.status().size), 4096))
-        try unsafe old.write(noise.span.bytes, at: 0)
-        try old.synchronize(dataOnly: false)
+        let status = try old.status()
+        guard status.linkCount == 0 else { return }
+        // The new one is in force: that the old bytes stay on the disk is no reason to take it back.
+        let noise = Random.bytes(min(Int(status.size), 4096))
+        try? unsafe old.write(noise.span.bytes, at: 0)
+        try? old.synchronize(dataOnly: false)
+    }
+
+    /// Removes what a killed program has left beside the file: it may hold the key.
+    public static func removeLeftover(of path: String) {
+        guard let (folder, name) = try? self.folder(of: resolved(path), making: false) else { return }
+        guard let temporary = TemporaryKeyFile.name(for: name), (try? folder.status(of: temporary)) != nil,
+            let file = try? TemporaryKeyFile(for: name, in: folder)
+        else { return }
+        file.remove(from: folder)
+        try? folder.synchronize(dataOnly: false)
+    }
+
+    /// Whose device key an open file is, as it is or sealed; nil if it is none.
+    static func owner(of file: Descriptor) throws(Errno) -> VolumeIdentifier? {
+        var head = [UInt8](repeating: 0, count: 32)
+        let count: Int
+        do {
+            var elements = head.mutableSpan
+            var span = unsafe elements.mutableBytes
+            count = try file.read(into: &span, at: 0)
+        }
+        guard count == head.count, head.starts(with: magic) || head.starts(with: sealedMagic) else { return nil }
+        return VolumeIdentifier(Array(head[16..<32]))
+    }
+
+    /// Without symbolic links, where it leads anywhere.
+    private static func resolved(_ path: String) -> String {
+        guard let target = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(target) }
+        return unsafe String(cString: target)
     }
 
     /// Gives the file its name, which nothing has: by a second one, or where the store has no hard links by another.
@@ -161,16 +184,19 @@ public enum DeviceKeyFile {
     }
 
     /// The folder that a path is in, made if missing, and the last component.
-    private static func folder(of path: String) throws(Errno) -> (Descriptor, Name) {
+    private static func folder(of path: String, making: Bool = true) throws(Errno) -> (Descriptor, Name) {
         var components = path.split(separator: "/").map { Array($0.utf8) }
         guard let last = components.popLast(), let name = Name(bytes: last), !name.isDotOrDotDot, !path.hasSuffix("/")
         else { throw .EINVAL }
+        // Other files' names are longer.
+        guard last.count + GuessCounter.suffix.utf8.count <= Name.maximumCount else { throw .ENAMETOOLONG }
         var reached = path.hasPrefix("/") ? "/" : "."
         var folder = try Descriptor.open(path: reached, O_RDONLY | O_DIRECTORY)
         for component in components {
             guard let step = Name(bytes: component) else { throw .EINVAL }
             reached += "/\(String(decoding: component, as: UTF8.self))"
             do throws(Errno) {
+                guard making else { throw .EEXIST }
                 try folder.makeDirectory(step, mode: 0o700)
                 try folder.synchronize(dataOnly: false)
             } catch  where error == .EEXIST || error == .EROFS || error == .EACCES {

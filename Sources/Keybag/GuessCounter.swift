@@ -14,6 +14,11 @@ struct GuessCounter: Sendable {
     /// Of its name, which begins as the device key file's.
     static let suffix = ".tries"
     private static let magic = Array("LKTRIES1".utf8)
+    /// As a number of wrong ones: the keys were destroyed after the last.
+    static let erased = UInt32.max
+    private static let most = erased - 1
+    /// How long another try is waited for: many at once, each with its Argon2.
+    private static let patience = Duration.seconds(60)
 
     let path: String
     let volume: VolumeIdentifier
@@ -58,20 +63,30 @@ struct GuessCounter: Sendable {
     ///
     /// - Parameters:
     ///   - limit: of wrong ones in a row; 0 for none.
+    ///   - erase: destroys the keys, after the last wrong one that there may be; what it could not is its result.
     ///   - body: gets the fingerprint of the last wrong one, and leaves that of this one.
     /// - Throws: `tooManyGuesses` and `noMoreGuesses`, and then nothing was tried; `erased` when this was the last wrong one
-    ///   that there may be: the caller has to see to it.
+    ///   that there may be, or another process has had it: the keys in memory are to go as well.
     func counted<Result: ~Copyable>(
-        upTo limit: UInt8 = 0, _ body: (inout UInt16) throws(KeybagError) -> Result
+        upTo limit: UInt8 = 0, erase: () -> String? = { nil },
+        _ body: (inout UInt16) throws(KeybagError) -> Result
     ) throws(KeybagError) -> Result {
         try locked { (before, write) throws(KeybagError) in
+            guard before.wrong != Self.erased else { throw .erased(remains: nil) }
             let now = UInt64(max(time(nil), 0))
             let wait = Self.wait(before, now: now)
-            guard wait == 0 else { throw .tooManyGuesses(seconds: wait) }
+            guard wait == 0 else {
+                // A clock that was set back: the delay begins anew, once. Else one that was years ahead for a moment would
+                // keep everybody out until then.
+                if now < before.last {
+                    try write(Record(wrong: before.wrong, last: now, fingerprint: before.fingerprint))
+                }
+                throw .tooManyGuesses(seconds: wait)
+            }
             // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had the
             // right passcode, and bad luck, is not to lose all.
             guard limit == 0 || before.wrong < limit else { throw .noMoreGuesses }
-            try write(Record(wrong: before.wrong &+ 1, last: now, fingerprint: before.fingerprint))
+            try write(Record(wrong: min(before.wrong + 1, Self.most), last: now, fingerprint: before.fingerprint))
             var fingerprint: UInt16 = 0
             do throws(KeybagError) {
                 let result = try body(&fingerprint)
@@ -87,9 +102,13 @@ struct GuessCounter: Sendable {
                     try write(before)
                     throw error
                 }
-                let wrong = before.wrong &+ 1
+                let wrong = min(before.wrong + 1, Self.most)
                 try write(Record(wrong: wrong, last: now, fingerprint: fingerprint))
-                throw limit > 0 && wrong >= limit ? .erased : error
+                guard limit > 0, wrong >= limit else { throw error }
+                let remains = erase()
+                // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.
+                try? write(Record(wrong: Self.erased, last: now))
+                throw .erased(remains: remains)
             }
         }
     }
@@ -99,12 +118,13 @@ struct GuessCounter: Sendable {
         try locked { (_, write) throws(KeybagError) in try write(Record()) }
     }
 
-    /// Something else has opened the vault: the wrong passcodes are forgotten.
+    /// Something else has opened the vault: the wrong passcodes are forgotten. Not while one is tried: who gives a key is not to
+    /// wait for that.
     func forget() throws(KeybagError) {
-        guard (try? Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)) != nil else { return }
-        try locked { (before, write) throws(KeybagError) in
-            if before != Record() { try write(Record()) }
-        }
+        guard let file = try? Descriptor.open(path: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW), Self.isRegular(file),
+            (try? file.lockExclusively()) != nil
+        else { return }
+        if try read(file) != Record() { try io(doing, try write(Record(), to: file)) }
     }
 
     /// The device key file beside which it counts.
@@ -112,28 +132,55 @@ struct GuessCounter: Sendable {
 
     // MARK: The file
 
-    /// Runs `body` with what the file says, and a way to change that; it stays locked meanwhile. Where the place can only be
-    /// read nothing is counted.
+    private var doing: String { "counting guesses in \(path)" }
+
+    /// Runs `body` with what the file says, and a way to change that; it stays locked meanwhile. Where there can be no such file
+    /// nothing is counted.
     private func locked<Result: ~Copyable>(
         _ body: (Record, (Record) throws(KeybagError) -> Void) throws(KeybagError) -> Result
     ) throws(KeybagError) -> Result {
-        let doing = "counting guesses in \(path)"
         guard let file = try open() else {
             return try body(Record()) { (_) throws(KeybagError) in }
         }
-        try io(doing, try file.waitForLock())
+        try waitForLock(file)
         return try body(try read(file)) { (record) throws(KeybagError) in try io(doing, try write(record, to: file)) }
     }
 
+    /// Waits until no other process tries a passcode; not for ever: one of them may have been stopped.
+    private func waitForLock(_ file: Descriptor) throws(KeybagError) {
+        let clock = ContinuousClock()
+        let end = clock.now + Self.patience
+        while true {
+            do throws(Errno) { return try file.lockExclusively() } catch {
+                guard error == .EWOULDBLOCK, clock.now < end else { throw .io(error, doing: doing) }
+                _ = usleep(20_000)
+            }
+        }
+    }
+
+    /// Nil where it cannot be: the vault opens all the same. Whoever can bring that about could as well remove the file.
     private func open() throws(KeybagError) -> Descriptor? {
         do throws(Errno) {
-            return try Descriptor.open(path: path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW, mode: 0o600)
+            let flags = O_RDWR | O_NONBLOCK | O_NOFOLLOW
+            let file: Descriptor
+            do throws(Errno) { file = try Descriptor.open(path: path, flags) } catch {
+                guard error == .ENOENT else { throw error }
+                file = try Descriptor.open(path: path, flags | O_CREAT, mode: 0o600)
+                // Else a power cut takes the count back.
+                let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+                try? Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+            }
+            return Self.isRegular(file) ? file : nil
         } catch {
-            // A device key on a medium that cannot be written to: the vault opens all the same.
-            guard error == .EROFS || error == .ENOENT else { throw .io(error, doing: "opening \(path)") }
+            let cannotBe: [Errno] = [
+                .EROFS, .ENOENT, .ENOTDIR, .EACCES, .EPERM, .ELOOP, .EISDIR, .ENXIO, .ENAMETOOLONG, .ENOSPC, .EDQUOT,
+            ]
+            guard cannotBe.contains(error) else { throw .io(error, doing: "opening \(path)") }
             return nil
         }
     }
+
+    private static func isRegular(_ file: Descriptor) -> Bool { (try? file.status().kind) == .regular }
 
     /// A file that is not one of ours, or another vault's, counts as nothing.
     private func read(_ file: Descriptor) throws(KeybagError) -> Record {

@@ -1,5 +1,5 @@
 import Crypto
-import Format
+public import Format
 import Glibc
 import Posix
 public import Store
@@ -9,27 +9,89 @@ public import Store
 ///
 /// Each is written over, made durable, and removed. A disk that writes elsewhere than it is told (flash, copy on write)
 /// may keep what was there; then one share alone is of no use still.
-public enum KeyDestruction {
-    /// - Parameter deviceKeyPath: where the device key lies, if it does.
-    /// - Throws: the first failure, after all else has been tried.
-    public static func destroy(deviceKeyPath: String, keybagIn store: any Store) throws(KeybagError) {
-        var failure: KeybagError?
-        func trying(_ body: () throws(KeybagError) -> Void) {
-            do throws(KeybagError) { try body() } catch { failure = failure ?? error }
-        }
-        for path in [deviceKeyPath, deviceKeyPath + GuessCounter.suffix] {
-            trying { () throws(KeybagError) in try destroy(path) }
+public struct KeyDestruction: Sendable {
+    public enum DeviceKeyFate: Hashable, Sendable {
+        case destroyed
+        /// There is no file.
+        case missing
+        /// There is a file, and it is no device key, or another vault's. It is as it was.
+        case foreign
+        /// See `failure`.
+        case failed
+    }
+
+    /// Nil where nobody knows where it could be.
+    public private(set) var deviceKey: DeviceKeyFate?
+    /// The first, after all else has been tried.
+    public private(set) var failure: KeybagError?
+
+    /// Destroys all that it can.
+    ///
+    /// - Parameters:
+    ///   - deviceKeyPath: where the device key lies, if it does; nil where nobody knows.
+    ///   - volume: whose device key it has to be; nil where the keybag does not tell any more.
+    ///   - keepingCount: leaves the wrong passcodes counted.
+    public init(
+        deviceKeyPath: String?, volume: VolumeIdentifier?, keybagIn store: any Store, keepingCount: Bool = false
+    ) {
+        if let deviceKeyPath {
+            deviceKey = destroyDeviceKey(deviceKeyPath, volume)
         }
         for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.coming] {
-            trying { () throws(KeybagError) in try destroy(name, in: store) }
+            trying { () throws(KeybagError) in try Self.destroy(name, in: store) }
         }
         trying { () throws(KeybagError) in
             try io("making it durable", try store.synchronize(store.root, dataOnly: false))
         }
-        if let failure { throw failure }
+        // Last, and not where a key is left that a passcode may open: else nobody would count any more.
+        if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
+            _ = unsafe unlink(deviceKeyPath + GuessCounter.suffix)
+        }
     }
 
-    private static func destroy(_ path: String) throws(KeybagError) {
+    /// Throws unless a file is this vault's device key, or nothing.
+    ///
+    /// - Throws: `notADeviceKey`, `deviceKeyMismatch`, `io`.
+    public static func check(deviceKeyPath path: String, volume: VolumeIdentifier?) throws(KeybagError) {
+        let owner: VolumeIdentifier?
+        do throws(Errno) {
+            owner = try DeviceKeyFile.owner(of: Descriptor.open(path: path, O_RDONLY | O_NONBLOCK))
+        } catch {
+            if error == .ENOENT { return }
+            throw .io(error, doing: "reading the device key file \(path)")
+        }
+        guard let owner else { throw .notADeviceKey(path: path) }
+        guard volume == nil || owner == volume else { throw .deviceKeyMismatch }
+    }
+
+    private mutating func trying(_ body: () throws(KeybagError) -> Void) {
+        do throws(KeybagError) { try body() } catch { failure = failure ?? error }
+    }
+
+    /// What a killed program has left of it, too.
+    private mutating func destroyDeviceKey(_ path: String, _ volume: VolumeIdentifier?) -> DeviceKeyFate {
+        // A link may lead to it, and it is to go from where it is.
+        let target = unsafe realpath(path, nil)
+        defer { unsafe free(target) }
+        let place = unsafe target.map { unsafe String(cString: $0) } ?? path
+        var fate = DeviceKeyFate.failed
+        trying { () throws(KeybagError) in
+            DeviceKeyFile.removeLeftover(of: place)
+            do throws(KeybagError) { try Self.check(deviceKeyPath: place, volume: volume) } catch {
+                guard case .io = error else {
+                    fate = .foreign
+                    return
+                }
+                // What cannot be read may be removed still, below.
+            }
+            fate = try Self.destroy(place) ? .destroyed : .missing
+        }
+        if fate == .destroyed, place != path { _ = unsafe unlink(path) }
+        return fate
+    }
+
+    /// False if there was none.
+    private static func destroy(_ path: String) throws(KeybagError) -> Bool {
         let doing = "destroying \(path)"
         do throws(Errno) {
             let file = try Descriptor.open(path: path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
@@ -39,16 +101,17 @@ public enum KeyDestruction {
                 try file.synchronize(dataOnly: false)
             }
         } catch {
-            if error == .ENOENT { return }
+            if error == .ENOENT { return false }
             // What cannot be written over can be removed, perhaps.
             guard unsafe unlink(path) == 0 else { throw .io(error, doing: doing) }
-            return
+            return true
         }
         guard unsafe unlink(path) == 0 else { throw .io(Errno.current, doing: doing) }
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         if let folder = try? Descriptor.open(path: folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY) {
             try io(doing, try folder.synchronize(dataOnly: false))
         }
+        return true
     }
 
     private static func destroy(_ name: Name, in store: any Store) throws(KeybagError) {
@@ -76,8 +139,17 @@ public enum KeyDestruction {
 }
 
 extension OpenKeybag {
-    /// Destroys this keybag and the device key, whether or not the store may be written to for anything else.
-    public func destroy(deviceKeyPath: String) throws(KeybagError) {
-        try KeyDestruction.destroy(deviceKeyPath: deviceKeyPath, keybagIn: storage.store)
+    /// Destroys this keybag and the device key, whether or not the store may be written to for anything else. No change of it
+    /// comes after that.
+    public func destroy(deviceKeyPath: String) -> KeyDestruction {
+        destroy(deviceKeyPath: deviceKeyPath, keepingCount: false)
+    }
+
+    func destroy(deviceKeyPath: String, keepingCount: Bool) -> KeyDestruction {
+        sealed.withLock { _ in
+            isDestroyed.store(true, ordering: .relaxed)
+            return KeyDestruction(
+                deviceKeyPath: deviceKeyPath, volume: volume, keybagIn: storage.store, keepingCount: keepingCount)
+        }
     }
 }

@@ -30,6 +30,8 @@ public enum KeybagError: Error, Hashable, Sendable {
     case lastSlot
     /// What was given is no keybag's backup.
     case notABackup
+    /// A backup of a keybag that is not whole, or that somebody without its passphrase has changed.
+    case damagedBackup
     /// It does not open the backup.
     case wrongPassphrase
     /// The keybag that is there has other keys than the backup: it is another vault's, or from before its keys were changed.
@@ -37,6 +39,12 @@ public enum KeybagError: Error, Hashable, Sendable {
     case deviceKeyMissing(path: String)
     /// What lies at the path is not a device key file, or not a whole one.
     case notADeviceKey(path: String)
+    /// The passcodes have a part in a TPM, which this device key, kept as a file, does not lead to.
+    case passcodesNeedTPM
+    /// A chip would count each try of one passcode as a wrong one of the others.
+    case onePasscodeOnly
+    /// The device key alone opens the vault: a passcode beside that would protect nothing.
+    case hasNoPasscode
     /// The device key is another vault's, or the keybag was changed where the two meet.
     case deviceKeyMismatch
     /// Somebody else has changed the keybag since it was looked at: nothing of this change is done.
@@ -48,8 +56,8 @@ public enum KeybagError: Error, Hashable, Sendable {
     /// No passcode is tried any more: one more wrong one would erase the vault, and the last try was cut off. The other ways
     /// in open it, and end this.
     case noMoreGuesses
-    /// This was the last wrong passcode that the vault takes: its keys are destroyed.
-    case erased
+    /// This was the last wrong passcode that the vault takes: its keys are destroyed. `remains` says what could not be.
+    case erased(remains: String?)
     /// A new passcode of four digits, which somebody who has the disk tries all of.
     case weakPasscode
     /// What the chip that holds the device key says; the text says why.

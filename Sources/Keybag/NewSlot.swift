@@ -25,6 +25,13 @@ public struct NewSlot: ~Copyable, Sendable {
         allowsWeak = allowingWeak
     }
 
+    var isPasscode: Bool {
+        switch way {
+        case .credential(let credential): credential.kind == .passcode
+        case .escrow: false
+        }
+    }
+
     /// For the holder of the private key to this public key of X25519, 32 bytes.
     public init(escrow publicKey: [UInt8]) {
         way = .escrow(publicKey: publicKey)

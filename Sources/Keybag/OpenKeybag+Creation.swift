@@ -71,7 +71,7 @@ extension OpenKeybag {
 
         let bundle = try current.openWithoutDevice(credential)
         var file = current.file
-        file.generation += 1
+        try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(bundle, device)))
         file.slots.insert(try bundle.slot(head, newPasscode, cost: cost, device, .empty), at: 0)

@@ -6,12 +6,19 @@ extension OpenKeybag {
     ///
     /// - Parameter credential: one that opens the vault now.
     /// - Returns: the number of the new slot.
-    /// - Throws: what `unlock` does, `weakPasscode`, `notAPublicKey`, `cost`; `io` in a store that is only read. Then nothing has changed.
+    /// - Throws: what `unlock` does, `weakPasscode`, `notAPublicKey`, `cost`; for a passcode `hasNoPasscode` and `onePasscodeOnly`;
+    ///   `io` in a store that is only read. Then nothing has changed.
     public func addSlot(
         _ new: borrowing NewSlot, label: SlotLabel = .empty, opening credential: borrowing Credential
     ) throws(KeybagError) -> UInt32 {
         var identifier: UInt32 = 0
         try change(opening: credential) { (file, opened) throws(KeybagError) in
+            if new.isPasscode {
+                guard !file.hasNoPasscode else { throw .hasNoPasscode }
+                guard !device.isGuarded || !file.slots.contains(where: { $0.credentialKind == .passcode }) else {
+                    throw .onePasscodeOnly
+                }
+            }
             identifier = file.nextSlotIdentifier
             file.slots.append(
                 try opened.bundle.slot(SlotHead(new: identifier), new, cost: file.dearestCost, device, label))
@@ -31,7 +38,7 @@ extension OpenKeybag {
                 throw .noSuchSlot(identifier)
             }
             file.slots.remove(at: index)
-            guard file.slots.contains(where: { $0.credentialKind != nil }) else { throw .lastSlot }
+            guard file.slots.contains(where: { $0.canOpen(with: device) }) else { throw .lastSlot }
         }
     }
 
@@ -55,6 +62,8 @@ extension OpenKeybag {
             }
             file.slots[opened.index] = try opened.bundle.slot(
                 SlotHead(new: opened.identifier), new, cost: cost ?? before, device, slot.label)
+            // A change of the device key's place that was broken off has left the old one in a slot of the other kind.
+            file.slots.removeAll { $0.isPasscode(guarded: !device.isGuarded) }
         }
     }
 
@@ -95,11 +104,12 @@ extension OpenKeybag {
         _ file: KeybagFile, _ bundle: borrowing Bundle, over current: SealedKeybag
     ) throws(KeybagError) {
         var file = file
-        file.generation += 1
+        try file.advance()
         let changed = try SealedKeybag(sealing: file, bundle, device)
         try sealed.withLock { sealed throws(KeybagError) in
             // Argon2 ran without the lock; another change may have come first.
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
+            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(remains: nil) }
             try storage.replace(sealed, by: changed)
             sealed = changed
             isOpenToAll.store(changed.file.hasNoPasscode, ordering: .relaxed)
@@ -109,6 +119,18 @@ extension OpenKeybag {
 
 extension KeybagFile {
     var nextSlotIdentifier: UInt32 { (slots.compactMap { $0.head?.identifier }.max() ?? 0) &+ 1 }
+
+    /// The next generation.
+    mutating func advance() throws(KeybagError) {
+        guard generation < .max else { throw .damaged("the keybag's generation is the last there is") }
+        generation += 1
+    }
+
+    /// Whether there are passcodes, and a chip has a part in each.
+    var allPasscodesNeedChip: Bool {
+        let passcodes = slots.filter { $0.credentialKind == .passcode }
+        return !passcodes.isEmpty && passcodes.allSatisfy { $0.isPasscode(guarded: true) }
+    }
 
     /// Whether the device key alone opens it.
     public var hasNoPasscode: Bool { slots.contains { $0.credentialKind == .noPasscode } }

@@ -18,6 +18,8 @@ public final class OpenKeybag: Sendable {
     let sealed: Mutex<SealedKeybag>
     /// Apart from `sealed`, which is held while the disk is waited for.
     let isOpenToAll: Atomic<Bool>
+    /// Changed under `sealed`: nothing is to be put in the place of what was destroyed.
+    let isDestroyed = Atomic(false)
 
     public var volume: VolumeIdentifier { keys.volume }
     public var settings: KeybagSettings { file.settings }
@@ -124,13 +126,13 @@ public final class OpenKeybag: Sendable {
             try? guesses.forget()
             return opened
         }
-        do throws(KeybagError) {
-            return try guesses.counted(upTo: sealed.file.settings.eraseAfter) { (fingerprint) throws(KeybagError) in
-                try findSlot(of: sealed, credential, &fingerprint)
-            }
-        } catch {
-            if error == .erased { try destroy(deviceKeyPath: guesses.deviceKeyPath) }
-            throw error
+        // Not counted: no passcode could be right.
+        guard device.isGuarded || !sealed.file.allPasscodesNeedChip else { throw .passcodesNeedTPM }
+        return try guesses.counted(
+            upTo: sealed.file.settings.eraseAfter,
+            erase: { destroy(deviceKeyPath: guesses.deviceKeyPath, keepingCount: true).failure.map { "\($0)" } }
+        ) { (fingerprint) throws(KeybagError) in
+            try findSlot(of: sealed, credential, &fingerprint)
         }
     }
 

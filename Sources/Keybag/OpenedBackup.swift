@@ -21,12 +21,13 @@ public struct OpenedBackup: ~Copyable, Sendable {
     /// - Parameters:
     ///   - bytes: of a whole file.
     ///   - passphrase: 1 to 1024 bytes.
-    /// - Throws: `notABackup`, `damaged`, `foreignVersion`, `foreignFeature`; `wrongPassphrase`; `tampered`.
+    /// - Throws: `notABackup`, `foreignVersion`, `foreignFeature`; `wrongPassphrase`; `damagedBackup`.
     public init(_ bytes: [UInt8], passphrase: borrowing Secret) throws(KeybagError) {
         let backup: KeybagBackup
         do throws(FormatError) { backup = try KeybagBackup(decoding: bytes) } catch {
             switch error {
-            case .tooShort, .wrongMagic: throw .notABackup
+            case .wrongMagic: throw .notABackup
+            case .tooShort, .badField: throw bytes.starts(with: KeybagBackup.magic) ? .damagedBackup : .notABackup
             default: throw KeybagError(error)
             }
         }
@@ -37,7 +38,7 @@ public struct OpenedBackup: ~Copyable, Sendable {
         let isWhole = try crypto(try bundle.backupAuthenticator(backup.volume)).verify(
             Array(bytes[tags...]), of: Array(bytes[..<tags]))
         guard isWhole, try crypto(try X25519.publicKey(of: bundle.privateKeyB())) == backup.keybag.publicKey else {
-            throw .tampered("the backup was changed by someone without its passphrase")
+            throw .damagedBackup
         }
         file = backup.keybag
         created = backup.created
@@ -89,8 +90,13 @@ extension OpenKeybag {
         let storage = KeybagStorage(store: store)
         let present = try storage.present(like: backup)
         var file = backup.file
-        if let present, (try? present.verify(backup.bundle)) != nil { file = present.file }
-        file.generation = max(file.generation, present?.file.generation ?? 0) + 1
+        // What nobody has authenticated counts for nothing, its generation neither.
+        if let present, (try? present.verify(backup.bundle)) != nil {
+            let generation = max(file.generation, present.file.generation)
+            file = present.file
+            file.generation = generation
+        }
+        try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(backup.bundle, device)))
         file.slots.insert(try backup.bundle.slot(head, passcode, cost: cost, device, .empty), at: 0)

@@ -22,7 +22,8 @@ import Testing
     @Test func `every error comes back as it went`() throws {
         let errors: [ControlError] = [
             .wrongPasscode, .wrongRecoveryKey, .wrongKey(.escrowKey), .noSuchSlot(9), .lastSlot, .weakPasscode,
-            .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased, .forbidden(reason: "p"),
+            .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased(remains: nil), .erased(remains: "p"),
+            .forbidden(reason: "p"),
             .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
             .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound("i"),
             .methodNotFound("m"), .methodNotImplemented("m"), .invalidParameter("p"), .expectedMore,

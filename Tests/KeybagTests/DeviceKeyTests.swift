@@ -26,11 +26,43 @@ import Testing
         let before = try folder.deviceKey
         let error = failure { _ = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume) }
         #expect(error == .io(.EEXIST, doing: "creating the device key file \(folder.deviceKeyPath)"))
-        let again = try DeviceKeyFile.loadOrCreate(path: folder.deviceKeyPath, volume: volume)
-        #expect(again.secret.exposed == made.secret.exposed)
-        #expect(
-            failure { _ = try DeviceKeyFile.loadOrCreate(path: folder.deviceKeyPath, volume: .zero) }
-                == .deviceKeyMismatch)
+        #expect(try DeviceKeyFile.load(path: folder.deviceKeyPath).secret.exposed == made.secret.exposed)
+        #expect(try folder.deviceKey == before)
+    }
+
+    /// A program that was killed has left it under another name, which the next one removes; not the key itself, where both names
+    /// are of one file.
+    @Test(arguments: [false, true]) func whatAKilledProgramLeft(isLinked: Bool) throws {
+        let folder = try Folder()
+        let path = folder.deviceKeyPath
+        let key = try DeviceKeyFile.create(path: path, volume: volume)
+        let left = path.replacingOccurrences(of: "device.key", with: ".device.key.new")
+        if isLinked {
+            try FileManager.default.linkItem(atPath: path, toPath: left)
+        } else {
+            try FileManager.default.copyItem(atPath: path, toPath: left)
+        }
+        DeviceKeyFile.removeLeftover(of: path)
+        #expect(!FileManager.default.fileExists(atPath: left))
+        #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
+        try Data([1, 2, 3]).write(to: URL(filePath: left))
+        try DeviceKeyFile.replace(path: path, by: key)
+        #expect(!FileManager.default.fileExists(atPath: left))
+        #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
+    }
+
+    /// A second name of it, or a link that leads to it, is somebody's choice.
+    @Test func replacing() throws {
+        let folder = try Folder()
+        let path = folder.deviceKeyPath
+        let key = try DeviceKeyFile.create(path: path, volume: volume)
+        let before = try folder.deviceKey
+        try FileManager.default.linkItem(atPath: path, toPath: path + ".kept")
+        try FileManager.default.createSymbolicLink(atPath: path + ".link", withDestinationPath: path)
+        try DeviceKeyFile.replace(path: path + ".link", bySealed: [1, 2, 3])
+        #expect(try folder.deviceKey == [1, 2, 3])
+        #expect(try Array(Data(contentsOf: URL(filePath: path + ".kept"))) == before)
+        try DeviceKeyFile.replace(path: path, by: key)
         #expect(try folder.deviceKey == before)
     }
 

@@ -89,6 +89,13 @@ final class Vault: Sendable {
     }
 }
 
+extension DeviceKeyFile {
+    /// The key in the file, or a new one in a new file.
+    static func loadOrCreate(path: String, volume: VolumeIdentifier) throws -> DeviceKey {
+        FileManager.default.fileExists(atPath: path) ? try load(path: path) : try create(path: path, volume: volume)
+    }
+}
+
 func secret(_ text: String) throws(CryptoError) -> Secret { try secret(Array(text.utf8)) }
 func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
 

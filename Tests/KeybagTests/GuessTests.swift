@@ -59,6 +59,22 @@ import Testing
         #expect(try guess(vault, "passcode") == nil)
     }
 
+    /// A clock that was years ahead for a moment keeps nobody out until then.
+    @Test func aClockThatWasAhead() throws {
+        let vault = try Vault()
+        for number in 1...5 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
+        let path = counter(vault).path
+        func last() throws -> UInt64 {
+            try Data(contentsOf: URL(filePath: path))[32..<40].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        var bytes = Array(try Data(contentsOf: URL(filePath: path)))
+        bytes.replaceSubrange(32..<40, with: [0, 0, 0, 0, 9, 0, 0, 0])
+        try Data(bytes).write(to: URL(filePath: path))
+        #expect(try guess(vault, "passcode") == .tooManyGuesses(seconds: 60))
+        let now = UInt64(Date().timeIntervalSince1970)
+        #expect(try now - 60...now ~= last())
+    }
+
     /// What is no try is not counted: a damaged keybag, a passcode of no length.
     @Test func whatIsNoTry() throws {
         let vault = try Vault()
@@ -107,10 +123,11 @@ import Testing
         }
         let copy = try vault.keybag
         let keybag = try vault.open()
-        #expect(failure { _ = try keybag.unlock(passcode: secret("wrong 4")) } == .erased)
+        #expect(failure { _ = try keybag.unlock(passcode: secret("wrong 4")) } == .erased(remains: nil))
         #expect(try vault.folder.files.isEmpty)
         #expect(!FileManager.default.fileExists(atPath: vault.folder.deviceKeyPath))
-        #expect(!FileManager.default.fileExists(atPath: counter(vault).path))
+        // Which tells a daemon that has the keys in memory still.
+        #expect(try Array(Data(contentsOf: URL(filePath: counter(vault).path)))[24..<28] == [255, 255, 255, 255])
         // A copy is as good as nothing, but for the recovery key.
         try vault.writeKeybag(copy)
         #expect(failure { _ = try vault.open() } == .deviceKeyMissing(path: vault.folder.deviceKeyPath))

@@ -16,6 +16,8 @@ import Testing
         ("policy", PolicyCommand.self), ("policy-check", PolicyCommand.Check.self), ("speed", Speed.self),
         ("erase", Erase.self), ("keybag", KeybagCommand.self), ("keybag-backup", KeybagCommand.Backup.self),
         ("keybag-restore", KeybagCommand.Restore.self),
+        ("device-key", DeviceKeyCommand.self), ("device-key-show", DeviceKeyCommand.Show.self),
+        ("device-key-rebind", DeviceKeyCommand.Rebind.self), ("device-key-export", DeviceKeyCommand.Export.self),
         ("slot", SlotCommand.self), ("slot-list", SlotCommand.List.self),
         ("slot-add", SlotCommand.Add.self), ("slot-remove", SlotCommand.Remove.self),
         ("slot-test", SlotCommand.Test.self),

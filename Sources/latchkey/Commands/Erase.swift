@@ -24,29 +24,57 @@ struct Erase: ParsableCommand {
     var files = false
 
     @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
-    var deviceKey: String?
+    var deviceKey: DeviceKeyArgument?
 
     @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
     var place: String
 
     func run() throws {
-        switch try Place.of(place) {
+        let found = try Place.of(place)
+        try checkIsWhole(found)
+        switch found {
         case .mount(let mount):
             try confirm(mount.status.vault)
             do throws(ControlError) { try mount.client.erase() } catch {
                 throw CommandError(error, at: mount.status.mountPoint)
             }
             _ = Process.waitUntilEnded(pid_t(mount.status.pid))
-            try end(AbsolutePath(known: mount.status.vault))
+            try end(AbsolutePath(known: mount.status.vault), .destroyed)
         case .vault(let vault):
+            let folder = try VaultFolder(vault)
+            defer { withExtendedLifetime(folder) {} }
+            // A keybag that cannot be read any more does not tell whose device key it is.
+            let volume = (try? OpenKeybag.inspect(folder.store))?.volume
+            if let deviceKey = deviceKey?.path {
+                try withKeybag(of: vault.text) { () throws(KeybagError) in
+                    try KeyDestruction.check(deviceKeyPath: deviceKey, volume: volume)
+                }
+            }
             try confirm(vault.text)
-            try destroy(vault)
-            try end(vault)
+            let path = deviceKey?.path ?? volume.map { DeviceKeyFile.defaultPath(for: $0) }
+            let destruction = KeyDestruction(deviceKeyPath: path, volume: volume, keybagIn: folder.store)
+            if let failure = destruction.failure { throw CommandError(failure, of: vault.text) }
+            try end(vault, destruction.deviceKey, path)
         case .orphan(let entry):
             throw CommandError(
                 .notFound, "no daemon answers for \(entry.mountPoint)",
                 try: "latchkey unmount \(entry.mountPoint.quoted)")
         }
+    }
+
+    /// Throws for a folder in a vault or a mount: somebody may mean that alone.
+    private func checkIsWhole(_ found: Place) throws(CommandError) {
+        let wholes: [String]
+        switch found {
+        case .mount(let mount): wholes = [mount.status.mountPoint, mount.status.vault]
+        case .vault(let vault): wholes = [vault.text]
+        case .orphan: return
+        }
+        let typed = [AbsolutePath(lexically: place).text, (try? AbsolutePath(resolving: place))?.text]
+        guard !wholes.contains(where: typed.contains) else { return }
+        throw CommandError(
+            .failed, "\(place) is not a vault but lies in one, all of which would be erased; nothing was done",
+            try: "latchkey erase \(wholes[0].quoted)", "rm -r \(place.quoted)   (for the folder alone)")
     }
 
     /// Has a person type the vault's name.
@@ -62,19 +90,25 @@ struct Erase: ParsableCommand {
         guard readLine() == name else { throw CommandError(.failed, "that is not its name; nothing was done") }
     }
 
-    private func destroy(_ vault: AbsolutePath) throws(CommandError) {
-        let folder = try VaultFolder(vault)
-        defer { withExtendedLifetime(folder) {} }
-        // A keybag that cannot be read any more does not tell whose device key it is.
-        let path =
-            deviceKey ?? (try? OpenKeybag.inspect(folder.store)).map { DeviceKeyFile.defaultPath(for: $0.volume) }
-        try withKeybag(of: vault.text) { () throws(KeybagError) in
-            try KeyDestruction.destroy(deviceKeyPath: path ?? "", keybagIn: folder.store)
+    /// - Parameters:
+    ///   - deviceKey: what became of it; nil where nobody knows where it lies.
+    ///   - path: where it was looked for.
+    private func end(
+        _ vault: AbsolutePath, _ deviceKey: KeyDestruction.DeviceKeyFate?, _ path: String? = nil
+    ) throws(CommandError) {
+        if deviceKey == .destroyed {
+            Standard.output("The vault \(vault.text) is erased: nothing opens it any more.")
+        } else {
+            Standard.output("The keybag of the vault \(vault.text) is destroyed: it opens no more.")
+            let text =
+                switch (deviceKey, path) {
+                case (.foreign, let path?): "\(path) is not its device key, and stays as it was."
+                case (_, let path?): "Its device key is not at \(path)."
+                default: "Where its device key lies, nobody knows."
+                }
+            Standard.output(
+                text + " Who has that and the passcode opens a copy of the vault from before: destroy it, too.")
         }
-    }
-
-    private func end(_ vault: AbsolutePath) throws(CommandError) {
-        Standard.output("The vault \(vault.text) is erased: nothing opens it any more.")
         guard files else { return }
         do throws(Errno) {
             let folder = try Descriptor.open(path: vault.text, O_RDONLY | O_DIRECTORY)

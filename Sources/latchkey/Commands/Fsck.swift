@@ -22,7 +22,7 @@ struct Fsck: ParsableCommand {
     @OptionGroup var credential: CredentialOptions
 
     @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
-    var deviceKey: String?
+    var deviceKey: DeviceKeyArgument?
 
     @Flag(help: "Read no contents of any class.")
     var noContents = false
@@ -67,7 +67,7 @@ struct Fsck: ParsableCommand {
         let secret = isUnlocked ? try credential.read(kind) : nil
         do throws(KeybagError) {
             opened = try CheckedVault(
-                in: folder, deviceKeyPath: deviceKey, Credential?(kind, secret), isRepaired: repair)
+                in: folder, deviceKeyPath: deviceKey?.path, Credential?(kind, secret), isRepaired: repair)
         } catch .notAVault {
             throw report.cannotOpen(.damaged("lk.keybag is missing"))
         } catch {

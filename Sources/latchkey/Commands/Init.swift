@@ -159,9 +159,20 @@ extension Init {
             It opens the vault without passcode and device key; who has neither it nor both of those has lost the data.
 
             The device key lies in \(made.deviceKeyPath).
-            It is a file, and no secret from a thief of the whole disk, who then reads names, sizes, extended
-            attributes and files of class D, and can try passcodes for the others.
             """)
+        if deviceKey?.isSealed == true {
+            Standard.output(
+                """
+                The TPM of this machine has sealed it: a thief of the disk alone reads nothing. One of the whole machine, who
+                starts it, reads names, sizes, extended attributes and files of class D; the TPM counts his wrong passcodes.
+                """)
+        } else {
+            Standard.output(
+                """
+                It is a file, and no secret from a thief of the whole disk, who then reads names, sizes, extended
+                attributes and files of class D, and can try passcodes for the others.
+                """)
+        }
         if !made.hasAttributes {
             Standard.output("The folder takes no extended attributes: in the mount there will be none but the class.")
         }

@@ -6,6 +6,7 @@ import Glibc
 import Keybag
 import Posix
 import Store
+import Strength
 
 extension KeybagCommand {
     struct Backup: ParsableCommand {
@@ -23,7 +24,7 @@ extension KeybagCommand {
         @OptionGroup var cost: CostOptions
 
         @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
-        var deviceKey: String?
+        var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
         var file: String
@@ -33,15 +34,20 @@ extension KeybagCommand {
 
         func run() throws {
             try NewSecretFile.check(file)
+            let found = try Place.of(place)
             let vault = try Place.vault(of: place)
             let keybag = try open(vault)
             let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
             let secret = try credential.read(kind)
             // A mistake here is told before anything else is typed.
-            try withKeybag(of: vault.text) { () throws(KeybagError) in
+            do throws(KeybagError) {
                 _ = try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret))
+            } catch {
+                // That was the last wrong passcode: what the mount has in memory goes, too.
+                if case .erased = error, case .mount(let mount) = found { try? mount.client.erase() }
+                throw CommandError(error, of: vault.text)
             }
-            let passphrase = try passphrase.source.readNew(.passphrase, strength)
+            let passphrase = try readPassphrase()
             let cost = try cost.cost(for: .seconds(2))
             let bytes = try withKeybag(of: vault.text) { () throws(KeybagError) in
                 let bytes = try keybag.backup(
@@ -56,6 +62,17 @@ extension KeybagCommand {
             if let advice = PasscodeAdvice(passphrase, cost: cost) { Standard.output(advice.text) }
         }
 
+        /// Whoever has the file tries passphrases for as long as he likes, on any number of machines.
+        private func readPassphrase() throws(CommandError) -> Secret {
+            let read = try passphrase.source.readNew(.passphrase, strength)
+            guard strength.weak || Strength(of: read).score >= 3 else {
+                throw CommandError(
+                    .failed, "whoever has the file finds this passphrase too soon; nothing was written",
+                    try: "five random words", "the same with --weak   (if that is no matter)")
+            }
+            return read
+        }
+
         /// Only read: the daemon of a mount replaces the keybag as a whole, so there is always a whole one to read.
         private func open(_ vault: AbsolutePath) throws(CommandError) -> OpenKeybag {
             let store: DirectoryStore
@@ -64,7 +81,7 @@ extension KeybagCommand {
             }
             return try withKeybag(of: vault.text) { () throws(KeybagError) in
                 let volume = try OpenKeybag.inspect(store).volume
-                let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
+                let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
                 return try OpenKeybag.open(in: store, deviceKey: DeviceKeyPlace.load(path: path), readOnly: true)
             }
         }

@@ -46,25 +46,41 @@ extension KeybagCommand {
                 return backup
             }
             try checkBelongs(backup, to: folder.store)
-            let passcode = try newPasscode.source.readNew(.newPasscode, strength)
-            let cost = try cost.cost(for: .milliseconds(500))
             let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: backup.volume)
-            try withKeybag(of: vault) { () throws(KeybagError) in
-                let key = try DeviceKeyPlace.loadOrCreate(
-                    DeviceKeyArgument.kind(deviceKey), path: path, volume: backup.volume)
+            let plan = try withKeybag(of: vault) { () throws(KeybagError) in
+                try RecoveredDeviceKey(DeviceKeyArgument.wanted(deviceKey), path: path, volume: backup.volume)
+            }
+            try strength.policy.check(isGuarded: plan.kind != .software)
+            let passcode = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
+            let cost = try cost.cost(for: .milliseconds(500))
+            let setAside = try withKeybag(of: vault) { () throws(KeybagError) in
+                let made = try plan.make()
+                let setAside = made.setAside
                 _ = try OpenKeybag.restore(
-                    backup, in: folder.store, newDeviceKey: key, newPasscode: passcode, cost: cost,
+                    backup, in: folder.store, newDeviceKey: made.takeKey(), newPasscode: passcode, cost: cost,
                     allowingWeak: strength.weak)
+                return setAside
             }
             Standard.output(
                 "The vault \(vault) opens with the new passcode on this machine. Its device key is \(path).")
+            plan.tell(setAside: setAside)
             if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output(advice.text) }
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
         }
 
         /// The folder, though it may have lost its keybag.
         private func path() throws(CommandError) -> AbsolutePath {
-            try AbsolutePath(resolving: vault)
+            let path = try AbsolutePath(resolving: vault)
+            if let mount = try MountTable().mount(holding: path.text), mount.isLatchkey {
+                throw CommandError(
+                    .failed, "\(vault) is in a mount; the keybag lies in the vault's own folder, \(mount.source)",
+                    try: "latchkey unmount \(mount.mountPoint.quoted)")
+            }
+            // Before the lock is taken, which is a file.
+            guard path.isVault || path.hasRootFiles else {
+                throw CommandError(.notFound, "\(vault) is not the folder of a vault; nothing was changed")
+            }
+            return path
         }
 
         private func contents() throws(CommandError) -> [UInt8] {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Crypto
 import Daemon
+import Format
 import Glibc
 import Keybag
 import Policy
@@ -117,7 +118,7 @@ struct Mount: ParsableCommand {
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
         let policy = try strength.policy.inForce()
-        let secret = try secret(for: vault)
+        let secret = try secret(for: vault, at: point, policy)
         if foreground {
             try serve(vault, at: point, secret, policy)
         } else {
@@ -126,16 +127,26 @@ struct Mount: ParsableCommand {
     }
 
     /// What to unlock with, ready to be handed over; nil to mount locked.
-    private func secret(for vault: AbsolutePath) throws(CommandError) -> Configuration.Unlock? {
+    private func secret(
+        for vault: AbsolutePath, at point: AbsolutePath, _ policy: PolicyInForce
+    ) throws(CommandError) -> Configuration.Unlock? {
         if recovery {
             let recovery = VaultRecovery(of: vault, deviceKey: deviceKey)
+            let configuration = try configuration(vault, at: point, nil, policy)
+            let isAllowed = { (keybag: KeybagFile, isGuarded: Bool) throws(CommandError) in
+                do throws(StartError) { try policy.check(keybag, isGuarded: isGuarded, configuration) } catch {
+                    throw CommandError(error, mounting: self.vault, on: mountPoint)
+                }
+            }
             let passcode: Secret
             if let escrowKey {
                 passcode = try recovery.run(
-                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), newPasscode: self.passcode.source, strength)
+                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), newPasscode: self.passcode.source, strength,
+                    isAllowed: isAllowed)
             } else {
                 passcode = try recovery.run(
-                    .recoveryKey, recoveryKey.source.read(.recoveryKey), newPasscode: self.passcode.source, strength)
+                    .recoveryKey, recoveryKey.source.read(.recoveryKey), newPasscode: self.passcode.source, strength,
+                    isAllowed: isAllowed)
             }
             return Configuration.Unlock(.passcode, secret: try passcode.pipe())
         }
@@ -156,8 +167,9 @@ struct Mount: ParsableCommand {
 
     private func configuration(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
-    ) throws -> Configuration {
-        let mountOptions = try MountOptions(parsing: options)
+    ) throws(CommandError) -> Configuration {
+        let mountOptions: MountOptions
+        do { mountOptions = try MountOptions(parsing: options) } catch { throw CommandError(.usage, "\(error)") }
         var configuration = Configuration(vault: vault.text, mountPoint: point.text, version: Latchkey.version)
         configuration.options = mountOptions.options(for: vault)
         configuration.readOnly = mountOptions.isReadOnly

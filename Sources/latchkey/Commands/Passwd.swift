@@ -20,7 +20,7 @@ struct Passwd: ParsableCommand {
     @OptionGroup var strength: StrengthOptions
 
     @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
-    var deviceKey: String?
+    var deviceKey: DeviceKeyArgument?
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
     var place: String
@@ -68,7 +68,7 @@ struct Passwd: ParsableCommand {
         defer { withExtendedLifetime(folder) {} }
         let keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
             let volume = try OpenKeybag.inspect(folder.store).volume
-            let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
+            let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
             return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
         }
         let kind = oldKind(withoutPasscode: keybag.hasNoPasscode)

@@ -19,11 +19,11 @@ struct SlotCommand: ParsableCommand {
     /// The mount or the vault.
     struct PlaceOptions: ParsableArguments {
         @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
-        var deviceKey: String?
+        var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
         var place: String
 
-        func slots() throws(CommandError) -> any SlotHolder { try slotHolder(of: place, deviceKey: deviceKey) }
+        func slots() throws(CommandError) -> any SlotHolder { try slotHolder(of: place, deviceKey: deviceKey?.path) }
     }
 }

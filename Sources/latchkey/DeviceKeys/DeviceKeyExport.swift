@@ -13,7 +13,7 @@ extension DeviceKeyCommand {
                 """)
 
         @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
-        var deviceKey: String?
+        var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
         var file: String
@@ -23,7 +23,9 @@ extension DeviceKeyCommand {
 
         func run() throws {
             try NewSecretFile.check(file)
-            let key = try KeptDeviceKey(of: vault, at: deviceKey).load()
+            let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
+            try NewSecretFile.check(file, liesOutside: kept.vault)
+            let key = try kept.load()
             try withKeybag(of: vault) { () throws(KeybagError) in try DeviceKeyFile.export(key, path: file) }
             Standard.output("The device key of \(vault) is in \(file). Keep it away from the vault.")
         }

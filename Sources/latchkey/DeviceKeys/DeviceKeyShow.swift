@@ -9,13 +9,13 @@ extension DeviceKeyCommand {
             discussion: "Exit code 1 if it is not there, or the TPM does not release it.")
 
         @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
-        var deviceKey: String?
+        var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
         var vault: String
 
         func run() throws {
-            let kept = try KeptDeviceKey(of: vault, at: deviceKey)
+            let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
             var table = Table()
             table.add("kept", kept.kind.text)
             table.add("file", kept.path)
@@ -23,6 +23,11 @@ extension DeviceKeyCommand {
             do throws(CommandError) {
                 _ = try kept.load()
                 table.add("released", "yes")
+                if !kept.isBound {
+                    table.add(
+                        "unfinished",
+                        "a passcode is not for that: latchkey device-key rebind \(kept.kind.name) \(vault.quoted)")
+                }
             } catch {
                 table.add("released", "no: \(error.message)")
                 Standard.output(table.lines())

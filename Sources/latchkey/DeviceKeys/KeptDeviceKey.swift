@@ -10,6 +10,8 @@ struct KeptDeviceKey {
     let path: String
     let volume: VolumeIdentifier
     let kind: DeviceKeyKind
+    /// Whether all passcodes are for a device key that is kept so.
+    let isBound: Bool
 
     /// - Parameter path: nil for the default place.
     init(of place: String, at path: String?) throws(CommandError) {
@@ -19,10 +21,12 @@ struct KeptDeviceKey {
         do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
             throw CommandError(cannot: "open the vault", vault.text, error)
         }
-        volume = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store).volume }
+        let file = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store) }
+        volume = file.volume
         let lies = path ?? DeviceKeyFile.defaultPath(for: volume)
         self.path = lies
         kind = try withKeybag(of: vault.text) { () throws(KeybagError) in try DeviceKeyPlace.kind(at: lies) }
+        isBound = file.isBound(guarded: kind != .software)
     }
 
     func load() throws(CommandError) -> DeviceKey {

@@ -28,8 +28,8 @@ extension CommandError {
                 "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes); nothing was changed")
         case .tooManyGuesses(let seconds):
             self.init(tooManyGuesses: UInt64(max(seconds, 0)))
-        case .erased:
-            self.init(KeybagError.erased, of: "the vault")
+        case .erased(let remains):
+            self.init(KeybagError.erased(remains: remains), of: "the vault")
         case .noMoreGuesses:
             self.init(KeybagError.noMoreGuesses, of: mountPoint)
         case .weakPasscode:

@@ -48,6 +48,8 @@ extension CommandError {
                 .wrongPasscode,
                 "this is no recovery key: it has 52 letters and digits, and one of them is missing or mistyped")
         case .notABackup: self.init(.failed, "this is no backup of a keybag")
+        case .damagedBackup:
+            self.init(.damaged, "the backup is damaged, or somebody without its passphrase has changed it")
         case .wrongPassphrase: self.init(.wrongPasscode, "the passphrase is not this backup's; nothing was changed")
         case .otherKeys:
             self.init(
@@ -77,9 +79,13 @@ extension CommandError {
                 .wrongPasscode,
                 "no passcode is tried any more: a wrong one would erase the vault, and the last try was cut off",
                 try: "the same with --recovery")
-        case .erased:
+        case .erased(let remains):
             self.init(
-                .wrongPasscode, "this was the last wrong passcode that \(vault) takes: it is erased, nothing opens it")
+                .wrongPasscode,
+                "this was the last wrong passcode that \(vault) takes: it is erased, "
+                    + (remains.map { "but not all could be destroyed: \($0)" } ?? "nothing opens it"))
+        case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
+            self.init(.failed, error.rule ?? "")
         case .weakPasscode:
             self.init(
                 .failed,

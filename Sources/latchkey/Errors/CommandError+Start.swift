@@ -20,7 +20,7 @@ extension CommandError {
         case .noMoreGuesses:
             self.init(KeybagError.noMoreGuesses, of: vault)
         case .erased:
-            self.init(KeybagError.erased, of: vault)
+            self.init(KeybagError.erased(remains: error.detail.isEmpty ? nil : error.detail), of: vault)
         case .wrongKey:
             let kind = SecretKind(rawValue: error.detail)?.text ?? "key"
             self.init(.wrongPasscode, "the \(kind) opens no slot of this vault; nothing was mounted")

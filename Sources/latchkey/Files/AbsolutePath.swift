@@ -70,7 +70,7 @@ struct AbsolutePath {
     var isVault: Bool { holds(anyOf: "lk.keybag", "lk.keybag.old") }
 
     /// Whether files lie in it that only a vault's own folder has: it is one, or was.
-    var hasRootFiles: Bool { holds(anyOf: "lk.journal", "lk.lock") }
+    var hasRootFiles: Bool { holds(anyOf: "lk.journal", "lk.lock", "lk.dir") }
 
     private func holds(anyOf names: String...) -> Bool {
         names.contains { name in

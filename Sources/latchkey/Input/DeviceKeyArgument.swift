@@ -14,14 +14,21 @@ struct DeviceKeyArgument: ExpressibleByArgument {
         self.path = path.isEmpty ? nil : path
     }
 
+    /// For a vault that has a device key already, perhaps: nil where nobody says what is to keep it.
+    static func wanted(_ argument: Self?) -> DeviceKeyKind? { argument?.isSealed == true ? .tpm2(.none) : nil }
+
     static func kind(_ argument: Self?, _ pcrs: PCRSelection = .none) -> DeviceKeyKind {
         argument?.isSealed == true ? .tpm2(pcrs) : .software
     }
 }
 
 extension PCRSelection: ExpressibleByArgument {
-    /// "0,2,7"; none at all is no selection that somebody types.
+    /// "0,2,7", or "none"; nothing at all is no selection that somebody types.
     public init?(argument: String) {
+        if argument == "none" {
+            self = .none
+            return
+        }
         self.init(argument)
         if isEmpty { return nil }
     }
@@ -31,7 +38,7 @@ extension PCRSelection: ExpressibleByArgument {
 struct PCROptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "With a TPM: release the device key only while these registers (SHA-256, 0 to 23) are as they are now.",
+            "With a TPM: release the device key only while these registers (SHA-256, 0 to 23) are as they are now; or none.",
             valueName: "0,2,7"))
     var pcrs: PCRSelection?
 }

@@ -11,6 +11,14 @@ struct StrengthOptions: ParsableArguments {
     var weak = false
 
     @OptionGroup var policy: PolicyOptions
+
+    /// Throws unless a passcode may be set.
+    func check(_ passcode: borrowing Secret, isGuarded: Bool) throws(CommandError) {
+        var facts = Facts()
+        facts.passcodeScore = Strength(of: passcode).score
+        if let violation = try policy.inForce().violations(of: facts).first { throw CommandError(forbidden: violation) }
+        if !weak, !isGuarded, passcode.isFourDigits { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
+    }
 }
 
 /// What a person is told of a passcode that was just set.
@@ -73,14 +81,9 @@ extension SecretSource {
         _ subject: Subject, _ options: StrengthOptions, isGuarded: Bool = false
     ) throws(CommandError) -> Secret {
         // A policy that cannot be used allows nothing, and says so before anybody types.
-        let policy = try options.policy.inForce()
+        _ = try options.policy.inForce()
         let passcode = try readNew(subject)
-        var facts = Facts()
-        facts.passcodeScore = Strength(of: passcode).score
-        if let violation = policy.violations(of: facts).first { throw CommandError(forbidden: violation) }
-        if !options.weak, !isGuarded, passcode.isFourDigits {
-            throw CommandError(KeybagError.weakPasscode, of: "VAULT")
-        }
+        try options.check(passcode, isGuarded: isGuarded)
         return passcode
     }
 }

@@ -14,6 +14,15 @@ struct PolicyOptions: ParsableArguments {
         }
     }
 
+    /// Throws where a device key may not be kept so.
+    ///
+    /// - Parameter isGuarded: whether a TPM is to hold it.
+    func check(isGuarded: Bool) throws(CommandError) {
+        var facts = Facts()
+        facts.deviceKey = isGuarded ? .tpm2 : .software
+        if let violation = try inForce().violations(of: facts).first { throw CommandError(forbidden: violation) }
+    }
+
     /// The one that is named, else the machine's, with the escrow key that it requires.
     func load() throws(CommandError) -> Policy {
         do throws(PolicyError) {

@@ -27,6 +27,12 @@ struct NewSecretFile {
         if let path, unsafe lstat(path, &status) == 0 { throw exists(path) }
     }
 
+    /// Refuses a place in the vault: whoever copies that would have the key with it.
+    static func check(_ path: String, liesOutside vault: AbsolutePath) throws(CommandError) {
+        guard try AbsolutePath(ofPerhapsMissing: path).isInside(vault) else { return }
+        throw CommandError(.failed, "\(path) lies in the vault, and would go wherever a copy of that goes")
+    }
+
     private static func exists(_ path: String) -> CommandError {
         CommandError(.failed, "\(path) exists already, and may hold the key of another vault")
     }

@@ -79,6 +79,7 @@ struct VaultCreation {
     private func checkIsFree(_ path: String) throws(CommandError) {
         var status = stat()
         if unsafe lstat(path, &status) == 0 { throw deviceKeyExists(path) }
+        try NewSecretFile.check(path, liesOutside: folder.path)
     }
 
     private func deviceKeyExists(_ path: String) -> CommandError {

@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Format
 import Keybag
 import Posix
 import Store
@@ -17,11 +18,14 @@ struct VaultRecovery {
         self.deviceKey = deviceKey
     }
 
-    /// Makes a device key where there is none, and sets the new passcode, which it returns.
+    /// Makes a device key where there is none that can be used, and sets the new passcode, which it returns.
     ///
     /// The credential is checked before anything is asked or made.
+    ///
+    /// - Parameter isAllowed: throws where a vault with this keybag, and its device key in a TPM or not, cannot be mounted.
     func run(
-        _ kind: SecretKind, _ secret: borrowing Secret, newPasscode: SecretSource, _ strength: StrengthOptions
+        _ kind: SecretKind, _ secret: borrowing Secret, newPasscode: SecretSource, _ strength: StrengthOptions,
+        isAllowed: (KeybagFile, Bool) throws(CommandError) -> Void
     ) throws(CommandError) -> Secret {
         let store = try VaultFolder(vault)
         defer { withExtendedLifetime(store) {} }
@@ -30,18 +34,33 @@ struct VaultRecovery {
             try OpenKeybag.check(credential, in: store.store)
             return credential
         }
-        let passcode = try newPasscode.readNew(
-            .newPasscode, strength, isGuarded: deviceKey?.isSealed == true)
-        try withKeybag(of: vault.text) { () throws(KeybagError) in
-            let volume = try OpenKeybag.inspect(store.store).volume
-            let deviceKey = try DeviceKeyPlace.loadOrCreate(
-                DeviceKeyArgument.kind(deviceKey),
-                path: deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume), volume: volume)
-            _ = try OpenKeybag.recover(
-                in: store.store, by: credential, newDeviceKey: deviceKey, newPasscode: passcode,
-                cost: Argon2Cost.calibratedForVaults(), allowingWeak: strength.weak)
+        let file = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store.store) }
+        let plan = try withKeybag(of: vault.text) { () throws(KeybagError) in
+            try RecoveredDeviceKey(
+                DeviceKeyArgument.wanted(deviceKey),
+                path: deviceKey?.path ?? DeviceKeyFile.defaultPath(for: file.volume), volume: file.volume)
         }
+        try isAllowed(file, plan.kind != .software)
+        let passcode = try newPasscode.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
+        let setAside = try withKeybag(of: vault.text) { () throws(KeybagError) in
+            let made = try plan.make()
+            let setAside = made.setAside
+            _ = try OpenKeybag.recover(
+                in: store.store, by: credential, newDeviceKey: made.takeKey(), newPasscode: passcode,
+                cost: Argon2Cost.calibratedForVaults(), allowingWeak: strength.weak)
+            return setAside
+        }
+        plan.tell(setAside: setAside)
         return passcode
+    }
+}
+
+extension RecoveredDeviceKey {
+    /// Says where one lies now that was of no use.
+    func tell(setAside: String?) {
+        guard let setAside else { return }
+        Standard.output("The device key that was there cannot be used on this machine. It lies in \(setAside).")
+        Standard.output("The new one is \(path), kept as \(kind.text).")
     }
 }
 

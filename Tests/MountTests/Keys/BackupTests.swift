@@ -51,6 +51,28 @@ extension MountTests {
             #expect(try shell("cat b; seq 5000 | cmp - d/a && echo same", in: point).text == "secret\nsame\n")
         }
 
+        /// A folder that is no vault stays as it is; a mount is told from a vault; a passphrase that is soon found is refused.
+        @Test func whereItDoesNotBelong() throws {
+            try makeBackup(vault.path)
+            let folder = try vault.folder.makeFolder("folder")
+            #expect(try restore(folder).errors.contains("not the folder of a vault"))
+            #expect(Disk.tree(folder).isEmpty)
+            try withMount(vault) { mount in
+                let outcome = try restore(mount.path)
+                #expect(outcome.errors.contains("is in a mount"), "\(outcome)")
+            }
+            let whole = try Data(contentsOf: URL(filePath: backup))
+            try whole.prefix(whole.count - 9).write(to: URL(filePath: backup))
+            let cut = try restore(vault.path)
+            #expect(cut.errors.contains("the backup is damaged"), "\(cut)")
+            let weak = try vault.folder.write("monkey12", to: "weak")
+            let outcome = try vault.latchkey([
+                "keybag", "backup", "--passcode-file", vault.passcodeFile, "--passphrase-file", weak,
+                vault.folder.path("other.backup"), vault.path,
+            ])
+            #expect(outcome.status == 1 && outcome.errors.contains("too soon"), "\(outcome)")
+        }
+
         /// A wrong passphrase, another vault, one that is mounted: nothing is changed, and no device key made.
         @Test func refusals() throws {
             try makeBackup(vault.path)

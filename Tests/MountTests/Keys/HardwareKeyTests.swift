@@ -127,12 +127,139 @@ extension MountTests {
             #expect(try Data(contentsOf: URL(filePath: exported)) == key)
             // The chip holds a part of the passcode: the key alone does not do.
             let without = ["slot", "test", "--device-key", exported] + passcode + [vault.path]
-            #expect(try vault.latchkey(without).status == 3)
+            let refused = try vault.latchkey(without)
+            #expect(refused.status == 1 && refused.errors.contains("has a part in a TPM"), "\(refused)")
+            #expect(!Disk.exists(exported + ".tries"))
             try vault.latchkey(["device-key", "rebind"] + passcode + ["software", vault.path]).succeeded()
             #expect(try Data(contentsOf: URL(filePath: file)) == key)
             try vault.latchkey(without).succeeded()
             tpm.switchOff()
             try check(vault)
+        }
+
+        private func state(_ vault: Vault) throws -> String {
+            try vault.latchkey(["device-key", "show", vault.path]).text
+        }
+
+        /// Broken off between the key and the passcode: everything opens, `show` says so, and the same again ends it.
+        @Test func brokenOff() throws {
+            let vault = try Vault(variables: ["LATCHKEY_TCTI": tpm.tcti])
+            try check(vault)
+            let passcode = ["--passcode-file", vault.passcodeFile]
+            let another = try vault.folder.write("another passcode", to: "another")
+            try vault.latchkey(["slot", "add", "passcode"] + passcode + ["--new-passcode-file", another, vault.path])
+                .succeeded()
+            try run("cp", [vault.keybag, vault.folder.path("plain")]).succeeded()
+            let rebind = ["device-key", "rebind"] + passcode + ["tpm2", vault.path]
+            try vault.latchkey(rebind).succeeded()
+            #expect(try !state(vault).contains("unfinished"))
+            let exported = vault.folder.path("exported")
+            try vault.latchkey(["device-key", "export", exported, vault.path]).succeeded()
+            // As it is when the second half has not come to pass.
+            try run("cp", [vault.folder.path("plain"), vault.keybag]).succeeded()
+            #expect(try state(vault).contains("unfinished"))
+            try check(vault)
+            // A new passcode does not leave the old ones beside it.
+            try vault.latchkey(["passwd"] + passcode + ["--new-passcode-file", another, vault.path]).succeeded()
+            #expect(try !state(vault).contains("unfinished"))
+            try run("cp", [vault.folder.path("plain"), vault.keybag]).succeeded()
+            try vault.latchkey(rebind).succeeded()
+            #expect(try !state(vault).contains("unfinished"))
+            for file in [vault.passcodeFile, another] {
+                let outcome = try vault.latchkey([
+                    "slot", "test", "--device-key", exported, "--passcode-file", file, vault.path,
+                ])
+                #expect(outcome.status == 1 && outcome.errors.contains("has a part in a TPM"), "\(outcome)")
+            }
+            // Nor is there a last slot that nothing opens.
+            try vault.latchkey([
+                "slot", "remove", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "2", vault.path,
+            ])
+            .succeeded()
+            let last = try vault.latchkey(["slot", "remove"] + passcode + ["3", vault.path])
+            #expect(last.status == 1, "\(last)")
+            try check(vault)
+        }
+
+        /// Where the key cannot be replaced, all is as it was: no passcode that opens it without the TPM stays.
+        @Test func cannotBeKeptOtherwise() throws {
+            let vault = try made()
+            try check(vault)
+            let folder = vault.folder.path("state/latchkey")
+            guard try shell("chattr +i '\(folder)'", in: "/").status == 0 else { return }
+            defer { _ = try? shell("chattr -i '\(folder)'", in: "/") }
+            let before = try vault.latchkey(["slot", "list", vault.path]).text
+            let rebind = ["device-key", "rebind", "--passcode-file", vault.passcodeFile, "software", vault.path]
+            #expect(try vault.latchkey(rebind).status == 1)
+            try shell("chattr -i '\(folder)'", in: "/").succeeded()
+            let after = try vault.latchkey(["slot", "list", vault.path]).text
+            #expect(after == before)
+            try check(vault)
+        }
+
+        /// With the recovery key, whatever has become of the TPM, at the place where the device key lay: what is there is set aside.
+        @Test(arguments: ["another TPM", "no TPM", "other registers", "an empty file"]) func recovered(from: String)
+            throws
+        {
+            let vault = try made(["--pcrs", "16"])
+            try check(vault)
+            let file = try vault.deviceKeyFile()
+            let sealed = try Data(contentsOf: URL(filePath: file))
+            var other: SoftTPM? = tpm
+            switch from {
+            case "another TPM": other = try SoftTPM()
+            case "no TPM": other = nil
+            case "other registers": try tpm.extend(pcr: 16)
+            default: try Data().write(to: URL(filePath: file))
+            }
+            let point = try vault.folder.makeFolder("point")
+            let recovery = ["mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile]
+            let opened = try elsewhere(
+                other, vault, recovery + ["--passcode-file", vault.passcodeFile, vault.path, point]
+            )
+            .succeeded()
+            #expect(opened.text.contains("cannot be used"), "\(opened)")
+            #expect(try shell("cat a", in: point).text == "secret\n")
+            let status = try elsewhere(other, vault, ["status", point]).succeeded().text
+            let isSealed = from == "another TPM" || from == "other registers"
+            #expect(status.contains(isSealed ? "tpm2: sealed by" : "software"), "\(status)")
+            try elsewhere(other, vault, ["unmount", point]).succeeded()
+            let aside = Disk.tree(vault.folder.path("state/latchkey")).filter { $0.contains(".unused-") }
+            #expect(aside.count == 1)
+            if from != "an empty file" {
+                #expect(try Data(contentsOf: URL(filePath: vault.folder.path("state/latchkey/" + aside[0]))) == sealed)
+            }
+            try elsewhere(other, vault, ["slot", "test", "--passcode-file", vault.passcodeFile, vault.path]).succeeded()
+        }
+
+        /// One passcode: the TPM would count each use of another as a wrong one. Four digits do in the TPM, and in a file they do not.
+        @Test func whatPasscodesATPMTakes() throws {
+            let vault = try made()
+            let passcode = ["--passcode-file", vault.passcodeFile]
+            let digits = try vault.folder.write("2580", to: "digits")
+            let second = try vault.latchkey(
+                ["slot", "add", "passcode"] + passcode + ["--new-passcode-file", digits, vault.path])
+            #expect(second.status == 1 && second.errors.contains("with its device key in a TPM has one"), "\(second)")
+            let point = try vault.folder.makeFolder("point")
+            let recovery = ["mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile]
+            try vault.latchkey(recovery + ["--passcode-file", digits, vault.path, point]).succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
+            let rebind = ["device-key", "rebind", "--passcode-file", digits]
+            let refused = try vault.latchkey(rebind + ["software", vault.path])
+            #expect(refused.status == 1 && refused.errors.contains("four digits"), "\(refused)")
+            try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path]).succeeded()
+            try vault.latchkey(rebind + ["--weak", "software", vault.path]).succeeded()
+            try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path]).succeeded()
+        }
+
+        /// Bound anew without a word about registers it stays bound to the same.
+        @Test func registersStay() throws {
+            let vault = try made(["--pcrs", "16"])
+            try tpm.powerCycle()
+            #expect(
+                try vault.latchkey(["device-key", "rebind", "tpm2", vault.path]).succeeded().text.contains("PCRs 16"))
+            let none = ["device-key", "rebind", "--pcrs", "none", "tpm2", vault.path]
+            #expect(try !vault.latchkey(none).succeeded().text.contains("PCRs"))
         }
 
         /// Erased: the TPM has nothing to release.

@@ -98,6 +98,36 @@ extension MountTests {
             }
         }
 
+        /// What is made gets no weaker class, though its folder has one from before there was a policy.
+        @Test func classesOfWhatIsMade() throws {
+            let vault = try Vault(["--default-class", "none"])
+            try withMount(vault) { try shell("mkdir d; echo a > d/a", in: $0.path).succeeded() }
+            try demand("minimum-class = \"complete-unless-open\"")
+            try withMount(vault, options: ["--policy", policy]) { mount in
+                let script = """
+                    mkdir d/e; echo b > d/b; echo c > d/e/c; sqlite3 d/db 'pragma journal_mode=wal; create table t(x)' > d/x
+                    for f in d/a d/b d/e d/e/c d/db; do getfattr --only-values -n user.latchkey.class $f; echo; done
+                    """
+                let text = try shell(script, in: mount.path).succeeded().text
+                #expect(
+                    text.split(separator: "\n") == ["none"] + [Substring](repeating: "complete-unless-open", count: 4))
+                let set = try vault.latchkey(["class", "set", "D", mount.path + "/d"])
+                #expect(set.status == 1 && set.errors.contains("policy"), "\(set)")
+            }
+        }
+
+        /// A recovery that ends in a mount which the policy forbids changes nothing.
+        @Test func recovery() throws {
+            try demand("allowed-device-keys = [\"tpm2\"]")
+            let before = Disk.tree(vault.path)
+            let keybag = try Data(contentsOf: URL(filePath: vault.keybag))
+            let new = try vault.folder.write("another passcode", to: "new")
+            try expectRefused(
+                ["mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "--passcode-file", new]
+                    + [vault.path, try vault.folder.makeFolder("m")], "software")
+            #expect(try Data(contentsOf: URL(filePath: vault.keybag)) == keybag && Disk.tree(vault.path) == before)
+        }
+
         /// The grace, and a lock by itself: what the policy says holds where nobody says anything.
         @Test func times() throws {
             try demand("longest-grace = 1", "lock-when-idle-after = 2")
