@@ -117,11 +117,12 @@ public final class ControlClient: Sendable {
     }
 
     /// Makes the vault unreadable for good, and ends its daemon.
-    public func erase() throws(ControlError) {
-        do throws(ControlError) { let _: NoParameters = try call("Erase", NoParameters()) } catch {
-            // The daemon is gone: that is the answer.
-            guard error == .disconnected else { throw error }
-        }
+    ///
+    /// - Returns: what became of the device key: destroyed, missing or foreign.
+    /// - Throws: `erased` if not all could be destroyed; then the daemon ends, too.
+    @discardableResult public func erase() throws(ControlError) -> String {
+        let reply: EraseReply = try call("Erase", NoParameters())
+        return reply.deviceKey
     }
 
     /// Waits until the daemon has ended, and so the vault is free; false when the time is over.

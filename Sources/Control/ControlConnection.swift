@@ -70,6 +70,7 @@ package struct ControlConnection: ~Copyable {
             if call.frame.oneway != true { try send(reply) }
             return
         }
+        defer { if call.frame.method == "io.latchkey.Erase" { server.service.endErased() } }
         if call.frame.oneway != true { try send(reply) }
     }
 
@@ -129,8 +130,7 @@ package struct ControlConnection: ~Copyable {
             try service.unmount(lazily: parameters.lazy ?? false)
             return try .success(NoParameters())
         case "io.latchkey.Erase":
-            try service.erase()
-            return try .success(NoParameters())
+            return try .success(EraseReply(deviceKey: service.erase()))
         case "io.latchkey.Monitor":
             throw .expectedMore
         case let method:

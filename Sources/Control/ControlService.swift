@@ -39,11 +39,12 @@ public protocol ControlService: AnyObject, Sendable {
 
     func unmount(lazily: Bool) throws(ControlError)
 
-    /// Destroys the vault's keys and ends the process.
+    /// Destroys the vault's keys; `endErased` comes after the answer.
     ///
-    /// - Throws: if something could not be destroyed; then the daemon goes on.
-    func erase() throws(ControlError)
+    /// - Returns: what became of the device key.
+    /// - Throws: `erased` if something could not be destroyed.
+    func erase() throws(ControlError) -> String
 
-    /// Ends the process after a call was refused with `erased`: the keys on the disk are destroyed, those in memory go.
+    /// Ends the process after an `erase`, or a call that was refused with `erased`: the keys on the disk are destroyed, those in memory go.
     func endErased()
 }

@@ -151,8 +151,9 @@ enum InterfaceDescription {
         method Unmount(lazy: ?bool) -> ()
 
         # Makes the vault unreadable for good: destroys the device key and the keybag with every way in, wipes the keys in memory, and
-        # ends the daemon, whoever uses the mount. There is no answer but the end of the connection.
-        method Erase() -> ()
+        # ends the daemon, whoever uses the mount. What became of the device key: destroyed, missing, foreign (there is a file in its place
+        # that is not this vault's, and stays). Erased, with the reason, if not all could be destroyed; then the daemon ends, too.
+        method Erase() -> (deviceKey: string)
 
         # The classes of files, by their st_ino, in the same order; an empty string for what is no file that somebody has open.
         # At most 5000 at a time. Waits for no file.

@@ -53,6 +53,10 @@ struct ExplainReply: Codable {
     var explanation: Explanation
 }
 
+struct EraseReply: Codable {
+    var deviceKey: String
+}
+
 struct MonitorParameters: Codable {
     var since: Int?
     var instance: String?

@@ -39,8 +39,10 @@ final class KeybagHolder: Keyholder {
         }
     }
 
-    func erase() throws(ControlError) {
-        if let failure = keybag.destroy(deviceKeyPath: deviceKeyPath).failure { throw ControlError(failure) }
+    func erase() throws(ControlError) -> String {
+        let destruction = keybag.destroy(deviceKeyPath: deviceKeyPath)
+        if let failure = destruction.failure { throw .erased(remains: "\(failure)") }
+        return destruction.deviceKey?.rawValue ?? ""
     }
 
     var slots: [Slot] { keybag.file.slots.map { Slot($0) } }

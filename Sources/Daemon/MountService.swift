@@ -111,12 +111,13 @@ public final class MountService: ControlService {
         return try derivation.withLock { _ throws(ControlError) in try body() }
     }
 
-    public func erase() throws(ControlError) {
+    public func erase() throws(ControlError) -> String {
         log.warning("erasing the vault on request")
-        // First what is on the disk: whoever cuts the power now finds nothing that opens it.
-        // Without the turn of those who try a passcode: one of them may wait for another process.
-        defer { endErased() }
-        do throws(ControlError) { try keyholder.erase() } catch {
+        // Whatever becomes of the answer.
+        defer { mount.forgetAllKeys() }
+        // First what is on the disk: whoever cuts the power now finds nothing that opens it. Without the turn of those who try a
+        // passcode: one of them may wait for another process.
+        do throws(ControlError) { return try keyholder.erase() } catch {
             log.warning("not all of it could be destroyed: \(error)")
             throw error
         }

@@ -84,7 +84,7 @@ public protocol Keyholder: AnyObject, Sendable {
     ) throws(ControlError)
 
     /// Destroys what releases the keys.
-    func erase() throws(ControlError)
+    func erase() throws(ControlError) -> String
 
     /// The ways in.
     var slots: [Slot] { get }

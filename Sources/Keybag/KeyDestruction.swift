@@ -10,7 +10,7 @@ public import Store
 /// Each is written over, made durable, and removed. A disk that writes elsewhere than it is told (flash, copy on write)
 /// may keep what was there; then one share alone is of no use still.
 public struct KeyDestruction: Sendable {
-    public enum DeviceKeyFate: Hashable, Sendable {
+    public enum DeviceKeyFate: String, Hashable, Sendable {
         case destroyed
         /// There is no file.
         case missing

@@ -98,7 +98,7 @@ final class TestService: ControlService {
         throw .notInMount
     }
 
-    func erase() throws(ControlError) { throw .failed(reason: "kept") }
+    func erase() throws(ControlError) -> String { throw .failed(reason: "kept") }
 
     func endErased() {}
 

@@ -103,7 +103,7 @@ final class TestKeyholder: Keyholder {
 }
 
 extension TestKeyholder {
-    func erase() throws(ControlError) { throw .failed(reason: "no") }
+    func erase() throws(ControlError) -> String { throw .failed(reason: "no") }
 
     var slots: [Slot] { [] }
 

@@ -35,11 +35,16 @@ struct Erase: ParsableCommand {
         switch found {
         case .mount(let mount):
             try confirm(mount.status.vault)
-            do throws(ControlError) { try mount.client.erase() } catch {
-                throw CommandError(error, at: mount.status.mountPoint)
+            let fate: KeyDestruction.DeviceKeyFate?
+            do throws(ControlError) { fate = KeyDestruction.DeviceKeyFate(rawValue: try mount.client.erase()) } catch {
+                guard case .erased(let remains?) = error else { throw CommandError(error, at: mount.status.mountPoint) }
+                throw CommandError(
+                    .failed,
+                    "not all of the keys of \(mount.status.vault) could be destroyed, and its daemon has ended: \(remains)",
+                    try: "latchkey erase \(mount.status.vault.quoted)")
             }
             _ = Process.waitUntilEnded(pid_t(mount.status.pid))
-            try end(AbsolutePath(known: mount.status.vault), .destroyed)
+            try end(AbsolutePath(known: mount.status.vault), fate)
         case .vault(let vault):
             let folder = try VaultFolder(vault)
             defer { withExtendedLifetime(folder) {} }
@@ -104,6 +109,8 @@ struct Erase: ParsableCommand {
                 switch (deviceKey, path) {
                 case (.foreign, let path?): "\(path) is not its device key, and stays as it was."
                 case (_, let path?): "Its device key is not at \(path)."
+                case (.missing, nil): "Its device key is not where it was."
+                case (.foreign, nil): "What lies in the place of its device key is another one, and stays."
                 default: "Where its device key lies, nobody knows."
                 }
             Standard.output(

@@ -44,7 +44,7 @@ extension KeybagCommand {
                 _ = try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret))
             } catch {
                 // That was the last wrong passcode: what the mount has in memory goes, too.
-                if case .erased = error, case .mount(let mount) = found { try? mount.client.erase() }
+                if case .erased = error, case .mount(let mount) = found { _ = try? mount.client.erase() }
                 throw CommandError(error, of: vault.text)
             }
             let passphrase = try readPassphrase()

@@ -66,7 +66,7 @@ final class FixedService: ControlService {
             hasKeyInMemory: false, actions: [], backingPath: "x", state: status.state)
     }
 
-    func erase() throws(ControlError) { throw .failed(reason: "kept") }
+    func erase() throws(ControlError) -> String { throw .failed(reason: "kept") }
 
     func endErased() {}
 

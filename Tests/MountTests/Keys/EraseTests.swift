@@ -142,6 +142,31 @@ extension MountTests {
             #expect(!Disk.exists(deviceKey) && !Disk.exists(vault.keybag))
         }
 
+        /// What could not be destroyed is said, and the keys in memory go all the same.
+        @Test func notAllCanBeDestroyed() throws {
+            let mount = try MountedVault(vault)
+            defer {
+                mount.detach()
+                _ = try? shell("chattr -i '\(vault.keybag)'", in: "/")
+            }
+            guard try shell("chattr +i '\(vault.keybag)'", in: "/").status == 0 else { return }
+            let outcome = try vault.latchkey(["erase", "--yes", mount.path])
+            #expect(outcome.status == 1 && outcome.errors.contains("not all of the keys"), "\(outcome)")
+            mount.daemon.wait()
+            try shell("chattr -i '\(vault.keybag)'", in: "/").succeeded()
+            #expect(!Disk.exists(deviceKey))
+        }
+
+        /// A device key that has gone elsewhere under a mount.
+        @Test func theDeviceKeyOfAMountIsElsewhere() throws {
+            let mount = try MountedVault(vault)
+            defer { mount.detach() }
+            try shell("mv '\(deviceKey)' '\(deviceKey).moved'", in: "/").succeeded()
+            let outcome = try vault.latchkey(["erase", "--yes", mount.path]).succeeded()
+            #expect(outcome.text.contains("not where it was") && !outcome.text.contains("nothing opens"), "\(outcome)")
+            mount.daemon.wait()
+        }
+
         // MARK: --erase-after
 
         /// The last wrong passcode through a mount that is unlocked: no key is left on the disk or in memory.
