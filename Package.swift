@@ -49,10 +49,12 @@ let package = Package(
         .target(name: "CLinux"),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("argon2")]),
         .target(name: "CTPM", dependencies: ["CCrypto"]),
+        .target(name: "CFIDO2", dependencies: ["CCrypto"]),
         .target(name: "CFuse", linkerSettings: [.linkedLibrary("fuse3")]),
         module("Posix", ["CLinux"]),
         module("Crypto", ["CCrypto"]),
         module("TPM", ["CTPM", "Crypto"]),
+        module("FIDO2", ["CFIDO2", "Crypto"]),
         module("Format"),
         module("Keybag", ["Crypto", "Format", "Store"]),
         module("DeviceKeys", ["TPM", "Crypto", "Format", "Keybag", "Posix"]),
@@ -73,7 +75,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "DeviceKeys", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format", "Policy",
+                "Daemon", "Control", "DeviceKeys", "FIDO2", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format",
+                "Policy",
                 "Posix",
                 "Strength", "CLinux", arguments,
             ],
@@ -127,11 +130,14 @@ let package = Package(
             name: "scale", dependencies: ["CrashSimulator", "Posix"], path: "Tests/Scale", swiftSettings: strict),
         // A TPM in software, each with a state of its own.
         .target(name: "SoftTPM", path: "Tests/SoftTPM", swiftSettings: strict),
+        // A security key in software, at the other end of a Unix socket.
+        .target(name: "SoftKey", path: "Tests/SoftKey", exclude: ["authenticator.py"], swiftSettings: strict),
         // Seals, unseals, and looks for what is left of the secrets in its memory and in what went to the TPM.
         .executableTarget(name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing"),
         tests("PosixTests", ["Posix"]),
         tests("CryptoTests", ["Crypto"]),
         tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "sealing"]),
+        tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey"]),
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Keybag"]),
         tests("StrengthTests", ["Strength", "Crypto"]),
@@ -147,7 +153,8 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "SoftTPM", "Store", "Tampering", subprocess, "latchkey", "letterbox", "load",
+                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Store", "Tampering", subprocess, "latchkey",
+                "letterbox", "load",
                 "passthrough", "probe", "protected", "recorder", "scale", "stress", "writer",
             ],
             exclude: ["Acts", "Fsck/Golden"]),

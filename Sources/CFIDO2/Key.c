@@ -1,0 +1,85 @@
+#define _GNU_SOURCE
+#include "Library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Milliseconds for a whole exchange. Keys wait half a minute for a touch.
+static const int patience = 60000;
+
+lk_fido2_result lk_fido2_list(char paths[LK_FIDO2_KEYS_MAX * LK_FIDO2_PATH_MAX], size_t *count) {
+    *count = 0;
+    if (!lk_fido2_is_loaded()) return (lk_fido2_result){LK_FIDO2_NO_LIBRARY, 0};
+    fido_dev_info_t *infos = lk_libfido2.fido_dev_info_new(LK_FIDO2_KEYS_MAX);
+    size_t found = 0;
+    if (infos == NULL) return (lk_fido2_result){LK_FIDO2_OTHER, 0};
+    lk_fido2_result result =
+        lk_fido2_meaning(lk_libfido2.fido_dev_info_manifest(infos, LK_FIDO2_KEYS_MAX, &found));
+    for (size_t i = 0; result.kind == LK_FIDO2_DONE && i < found; i++) {
+        const char *path = lk_libfido2.fido_dev_info_path(lk_libfido2.fido_dev_info_ptr(infos, i));
+        if (path == NULL || strlen(path) >= LK_FIDO2_PATH_MAX) continue;
+        strcpy(paths + LK_FIDO2_PATH_MAX * (*count)++, path);
+    }
+    lk_libfido2.fido_dev_info_free(&infos, LK_FIDO2_KEYS_MAX);
+    return result;
+}
+
+// Whether it can do what is wanted of it.
+static lk_fido2_result check(fido_dev_t *device) {
+    if (!lk_libfido2.fido_dev_is_fido2(device)) return (lk_fido2_result){LK_FIDO2_UNFIT, 0};
+    fido_cbor_info_t *info = lk_libfido2.fido_cbor_info_new();
+    if (info == NULL) return (lk_fido2_result){LK_FIDO2_OTHER, 0};
+    lk_fido2_result result = lk_fido2_meaning(lk_libfido2.fido_dev_get_cbor_info(device, info));
+    if (result.kind == LK_FIDO2_DONE) {
+        char **names = lk_libfido2.fido_cbor_info_extensions_ptr(info);
+        size_t count = lk_libfido2.fido_cbor_info_extensions_len(info);
+        result.kind = LK_FIDO2_UNFIT;
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(names[i], "hmac-secret") == 0) result.kind = LK_FIDO2_DONE;
+    }
+    lk_libfido2.fido_cbor_info_free(&info);
+    return result;
+}
+
+lk_fido2_result lk_fido2_open(const char *path, lk_fido2 **key) {
+    *key = NULL;
+    if (!lk_fido2_is_loaded()) return (lk_fido2_result){LK_FIDO2_NO_LIBRARY, 0};
+    lk_fido2 *opened = calloc(1, sizeof *opened);
+    if (opened == NULL) return (lk_fido2_result){LK_FIDO2_OTHER, 0};
+    opened->device = lk_libfido2.fido_dev_new();
+    lk_fido2_result result = {opened->device == NULL ? LK_FIDO2_OTHER : LK_FIDO2_DONE, 0};
+    if (result.kind == LK_FIDO2_DONE && strncmp(path, "socket:", 7) == 0)
+        result = lk_fido2_meaning(lk_libfido2.fido_dev_set_io_functions(opened->device, &lk_fido2_socket));
+    if (result.kind == LK_FIDO2_DONE)
+        result = lk_fido2_meaning(lk_libfido2.fido_dev_set_timeout(opened->device, patience));
+    if (result.kind == LK_FIDO2_DONE) {
+        result = lk_fido2_meaning(lk_libfido2.fido_dev_open(opened->device, path));
+        if (result.kind == LK_FIDO2_DONE) {
+            result = check(opened->device);
+        } else {
+            // Whatever it says of a device that it cannot open.
+            result.kind = LK_FIDO2_NO_DEVICE;
+        }
+    }
+    if (result.kind != LK_FIDO2_DONE) {
+        lk_fido2_close(opened);
+        return result;
+    }
+    *key = opened;
+    return result;
+}
+
+void lk_fido2_close(lk_fido2 *key) {
+    if (key == NULL) return;
+    if (key->device != NULL) {
+        lk_libfido2.fido_dev_close(key->device);
+        lk_libfido2.fido_dev_free(&key->device);
+    }
+    free(key);
+}
+
+int lk_fido2_has_pin(const lk_fido2 *key) { return lk_libfido2.fido_dev_has_pin(key->device); }
+
+lk_fido2_result lk_fido2_tries(lk_fido2 *key, int *tries) {
+    return lk_fido2_meaning(lk_libfido2.fido_dev_get_retry_count(key->device, tries));
+}
