@@ -850,6 +850,7 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 
 SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT = 1, 2, 3
 PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT, GUARDED_SLOT = 16, 17, 18, 19, 20, 21
+SECURITY_KEY_SLOT = 22
 BUNDLE_WRAP = 200
 
 
@@ -885,6 +886,17 @@ class EscrowSlot:
 
 
 @dataclass
+class SecurityKeySlot:
+    identifier: int
+    created: int
+    demands: int
+    salt: bytes
+    credential: bytes
+    wrapped: bytes
+    label: str
+
+
+@dataclass
 class Keybag:
     raw: bytes
     volume: bytes
@@ -899,6 +911,7 @@ class Keybag:
     key_file_slots: list[KeySlot] = field(default_factory=list)
     escrow_slots: list[EscrowSlot] = field(default_factory=list)
     open_slots: list[KeySlot] = field(default_factory=list)
+    security_key_slots: list[SecurityKeySlot] = field(default_factory=list)
 
 
 def slot_label(raw: bytes) -> str:
@@ -944,6 +957,19 @@ def parse_escrow_slot(value: bytes) -> EscrowSlot:
     identifier, created, public, ephemeral = struct.unpack("<IQ32s32s", value[:76])
     return EscrowSlot(identifier, created, public, ephemeral, value[76:76 + BUNDLE_WRAP],
                       slot_label(value[76 + BUNDLE_WRAP:]))
+
+
+def parse_security_key_slot(value: bytes) -> SecurityKeySlot:
+    if len(value) < 48:
+        refuse("keybag: security key slot cut short")
+    identifier, created, demands, zero, count, salt = struct.unpack("<IQBBH32s", value[:48])
+    if demands > 3 or zero or not 1 <= count <= 1024:
+        refuse("keybag: security key slot out of bounds")
+    rest = value[48 + count:]
+    if len(rest) < BUNDLE_WRAP:
+        refuse("keybag: security key slot cut short")
+    return SecurityKeySlot(identifier, created, demands, salt, value[48:48 + count], rest[:BUNDLE_WRAP],
+                           slot_label(rest[BUNDLE_WRAP:]))
 
 
 def keybag_records(body: bytes) -> list[tuple[int, bytes]]:
@@ -996,7 +1022,9 @@ def parse_keybag(raw: bytes) -> Keybag:
             keybag.open_slots.append(parse_key_slot(value))
         elif kind == GUARDED_SLOT:
             check_guarded_slot(value)
-        elif not 22 <= kind <= 255:
+        elif kind == SECURITY_KEY_SLOT:
+            keybag.security_key_slots.append(parse_security_key_slot(value))
+        elif not 23 <= kind <= 255:
             refuse(f"keybag: unknown record {kind}")
     return keybag
 
@@ -1029,6 +1057,10 @@ def recovery_slot_key(recovery_key: bytes, slot: KeySlot, volume: bytes) -> byte
 
 def key_file_slot_key(key: bytes, slot: KeySlot, device_key: bytes, volume: bytes) -> bytes:
     return hkdf(key, device_key, b"latchkey key file" + slot.salt + volume, 32)
+
+
+def security_key_slot_key(secret: bytes, slot: SecurityKeySlot, device_key: bytes, volume: bytes) -> bytes:
+    return hkdf(secret, device_key, b"latchkey fido2" + slot.salt + volume, 32)
 
 
 def open_slot_key(slot: KeySlot, device_key: bytes, volume: bytes) -> bytes:
@@ -1094,6 +1126,7 @@ class Credentials:
     recovery_key: Optional[bytes] = None
     key_file: Optional[bytes] = None
     escrow_key: Optional[bytes] = None
+    fido2_secret: Optional[bytes] = None
 
 
 def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[bytes, bytes]]) \
@@ -1108,6 +1141,9 @@ def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[
     elif given.key_file is not None and given.device_key is not None:
         candidates = ((key_file_slot_key(given.key_file, slot, given.device_key, keybag.volume), slot.wrapped)
                       for slot in keybag.key_file_slots)
+    elif given.fido2_secret is not None and given.device_key is not None:
+        candidates = ((security_key_slot_key(given.fido2_secret, slot, given.device_key, keybag.volume), slot.wrapped)
+                      for slot in keybag.security_key_slots)
     elif given.passcode is not None and given.device_key is not None:
         candidates = ((passcode_key(given.passcode, slot, given.device_key, keybag.volume), slot.wrapped)
                       for slot in keybag.passcode_slots)
@@ -1508,6 +1544,8 @@ def arguments() -> argparse.Namespace:
     unlocking.add_argument("--recovery-key-file", metavar="FILE")
     unlocking.add_argument("--key-file", metavar="FILE")
     unlocking.add_argument("--escrow-key", metavar="FILE", help="an X25519 private key, in PEM")
+    unlocking.add_argument("--fido2-secret", metavar="FILE",
+                           help="what a security key has derived (hmac-secret), in 64 hexadecimal digits")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="list names").add_argument("path", metavar="PATH", nargs="?", default="/")
     commands.add_parser("cat", help="write a file's contents").add_argument("path", metavar="PATH")
@@ -1529,6 +1567,8 @@ def run(given: argparse.Namespace) -> int:
         credentials.recovery_key = parse_recovery_key(read_secret_line(given.recovery_key_file).decode())
     if given.key_file:
         credentials.key_file = parse_key_file(read_secret_line(given.key_file).decode())
+    if given.fido2_secret:
+        credentials.fido2_secret = bytes.fromhex(read_secret_line(given.fido2_secret).decode())
     if given.escrow_key:
         private = load_pem_private_key(read_file(os.fsencode(given.escrow_key), 4096), None)
         credentials.escrow_key = private.private_bytes_raw()

@@ -87,6 +87,11 @@ public final class ControlClient: Sendable {
             parameters.new = 1
             descriptors.append(descriptor)
         case .escrow(let publicKey): parameters.publicKey = publicKey
+        case .securityKey(let key, let descriptor):
+            parameters.newKind = .securityKey
+            parameters.securityKey = key
+            parameters.new = 1
+            descriptors.append(descriptor)
         }
         let reply: SlotReply = try call("AddSlot", parameters, descriptors)
         return reply.slot

@@ -144,10 +144,16 @@ package struct ControlConnection: ~Copyable {
         let parameters = try call.parameters(AddSlotParameters.self)
         let secret = try call.descriptor(parameters.secret, "secret")
         let new: NewSlotSource
+        if parameters.securityKey != nil, parameters.newKind != .securityKey {
+            throw .invalidParameter("securityKey")
+        }
         switch (parameters.newKind, parameters.new, parameters.publicKey) {
         case (.escrowKey, nil, let key?): new = .escrow(publicKey: key)
         case (.escrowKey, _, _): throw .invalidParameter("publicKey")
         case (.noPasscode, _, _): throw .invalidParameter("newKind")
+        case (.securityKey, let position?, nil):
+            guard let key = parameters.securityKey else { throw .invalidParameter("securityKey") }
+            new = .securityKey(key, try call.descriptor(position, "new"))
         case (let kind, let position?, nil):
             new = .secret(kind, try call.descriptor(position, "new"), allowingWeak: parameters.weak ?? false)
         default: throw .invalidParameter("new")

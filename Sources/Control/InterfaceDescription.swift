@@ -17,7 +17,7 @@ enum InterfaceDescription {
         # A secret never stands in a message: the message carries a file descriptor (SCM_RIGHTS), and its parameter is the
         # position, from 0, of that descriptor among those sent with the message. The daemon reads it to its end. Of the kind
         # passcode it is the passcode as typed; recovery-key, its text; key-file, the text in a key file; escrow-key, an X25519
-        # private key in 64 hexadecimal digits; no-passcode, anything: of a vault that has no passcode, and that the device key alone
+        # private key in 64 hexadecimal digits; fido2, what a security key has derived, likewise; no-passcode, anything: of a vault that has no passcode, and that the device key alone
         # opens. Where a kind may be absent it is passcode then.
         interface io.latchkey
 
@@ -108,6 +108,15 @@ enum InterfaceDescription {
           isPortable: bool
         )
 
+        # What a FIDO2 security key needs to derive a secret again (hmac-secret, for the relying party io.latchkey). credential: what it
+        # knows the credential by, and salt, both in hexadecimal. withPin, withTouch: whether it has to be told its PIN, and touched.
+        type SecurityKey (
+          credential: string,
+          salt: string,
+          withPin: bool,
+          withTouch: bool
+        )
+
         # The mount as it is now.
         method Status() -> (status: MountStatus)
 
@@ -126,13 +135,15 @@ enum InterfaceDescription {
         method Slots() -> (slots: []Slot)
 
         # Adds one. kind, secret: what opens the vault now. newKind, new: what is to open it as well; of an escrow-key it is not
-        # new but publicKey, in 64 hexadecimal digits. weak: as of ChangePasscode. slot: its number.
+        # new but publicKey, in 64 hexadecimal digits; of fido2 securityKey comes with it. weak: as of ChangePasscode. slot: its
+        # number.
         method AddSlot(
           kind: ?string,
           secret: int,
           newKind: string,
           new: ?int,
           publicKey: ?string,
+          securityKey: ?SecurityKey,
           name: ?string,
           weak: ?bool
         ) -> (slot: int)
@@ -175,7 +186,7 @@ enum InterfaceDescription {
         # The recovery key is wrong. Nothing has changed.
         error WrongRecoveryKey()
 
-        # A key file or a private key opens nothing here. Nothing has changed.
+        # A key file, a private key or a security key opens nothing here. Nothing has changed.
         error WrongKey(kind: string)
 
         # There is no slot with this number.

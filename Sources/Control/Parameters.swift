@@ -31,6 +31,7 @@ struct AddSlotParameters: Codable {
     var newKind: SecretKind
     var new: Int?
     var publicKey: String?
+    var securityKey: NewSecurityKey?
     var name: String?
     var weak: Bool?
 }

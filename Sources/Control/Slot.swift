@@ -6,6 +6,8 @@ public enum SecretKind: String, Codable, Hashable, Sendable, CaseIterable {
     case recoveryKey = "recovery-key"
     case keyFile = "key-file"
     case escrowKey = "escrow-key"
+    /// What a FIDO2 security key has derived.
+    case securityKey = "fido2"
     /// Nothing: the vault has no passcode, and the device key alone opens it. The secret is not looked at.
     case noPasscode = "no-passcode"
 }
@@ -38,4 +40,30 @@ public enum NewSlotSource: Sendable {
     case secret(SecretKind, Descriptor, allowingWeak: Bool = false)
     /// For the holder of the private key: 64 hexadecimal digits.
     case escrow(publicKey: String)
+    /// What a security key has derived, to be read to its end, and what it needs to derive it again.
+    case securityKey(NewSecurityKey, Descriptor)
+}
+
+/// What a security key needs to derive a secret again.
+public struct NewSecurityKey: Codable, Hashable, Sendable {
+    /// What it knows the credential by: 2 to 2048 hexadecimal digits.
+    public var credential: String
+    /// 64 hexadecimal digits.
+    public var salt: String
+    /// Whether it has to be told its PIN.
+    public var withPIN: Bool
+    /// Whether it has to be touched.
+    public var withTouch: Bool
+
+    public init(credential: String, salt: String, withPIN: Bool, withTouch: Bool) {
+        self.credential = credential
+        self.salt = salt
+        self.withPIN = withPIN
+        self.withTouch = withTouch
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case credential, salt, withTouch
+        case withPIN = "withPin"
+    }
 }

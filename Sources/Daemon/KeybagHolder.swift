@@ -116,6 +116,7 @@ extension ControlError {
             case .wrong(.recoveryKey), .malformedRecoveryKey: .wrongRecoveryKey
             case .wrong(.keyFile), .notAKeyFile: .wrongKey(.keyFile)
             case .wrong(.escrowKey): .wrongKey(.escrowKey)
+            case .wrong(.securityKey): .wrongKey(.securityKey)
             case .wrong(.noPasscode): .wrongKey(.noPasscode)
             case .notAPublicKey: .invalidParameter("publicKey")
             case .noSuchSlot(let slot): .noSuchSlot(Int(slot))

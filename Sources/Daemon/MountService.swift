@@ -161,6 +161,7 @@ extension NewSecret {
         case .secret(let kind, let descriptor, let allowingWeak):
             self.init(kind, try Secret.read(from: descriptor), allowingWeak: allowingWeak)
         case .escrow(let publicKey): self.init(escrow: publicKey)
+        case .securityKey(let key, let descriptor): self.init(key, try Secret.read(from: descriptor))
         }
     }
 }

@@ -107,6 +107,8 @@ public struct NewSecret: ~Copyable, Sendable {
     public let secret: Secret?
     /// Of an escrow key, in 64 hexadecimal digits.
     public let publicKey: String
+    /// Of a security key, and of nothing else.
+    public let securityKey: NewSecurityKey?
     /// Of a passcode: it may have four digits.
     public let allowsWeak: Bool
 
@@ -114,13 +116,23 @@ public struct NewSecret: ~Copyable, Sendable {
         self.kind = kind
         self.secret = consume secret
         publicKey = ""
+        securityKey = nil
         allowsWeak = allowingWeak
+    }
+
+    public init(_ key: NewSecurityKey, _ secret: consuming Secret) {
+        kind = .securityKey
+        self.secret = consume secret
+        publicKey = ""
+        securityKey = key
+        allowsWeak = false
     }
 
     public init(escrow publicKey: String) {
         kind = .escrowKey
         secret = nil
         self.publicKey = publicKey
+        securityKey = nil
         allowsWeak = false
     }
 }

@@ -13,6 +13,7 @@ extension Credential.Kind {
             case .recoveryKey: .recoveryKey
             case .keyFile: .keyFile
             case .escrowKey: .escrowKey
+            case .securityKey: .securityKey
             case .noPasscode: .noPasscode
             }
     }
@@ -31,12 +32,28 @@ extension Slot {
 extension NewSlot {
     public init(_ new: borrowing NewSecret) throws(KeybagError) {
         switch new.secret {
+        case .some(let secret) where new.securityKey != nil:
+            guard let entry = new.securityKey.flatMap(SecurityKeyEntry.init) else { throw .wrong(.securityKey) }
+            try self.init(securityKey: entry, secret: secret)
         case .some(let secret):
             self.init(try Credential(Credential.Kind(new.kind), reading: secret), allowingWeak: new.allowsWeak)
         case .none:
             guard let key = [UInt8](hexadecimal: new.publicKey) else { throw .notAPublicKey }
             self.init(escrow: key)
         }
+    }
+}
+
+extension SecurityKeyEntry {
+    /// Nil for what is no such thing.
+    init?(_ key: NewSecurityKey) {
+        guard let identifier = [UInt8](hexadecimal: key.credential), let salt = [UInt8](hexadecimal: key.salt) else {
+            return nil
+        }
+        var demands: SecurityKeySlot.Demands = []
+        if key.withPIN { demands.insert(.verification) }
+        if key.withTouch { demands.insert(.presence) }
+        self.init(demands: demands, identifier: identifier, salt: salt)
     }
 }
 

@@ -12,9 +12,10 @@ public struct KeybagRecordType: RawRepresentable, Hashable, Sendable {
     public static let escrowSlot = Self(rawValue: 19)
     public static let openSlot = Self(rawValue: 20)
     public static let guardedSlot = Self(rawValue: 21)
+    public static let securityKeySlot = Self(rawValue: 22)
 
     /// A kind of slot that this program does not know and passes over.
-    var isOtherSlot: Bool { (22...255).contains(rawValue) }
+    var isOtherSlot: Bool { (23...255).contains(rawValue) }
 }
 
 /// Reads the fields of records in their order.

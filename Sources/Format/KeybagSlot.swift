@@ -9,6 +9,8 @@ public enum KeybagSlot: Hashable, Sendable {
     case escrow(EscrowSlot)
     /// Under the device key alone: a vault without a passcode.
     case open(KeySlot)
+    /// Under what a security key derives, and the device key.
+    case securityKey(SecurityKeySlot)
     /// Of a kind that this program does not know, kept as it is.
     case other(KeybagRecordType, value: [UInt8])
 
@@ -25,6 +27,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .keyFileSlot: self = .keyFile(try KeySlot(decoding: value))
         case .openSlot: self = .open(try KeySlot(decoding: value))
         case .escrowSlot: self = .escrow(try EscrowSlot(decoding: value))
+        case .securityKeySlot: self = .securityKey(try SecurityKeySlot(decoding: value))
         case _ where type.isOtherSlot: self = .other(type, value: value)
         default: throw .badField("type of a record")
         }
@@ -37,6 +40,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .keyFile: .keyFileSlot
         case .escrow: .escrowSlot
         case .open: .openSlot
+        case .securityKey: .securityKeySlot
         case .other(let type, _): type
         }
     }
@@ -46,6 +50,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .passcode(let slot): slot.encoded
         case .recovery(let slot), .keyFile(let slot), .open(let slot): slot.encoded
         case .escrow(let slot): slot.encoded
+        case .securityKey(let slot): slot.encoded
         case .other(_, let value): value
         }
     }
@@ -56,6 +61,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .passcode(let slot): slot.head
         case .recovery(let slot), .keyFile(let slot), .open(let slot): slot.head
         case .escrow(let slot): slot.head
+        case .securityKey(let slot): slot.head
         case .other(_, let value): SlotHead(beginning: value)
         }
     }
@@ -66,6 +72,7 @@ public enum KeybagSlot: Hashable, Sendable {
         case .passcode(let slot): slot.label
         case .recovery(let slot), .keyFile(let slot), .open(let slot): slot.label
         case .escrow(let slot): slot.label
+        case .securityKey(let slot): slot.label
         case .other: .empty
         }
     }

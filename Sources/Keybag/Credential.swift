@@ -10,6 +10,8 @@ public struct Credential: ~Copyable, Sendable {
         case keyFile = "key-file"
         /// The private key of an organisation.
         case escrowKey = "escrow-key"
+        /// What a FIDO2 security key has derived. Needs the device key.
+        case securityKey = "fido2"
         /// Nothing but the device key: the vault has no passcode.
         case noPasscode = "no-passcode"
 
@@ -26,9 +28,9 @@ public struct Credential: ~Copyable, Sendable {
         self.secret = secret
     }
 
-    /// - Parameter text: what was typed or is in a file: a passcode, a recovery key, a key file's line, or an X25519
-    ///   private key in 64 hexadecimal digits.
-    /// - Throws: `passcodeLength`, `malformedRecoveryKey`, `notAKeyFile`, `wrong(.escrowKey)`.
+    /// - Parameter text: what was typed or is in a file: a passcode, a recovery key, a key file's line, or in 64 hexadecimal
+    ///   digits an X25519 private key or what a security key has derived.
+    /// - Throws: `passcodeLength`, `malformedRecoveryKey`, `notAKeyFile`, `wrong` of one in digits.
     public init(_ kind: Kind, reading text: borrowing Secret) throws(KeybagError) {
         switch kind {
         case .passcode:
@@ -37,6 +39,7 @@ public struct Credential: ~Copyable, Sendable {
         case .recoveryKey: self.init(kind, try RecoveryKeyText.decode(text))
         case .keyFile: self.init(kind, try KeyFile.decode(text))
         case .escrowKey: self.init(kind, try EscrowKey.decode(text))
+        case .securityKey: self.init(kind, try SecurityKeySecret.decode(text))
         case .noPasscode: self = try .nothing()
         }
     }

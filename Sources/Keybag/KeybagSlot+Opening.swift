@@ -25,6 +25,8 @@ extension KeybagSlot {
         case .keyFile(let slot) where credential.kind == .keyFile:
             let key = try crypto(try device.keyFileKey(credential.secret, salt: slot.salt))
             return try Bundle.unwrap(slot.wrappedBundle, under: key)
+        case .securityKey(let slot) where credential.kind == .securityKey:
+            return try slot.open(credential.secret, device)
         case .open(let slot) where credential.kind == .noPasscode:
             let key = try crypto(try device.openSlotKey(salt: slot.salt))
             return try Bundle.unwrap(slot.wrappedBundle, under: key)
@@ -54,6 +56,7 @@ extension KeybagSlot {
         case .keyFile: .keyFile
         case .escrow: .escrowKey
         case .open: .noPasscode
+        case .securityKey: .securityKey
         case .other: nil
         }
     }

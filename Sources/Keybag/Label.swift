@@ -17,6 +17,7 @@ enum Label {
     static let recovery = Array("latchkey recovery".utf8)
     static let keyFile = Array("latchkey key file".utf8)
     static let escrow = Array("latchkey escrow".utf8)
+    static let securityKey = Array("latchkey fido2".utf8)
     static let noPasscode = Array("latchkey no passcode".utf8)
     static let backup = Array("latchkey backup".utf8)
     static let backupKey = Array("latchkey backup key".utf8)

@@ -13,6 +13,8 @@ public struct NewSlot: ~Copyable, Sendable {
     /// Of a passcode; nil for that of the dearest passcode that is there.
     let cost: Argon2Cost?
     let allowsWeak: Bool
+    /// Of a security key, and of nothing else.
+    let securityKey: SecurityKeyEntry?
 
     /// For what opens it.
     ///
@@ -23,6 +25,14 @@ public struct NewSlot: ~Copyable, Sendable {
         way = .credential(credential)
         self.cost = cost
         allowsWeak = allowingWeak
+        securityKey = nil
+    }
+
+    init(_ credential: consuming Credential, securityKey: SecurityKeyEntry) {
+        way = .credential(credential)
+        cost = nil
+        allowsWeak = false
+        self.securityKey = securityKey
     }
 
     var isPasscode: Bool {
@@ -37,6 +47,7 @@ public struct NewSlot: ~Copyable, Sendable {
         way = .escrow(publicKey: publicKey)
         cost = nil
         allowsWeak = false
+        securityKey = nil
     }
 }
 
@@ -50,6 +61,9 @@ extension Bundle {
         switch new.way {
         case .escrow(let publicKey): return try escrowSlot(head, for: publicKey, device.volume, label)
         case .credential(let credential):
+            if let entry = new.securityKey {
+                return .securityKey(try SecurityKeySlot.wrap(self, entry, credential.secret, device, head, label))
+            }
             try credential.requireStrength(allowingWeak: new.allowsWeak || device.hardware != nil)
             return try slot(head, credential, cost: new.cost ?? cost, device, label)
         }
@@ -98,6 +112,8 @@ extension Bundle {
         case .noPasscode:
             let key = try crypto(try device.openSlotKey(salt: salt))
             return .open(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))
+        // Nothing is known of the key that has derived it.
+        case .securityKey: throw .wrong(.securityKey)
         // Its public key is enough to make the slot.
         case .escrowKey:
             let publicKey = try crypto(try X25519.publicKey(of: credential.secret))

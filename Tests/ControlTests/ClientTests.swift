@@ -44,6 +44,16 @@ import Testing
         #expect(throws: ControlError.wrongKey(.keyFile)) {
             try client.addSlot(.escrow(publicKey: "00"), opening: .keyFile, secret: try memoryFile([1]))
         }
+        let key = NewSecurityKey(credential: "00ff11", salt: "", withPIN: true, withTouch: true)
+        #expect(try client.addSlot(.securityKey(key, memoryFile([1])), opening: .passcode, secret: right()) == 7)
+        #expect(throws: ControlError.invalidParameter("securityKey")) {
+            let parameters = AddSlotParameters(secret: 0, newKind: .securityKey, new: 1)
+            let _: SlotReply = try client.call("AddSlot", parameters, [try right(), try memoryFile([1])])
+        }
+        #expect(throws: ControlError.invalidParameter("securityKey")) {
+            let parameters = AddSlotParameters(secret: 0, newKind: .keyFile, new: 1, securityKey: key)
+            let _: SlotReply = try client.call("AddSlot", parameters, [try right(), try memoryFile([1])])
+        }
         #expect(throws: ControlError.lastSlot) { try client.removeSlot(1, opening: .passcode, secret: try right()) }
         #expect(throws: ControlError.noSuchSlot(2)) {
             try client.removeSlot(2, opening: .passcode, secret: try right())

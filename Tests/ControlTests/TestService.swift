@@ -81,6 +81,7 @@ final class TestService: ControlService {
         guard contents(of: secret) == Self.passcode else { throw .wrongKey(.keyFile) }
         switch new {
         case .escrow(let publicKey): return publicKey.count
+        case .securityKey(let key, let descriptor): return contents(of: descriptor).count + key.credential.utf8.count
         case .secret(_, let secret, _): return contents(of: secret).count + name.count
         }
     }

@@ -56,6 +56,22 @@ import Testing
         #expect(try keybag.unlock(.nothing()).exposed[0] == vectors.bytes("classKeyA"))
     }
 
+    @Test func opensByASecurityKey() throws {
+        let vectors = try Vectors("keybag")
+        let keybag = try open(folder(vectors, keybag: vectors.bytes("securityKeyKeybag")))
+        #expect(keybag.file.slots.map { $0.head?.identifier } == [1, 2, 3])
+        #expect(keybag.file.slots.map(\.label.text) == [try vectors.text("passcodeLabel"), "blue", ""])
+        let keys = keybag.file.securityKeys
+        #expect(keys.map(\.slot) == [2, 3] && keys[1].entry.identifier.count == 1024)
+        #expect(keys.map(\.entry.demands) == [[.verification, .presence], [.presence]])
+        #expect(keys[0].entry.identifier == (try vectors.bytes("credential")))
+        #expect(keys[0].entry.salt == (try vectors.bytes("securityKeySalt")))
+        let derived = try SecurityKeySecret.encode(secret(vectors.bytes("fido2Secret")))
+        let credential = try Credential(.securityKey, reading: derived)
+        #expect(try keybag.unlock(credential).exposed[0] == vectors.bytes("classKeyA"))
+        #expect(try keybag.slot(openedBy: credential) == 2)
+    }
+
     @Test func opensABackup() throws {
         let vectors = try Vectors("keybag")
         let bytes = try vectors.bytes("backup")
@@ -74,9 +90,11 @@ import Testing
     }
 
     @Test func encodesToTheSameBytes() throws {
-        let bytes = try Vectors("keybag").bytes("keybag")
-        let file = try unsafe KeybagFile(decoding: bytes.span.bytes)
-        #expect(try file.encodeWithoutTags() == bytes.dropLast(64))
+        for name in ["keybag", "openKeybag", "securityKeyKeybag"] {
+            let bytes = try Vectors("keybag").bytes(name)
+            let file = try unsafe KeybagFile(decoding: bytes.span.bytes)
+            #expect(try file.encodeWithoutTags() == bytes.dropLast(64), "\(name)")
+        }
     }
 
     @Test func refusedAtParse() throws {

@@ -66,6 +66,10 @@ def check_refusals(failures: list[str]) -> None:
                         fmt.Credentials(escrow_key=bags["escrowPrivateKey"])):
         expect(fmt.unlock(good, credentials, fmt.open_device_slot(good, DEVICE_KEY))[0] == VOLUME_KEY, "keybag",
                {"why": "each way in opens it"})
+    by_key = fmt.parse_keybag(bags["securityKeyKeybag"])
+    secret = fmt.Credentials(device_key=DEVICE_KEY, fido2_secret=bags["fido2Secret"])
+    expect(fmt.unlock(by_key, secret, fmt.open_device_slot(by_key, DEVICE_KEY))[0] == VOLUME_KEY, "keybag",
+           {"why": "a security key opens it"})
     given = fmt.Credentials(device_key=DEVICE_KEY, passcode=PASSCODE)
     for case in bags["refusedAtUnlock"]:
         bag = fmt.parse_keybag(case["keybag"])

@@ -9,8 +9,8 @@ from argon2.low_level import Type, hash_secret_raw
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 
-from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, KEY_FILE, PASSCODE, PASSPHRASE, PRIVATE_B, PUBLIC_B, RECOVERY_KEY,
-                      UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
+from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, FIDO2_SECRET, KEY_FILE, PASSCODE, PASSPHRASE, PRIVATE_B, PUBLIC_B,
+                      RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
 
 
 def record(kind: int, value: bytes, zero: int = 0) -> bytes:
@@ -87,6 +87,24 @@ def open_keybag() -> bytes:
     return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]), record(20, slot)])
 
 
+def security_key_slot(bundle: bytes, *, demands: int = 3, zero: int = 0, credential: bytes = fixed("credential", 80),
+                      count: int | None = None) -> bytes:
+    salt = fixed("security key salt", 32)
+    key = fmt.hkdf(FIDO2_SECRET, DEVICE_KEY, b"latchkey fido2" + salt + V, 32)
+    head = struct.pack("<IQBBH", 2, 1_750_000_000, demands, zero, len(credential) if count is None else count)
+    return head + salt + credential + aes_key_wrap(key, bundle)
+
+
+def security_key_keybag() -> bytes:
+    """Of a vault that a passcode and two security keys open."""
+    parts = keybag_parts()
+    without_pin = bytearray(security_key_slot(parts["bundle"], demands=2, credential=fixed("largest credential", 1024)))
+    without_pin[0] = 3
+    return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]),
+                   record(16, parts["passcodeSlot"]), record(22, security_key_slot(parts["bundle"]) + b"blue"),
+                   record(22, bytes(without_pin))])
+
+
 def backup() -> bytes:
     parts, inner = keybag_parts(), good_keybag()[:-64]
     memory, passes, lanes, salt = 19_456, 2, 1, fixed("backup salt", 16)
@@ -113,6 +131,9 @@ def keybag_vectors() -> dict[str, Any]:
         value = parts["passcodeSlot"]
         return [settings, public_b, device, record(16, value[:16] + struct.pack("<III", memory, passes, lanes)
                                                    + value[28:])]
+
+    def security_key(**odd: Any) -> bytes:
+        return security_key_slot(parts["bundle"], **odd)
 
     def labelled(kind: int, value: bytes, label: bytes) -> list[bytes]:
         return [settings, public_b, device, record(kind, value + label)]
@@ -143,6 +164,14 @@ def keybag_vectors() -> dict[str, Any]:
          keybag([settings, public_b, device, record(21, parts["passcodeSlot"][:44] + b"\1\4" + bytes(1225))])),
         ("a short guarded slot",
          keybag([settings, public_b, device, record(21, parts["passcodeSlot"][:44] + b"\4\0" + bytes(203))])),
+        *((why, keybag([settings, public_b, device, record(22, slot)])) for why, slot in [
+            ("a short security key slot", security_key()[:-1]), ("no more than its head", security_key()[:48]),
+            ("a security key's demands that nobody knows", security_key(demands=4)),
+            ("a security key slot's zero", security_key(zero=1)),
+            ("a credential without an identifier", security_key(credential=b"")),
+            ("a credential's identifier of 1025 bytes", security_key(credential=bytes(1025))),
+            ("a credential's identifier past the end", security_key(count=1024)),
+            ("a security key's label of 256 bytes", security_key() + b"x" * 256)]),
         ("a label of 256 bytes", keybag(labelled(16, parts["passcodeSlot"][:244], b"x" * 256))),
         ("a label that is not UTF-8", keybag(labelled(17, parts["recoverySlot"], b"\xff"))),
         ("too little memory", keybag(cost(19_455, 2, 1))), ("too much memory", keybag(cost(4_194_305, 2, 1))),
@@ -170,6 +199,8 @@ def keybag_vectors() -> dict[str, Any]:
         "keyFileText": "LKKEY-" + recovery_text(KEY_FILE), "escrowPrivateKey": ESCROW_PRIVATE,
         "passcodeSlotID": 1, "passcodeLabel": "Schlüssel", "recoverySlotID": 2,
         **{name: parts[name] for name in hexed},
+        "securityKeyKeybag": security_key_keybag(), "fido2Secret": FIDO2_SECRET,
+        "credential": fixed("credential", 80), "securityKeySalt": fixed("security key salt", 32),
         "openKeybag": open_keybag(), "backup": backup(), "passphrase": PASSPHRASE,
         "keybag": good, "deviceKeyFile": device_key_file(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],

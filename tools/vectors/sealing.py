@@ -42,6 +42,7 @@ UNLOCK_MAC_KEY = fixed("unlock MAC key", 32)
 DEVICE_KEY = fixed("device key", 32)
 RECOVERY_KEY = fixed("recovery key", 32)
 KEY_FILE = fixed("key file", 32)
+FIDO2_SECRET = fixed("security key secret", 32)
 ESCROW_PRIVATE = fixed("escrow private key", 32)
 PASSCODE = "correct horse, naïve battery".encode()
 PASSPHRASE = b"four words and more"

@@ -30,6 +30,8 @@ extension CommandError {
             self.init(.wrongPasscode, "the key file opens no slot of this vault; nothing was changed")
         case .wrong(.escrowKey):
             self.init(.wrongPasscode, "the private key opens no slot of this vault; nothing was changed")
+        case .wrong(.securityKey):
+            self.init(.wrongPasscode, "the security key opens no slot of this vault; nothing was changed")
         case .wrong(.noPasscode):
             self.init(.wrongPasscode, "the device key alone opens no slot of this vault; nothing was changed")
         case .notAKeyFile:

@@ -70,6 +70,7 @@ extension SecretKind {
         case .recoveryKey: "recovery key"
         case .keyFile: "key file"
         case .escrowKey: "private key"
+        case .securityKey: "security key"
         case .noPasscode: "device key alone"
         }
     }

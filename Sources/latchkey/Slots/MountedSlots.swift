@@ -20,6 +20,8 @@ struct MountedSlots: SlotHolder {
     ) throws(CommandError) -> Int {
         let source: NewSlotSource =
             switch new.secret {
+            case .some(let secret) where new.securityKey != nil:
+                .securityKey(new.securityKey!, try secret.pipe())
             case .some(let secret): .secret(new.kind, try secret.pipe(), allowingWeak: new.allowsWeak)
             case .none: .escrow(publicKey: new.publicKey)
             }

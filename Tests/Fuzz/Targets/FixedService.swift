@@ -50,6 +50,7 @@ final class FixedService: ControlService {
     ) throws(ControlError) -> Int {
         switch new {
         case .escrow(let publicKey): publicKey.count
+        case .securityKey(let key, _): key.credential.utf8.count
         case .secret: 2
         }
     }
