@@ -58,6 +58,13 @@ public final class SoftKey {
         try Data(way.rawValue.utf8).write(to: file, options: .atomic)
     }
 
+    /// One touch for a key that waits for it.
+    public func touchOnce() throws {
+        guard FileManager.default.createFile(atPath: folder + "/touched", contents: nil) else {
+            throw Failure(description: "cannot touch the key")
+        }
+    }
+
     /// What it was asked, line by line; "touch …" is where it waited for one.
     public var log: [String] {
         let data = FileManager.default.contents(atPath: folder + "/log") ?? Data()

@@ -229,7 +229,11 @@ class Authenticator:
         if self.ways.get("touch") == "denied":
             raise Failed(Failed.DENIED)
         while self.ways.get("touch") == "hold":
-            self.wait_for_touch()
+            try:
+                (self.folder / "touched").unlink()
+                break
+            except FileNotFoundError:
+                self.wait_for_touch()
 
     # The PIN: CTAP 2.1, 6.5, protocol one.
 

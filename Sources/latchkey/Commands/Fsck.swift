@@ -64,7 +64,7 @@ struct Fsck: ParsableCommand {
         defer { withExtendedLifetime(folder) {} }
         let opened: CheckedVault
         let kind = credential.kind(withoutPasscode: hasNoPasscode)
-        let secret = isUnlocked ? try credential.read(kind) : nil
+        let secret = isUnlocked ? try credential.read(kind, vault: path.text) : nil
         do throws(KeybagError) {
             opened = try CheckedVault(
                 in: folder, deviceKeyPath: deviceKey?.path, Credential?(kind, secret), isRepaired: repair)

@@ -38,7 +38,7 @@ extension KeybagCommand {
             let vault = try Place.vault(of: place)
             let keybag = try open(vault)
             let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
-            let secret = try credential.read(kind)
+            let secret = try credential.read(kind, vault: vault.text)
             // A mistake here is told before anything else is typed.
             do throws(KeybagError) {
                 _ = try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret))

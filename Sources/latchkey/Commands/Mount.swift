@@ -20,7 +20,7 @@ struct Mount: ParsableCommand {
 
     @Flag(
         help: """
-            Ask for the passcode, and unlock at once; implied by a key file. With a wrong one nothing is mounted; the exit \
+            Ask for the passcode, and unlock at once; implied by a key file and by a security key. With a wrong one nothing is mounted; the exit \
             code is 3.
             """)
     var unlock = false
@@ -29,6 +29,11 @@ struct Mount: ParsableCommand {
 
     @Option(help: ArgumentHelp("Unlock with this key file instead of the passcode.", valueName: "file"))
     var keyFile: String?
+
+    @Flag(name: .customLong("fido2"), help: "Unlock with a security key instead of the passcode.")
+    var securityKey = false
+
+    @OptionGroup var securityKeyOptions: SecurityKeyOptions
 
     @Flag(
         help: """
@@ -105,6 +110,12 @@ struct Mount: ParsableCommand {
         if keyFile != nil, passcode.isGiven || recovery {
             throw ValidationError("A key file takes the place of the passcode.")
         }
+        if securityKey, passcode.isGiven || recovery || keyFile != nil {
+            throw ValidationError("A security key takes the place of the passcode.")
+        }
+        if securityKeyOptions.isGiven, !securityKey {
+            throw ValidationError("The options of a security key go with --fido2.")
+        }
     }
 
     func run() throws {
@@ -152,6 +163,10 @@ struct Mount: ParsableCommand {
         }
         if let keyFile {
             return Configuration.Unlock(.keyFile, secret: try SecretSource.file(keyFile).read(.keyFile).pipe())
+        }
+        if securityKey {
+            let derived = try SecurityKeys(of: vault.text, securityKeyOptions).secret()
+            return Configuration.Unlock(.securityKey, secret: try derived.pipe())
         }
         // A vault without a passcode is unlocked at once, by the device key.
         guard unlock, passcode.isGiven || !Self.hasNoPasscode(vault) else { return nil }

@@ -10,7 +10,8 @@ extension SlotCommand {
             abstract: "Add a way into a vault.",
             discussion: """
                 A recovery key is shown once, or written to a new file; a key file is made. Both are there before the vault \
-                knows them: of one that was shown by a command that failed nothing is opened.
+                knows them: of one that was shown by a command that failed nothing is opened. A security key is touched three \
+                times, and asked for its PIN, if it has one, here and whenever it opens the vault.
                 """)
 
         enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -18,6 +19,7 @@ extension SlotCommand {
             case keyFile = "key-file"
             case recoveryKey = "recovery-key"
             case escrowKey = "escrow-key"
+            case securityKey = "fido2"
         }
 
         @OptionGroup var credential: CredentialOptions
@@ -36,7 +38,7 @@ extension SlotCommand {
         @Option(help: ArgumentHelp("What it is to be called.", valueName: "text"))
         var name = ""
 
-        @Argument(help: ArgumentHelp("passcode, key-file, recovery-key or escrow-key.", valueName: "kind"))
+        @Argument(help: ArgumentHelp("passcode, key-file, fido2, recovery-key or escrow-key.", valueName: "kind"))
         var kind: Kind
 
         @OptionGroup var place: PlaceOptions
@@ -49,6 +51,9 @@ extension SlotCommand {
                 throw ValidationError("--new-file is for a key file or a recovery key.")
             }
             if publicKey != nil, kind != .escrowKey { throw ValidationError("--public-key is for an escrow key.") }
+            if kind == .securityKey, credential.securityKey, credential.securityKeyOptions.hasPIN {
+                throw ValidationError("With two security keys each one's PIN is asked for at the terminal.")
+            }
             if newPasscode.isGiven, kind != .passcode {
                 throw ValidationError("A new passcode is for a slot of the kind passcode.")
             }
@@ -59,7 +64,8 @@ extension SlotCommand {
             try NewSecretFile.check(newFile)
             let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
             let opening = try credential.kind(for: slots)
-            let secret = try credential.read(opening)
+            let secret = try credential.read(
+                opening, vault: slots.vault, isAddingKey: kind == .securityKey)
             // A mistake here must not cost a key that nobody knows.
             _ = try slots.test(opening, secret)
             let added: Int
@@ -76,6 +82,10 @@ extension SlotCommand {
                 added = try make(
                     .recoveryKey, { () throws(CryptoError) in try RecoveryKeyText.encode(RecoveryKeyText.generate()) },
                     slots, opening, secret)
+            case .securityKey:
+                added = try slots.add(
+                    SecurityKeys(of: slots.vault, credential.securityKeyOptions).newSecret(), name: name,
+                    opening: opening, secret)
             case .keyFile:
                 added = try make(.keyFile, KeyFile.generate, slots, opening, secret)
             }

@@ -8,6 +8,7 @@ struct SlotCommand: ParsableCommand {
         discussion: """
             passcode      what somebody types; needs this machine's device key
             key-file      a file that is kept elsewhere; needs this machine's device key
+            fido2         a FIDO2 security key; needs this machine's device key
             recovery-key  52 letters and digits on paper; opens the vault anywhere
             escrow-key    the private key of an organisation; opens the vault anywhere
 

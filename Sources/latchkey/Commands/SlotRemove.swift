@@ -20,7 +20,7 @@ extension SlotCommand {
         func run() throws {
             let slots = try place.slots()
             let kind = try credential.kind(for: slots)
-            let secret = try credential.read(kind)
+            let secret = try credential.read(kind, vault: slots.vault)
             try slots.remove(slot, opening: kind, secret)
             Standard.output("Slot \(slot) is removed.")
             if try !slots.list().contains(where: \.isPortable) {

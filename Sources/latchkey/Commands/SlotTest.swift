@@ -4,7 +4,8 @@ import Control
 extension SlotCommand {
     struct Test: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Try whether a passcode, recovery key, key file or escrow key opens a vault, and which slot.",
+            abstract:
+                "Try whether a passcode, recovery key, key file, escrow key or security key opens a vault, and which slot.",
             discussion: "Nothing is unlocked. Exit code 3 if it opens none.")
 
         @OptionGroup var credential: CredentialOptions
@@ -13,7 +14,7 @@ extension SlotCommand {
         func run() throws {
             let slots = try place.slots()
             let kind = try credential.kind(for: slots)
-            let secret = try credential.read(kind)
+            let secret = try credential.read(kind, vault: slots.vault)
             let number = try slots.test(kind, secret)
             let slot = try slots.list().first { $0.id == number }
             let name = slot.map { $0.name.isEmpty ? "" : ", \($0.shownName)" } ?? ""

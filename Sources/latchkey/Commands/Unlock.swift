@@ -18,7 +18,7 @@ struct Unlock: ParsableCommand {
     func run() throws {
         let mount = try Place.mount(of: place)
         let kind = credential.kind(withoutPasscode: mount.status.hasPasscode == false)
-        let secret = try credential.read(kind)
+        let secret = try credential.read(kind, vault: mount.status.vault)
         do {
             _ = try mount.client.unlock(kind, secret: secret.pipe())
         } catch let error as ControlError {

@@ -20,20 +20,27 @@ struct CredentialOptions: ParsableArguments {
         help: ArgumentHelp("Use this X25519 private key, in PEM, instead of the passcode.", valueName: "file"))
     var escrowKey: String?
 
+    @Flag(name: .customLong("fido2"), help: "Use a security key instead of the passcode.")
+    var securityKey = false
+
+    @OptionGroup var securityKeyOptions: SecurityKeyOptions
+
     func validate() throws {
         try recoveryKey.validate(with: recovery, passcode)
-        let ways = [passcode.isGiven, recovery, keyFile != nil, escrowKey != nil].count { $0 }
+        let ways = [passcode.isGiven, recovery, keyFile != nil, escrowKey != nil, securityKey].count { $0 }
         guard ways <= 1 else {
-            throw ValidationError("One thing opens a vault: passcode, recovery key, key file or escrow key.")
+            throw ValidationError(
+                "One thing opens a vault: passcode, recovery key, key file, escrow key or security key.")
         }
     }
 
     /// Whether any of the options was given.
-    var isGiven: Bool { passcode.isGiven || recovery || keyFile != nil || escrowKey != nil }
+    var isGiven: Bool { passcode.isGiven || recovery || keyFile != nil || escrowKey != nil || securityKey }
 
     var kind: SecretKind {
         if recovery { return .recoveryKey }
         if keyFile != nil { return .keyFile }
+        if securityKey { return .securityKey }
         return escrowKey != nil ? .escrowKey : .passcode
     }
 
@@ -45,7 +52,15 @@ struct CredentialOptions: ParsableArguments {
     }
 
     /// Asks for it, or reads it.
-    func read(_ kind: SecretKind) throws(CommandError) -> Secret {
+    ///
+    /// - Parameters:
+    ///   - vault: its path; what a security key needs lies in it.
+    ///   - isAddingKey: the security key's options are for another one, which is to be added.
+    func read(_ kind: SecretKind, vault: String, isAddingKey: Bool = false) throws(CommandError) -> Secret {
+        if securityKey { return try SecurityKeys(of: vault, securityKeyOptions).secret() }
+        guard isAddingKey || !securityKeyOptions.isGiven else {
+            throw CommandError(.usage, "the options of a security key go with --fido2", try: "the same with --fido2")
+        }
         guard kind == .noPasscode else { return try read() }
         return try nothing()
     }

@@ -9,7 +9,7 @@ import Keybag
 struct FolderSlots: SlotHolder {
     private let folder: VaultFolder
     private let keybag: OpenKeybag
-    private let vault: String
+    let vault: String
 
     init(_ vault: AbsolutePath, deviceKeyPath: String?) throws(CommandError) {
         let folder = try VaultFolder(vault)

@@ -9,6 +9,8 @@ struct MountedSlots: SlotHolder {
 
     init(_ mount: ServedMount) { self.mount = mount }
 
+    var vault: String { mount.status.vault }
+
     var isGuarded: Bool { mount.status.deviceKey == DeviceKeyKind.guardedName }
 
     func list() throws(CommandError) -> [Slot] {

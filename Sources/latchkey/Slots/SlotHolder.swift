@@ -7,6 +7,9 @@ import Store
 
 /// What has a vault's keybag open: the daemon of its mount, or this process.
 protocol SlotHolder {
+    /// The vault's path.
+    var vault: String { get }
+
     /// Whether a chip counts wrong passcodes.
     var isGuarded: Bool { get }
 
