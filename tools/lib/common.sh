@@ -34,6 +34,7 @@ is_installed() {
         acl) command -v setfacl ;;
         libcap2-bin) command -v setcap || [ -x /usr/sbin/setcap ] || [ -x /sbin/setcap ] ;;
         e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
+        libfido2-1) python3 -c 'import ctypes; ctypes.CDLL("libfido2.so.1")' ;;
         libaio-dev) [ -e /usr/include/libaio.h ] ;;
         xfslibs-dev) [ -e /usr/include/xfs/xfs.h ] ;;
         python3-venv) python3 -c 'import venv, ensurepip' ;;
@@ -88,7 +89,7 @@ need_to_build() {
 
 need_to_test() {
     need_to_build
-    need_packages attr acl libcap2-bin e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
+    need_packages attr acl libcap2-bin libfido2-1 e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
     need_python cryptography argon2=argon2-cffi varlink
     need_fuse
 }
