@@ -53,6 +53,9 @@ public final class SoftKey {
     /// As `--fido2-device` takes it.
     public var device: String { "socket:" + folder + "/key" }
 
+    /// What it must not forget, its master secret among it.
+    public var stateFile: String { folder + "/state.json" }
+
     public func behave(_ way: Way) throws {
         let file = URL(filePath: folder + "/ways.json")
         try Data(way.rawValue.utf8).write(to: file, options: .atomic)
