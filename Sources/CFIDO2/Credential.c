@@ -18,8 +18,9 @@ __attribute__((noinline)) static lk_fido2_result make(lk_fido2 *key, const char 
     if (code == 0)
         code = lk_libfido2.fido_cred_set_user(cred, user, sizeof user - 1, "latchkey", "Latchkey", NULL);
     if (code == 0) code = lk_libfido2.fido_cred_set_extensions(cred, LK_EXT_HMAC_SECRET);
+    long long begun = lk_fido2_now();
     if (code == 0) code = lk_libfido2.fido_dev_make_cred(key->device, cred, pin);
-    if (code != 0) return lk_fido2_meaning(code);
+    if (code != 0) return lk_fido2_touched(key, code, begun);
     size_t size = lk_libfido2.fido_cred_id_len(cred);
     if (size == 0 || size > LK_FIDO2_CREDENTIAL_MAX) return (lk_fido2_result){LK_FIDO2_UNFIT, 0};
     memcpy(credential, lk_libfido2.fido_cred_id_ptr(cred), size);
@@ -45,13 +46,15 @@ static int prepare(fido_assert_t *assert, const char *party, const void *credent
     return code;
 }
 
-lk_fido2_result lk_fido2_find(lk_fido2 *key, const char *party, const void *credential, size_t count) {
+lk_fido2_result lk_fido2_find(lk_fido2 *key, const char *party, const void *credential, size_t count,
+                              const char *pin) {
     fido_assert_t *assert = lk_libfido2.fido_assert_new();
     if (assert == NULL) return (lk_fido2_result){LK_FIDO2_OTHER, 0};
     int code = prepare(assert, party, credential, count);
     if (code == 0) code = lk_libfido2.fido_assert_set_up(assert, LK_OPT_FALSE);
-    if (code == 0) code = lk_libfido2.fido_dev_get_assert(key->device, assert, NULL);
+    if (code == 0) code = lk_libfido2.fido_dev_get_assert(key->device, assert, pin);
     lk_libfido2.fido_assert_free(&assert);
+    lk_wipe_stack();
     return lk_fido2_meaning(code);
 }
 
@@ -60,8 +63,9 @@ __attribute__((noinline)) static lk_fido2_result derive(lk_fido2 *key, fido_asse
     int code = lk_libfido2.fido_assert_set_extensions(assert, LK_EXT_HMAC_SECRET);
     if (code == 0) code = lk_libfido2.fido_assert_set_hmac_salt(assert, salt, LK_FIDO2_SALT_SIZE);
     if (code == 0) code = lk_libfido2.fido_assert_set_up(assert, with_touch ? LK_OPT_OMIT : LK_OPT_FALSE);
+    long long begun = lk_fido2_now();
     if (code == 0) code = lk_libfido2.fido_dev_get_assert(key->device, assert, pin);
-    if (code != 0) return lk_fido2_meaning(code);
+    if (code != 0) return lk_fido2_touched(key, code, begun);
     // A key that answers without the extension has not done what was asked of it.
     const unsigned char *found = NULL;
     if (lk_libfido2.fido_assert_count(assert) != 1 ||

@@ -3,9 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-// Milliseconds for a whole exchange. Keys wait half a minute for a touch.
-static const int patience = 60000;
+long long lk_fido2_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
+}
 
 lk_fido2_result lk_fido2_list(char paths[LK_FIDO2_KEYS_MAX * LK_FIDO2_PATH_MAX], size_t *count) {
     *count = 0;
@@ -41,17 +45,18 @@ static lk_fido2_result check(fido_dev_t *device) {
     return result;
 }
 
-lk_fido2_result lk_fido2_open(const char *path, lk_fido2 **key) {
+lk_fido2_result lk_fido2_open(const char *path, int milliseconds, lk_fido2 **key) {
     *key = NULL;
     if (!lk_fido2_is_loaded()) return (lk_fido2_result){LK_FIDO2_NO_LIBRARY, 0};
     lk_fido2 *opened = calloc(1, sizeof *opened);
     if (opened == NULL) return (lk_fido2_result){LK_FIDO2_OTHER, 0};
+    opened->patience = milliseconds;
     opened->device = lk_libfido2.fido_dev_new();
     lk_fido2_result result = {opened->device == NULL ? LK_FIDO2_OTHER : LK_FIDO2_DONE, 0};
     if (result.kind == LK_FIDO2_DONE && strncmp(path, "socket:", 7) == 0)
         result = lk_fido2_meaning(lk_libfido2.fido_dev_set_io_functions(opened->device, &lk_fido2_socket));
     if (result.kind == LK_FIDO2_DONE)
-        result = lk_fido2_meaning(lk_libfido2.fido_dev_set_timeout(opened->device, patience));
+        result = lk_fido2_meaning(lk_libfido2.fido_dev_set_timeout(opened->device, milliseconds));
     if (result.kind == LK_FIDO2_DONE) {
         result = lk_fido2_meaning(lk_libfido2.fido_dev_open(opened->device, path));
         if (result.kind == LK_FIDO2_DONE) {
@@ -76,6 +81,16 @@ void lk_fido2_close(lk_fido2 *key) {
         lk_libfido2.fido_dev_free(&key->device);
     }
     free(key);
+}
+
+lk_fido2_result lk_fido2_touched(lk_fido2 *key, int code, long long begun) {
+    lk_fido2_result result = lk_fido2_meaning(code);
+    // libfido2 has given up, and says of it what it says of a key that is gone. This one waits still.
+    if (result.kind == LK_FIDO2_NO_DEVICE && lk_fido2_now() - begun >= key->patience) {
+        lk_libfido2.fido_dev_cancel(key->device);
+        result.kind = LK_FIDO2_NOT_TOUCHED;
+    }
+    return result;
 }
 
 int lk_fido2_has_pin(const lk_fido2 *key) { return lk_libfido2.fido_dev_has_pin(key->device); }

@@ -40,6 +40,7 @@ enum {
     F(int, fido_dev_set_io_functions, (fido_dev_t * key, const fido_dev_io_t *io))                                     \
     F(int, fido_dev_set_timeout, (fido_dev_t * key, int milliseconds))                                                 \
     F(int, fido_dev_open, (fido_dev_t * key, const char *path))                                                        \
+    F(int, fido_dev_cancel, (fido_dev_t * key))                                                                        \
     F(int, fido_dev_close, (fido_dev_t * key))                                                                         \
     F(void, fido_dev_free, (fido_dev_t * *key))                                                                        \
     F(bool, fido_dev_is_fido2, (const fido_dev_t *key))                                                                \
@@ -89,7 +90,13 @@ int lk_fido2_is_loaded(void);
 
 struct lk_fido2 {
     fido_dev_t *device;
+    int patience;
 };
+
+/// What became of something that waits for a touch, and was begun at that time: milliseconds of CLOCK_MONOTONIC.
+lk_fido2_result lk_fido2_touched(lk_fido2 *key, int code, long long begun);
+
+long long lk_fido2_now(void);
 
 /// What an error of libfido2 or of the key means.
 lk_fido2_result lk_fido2_meaning(int code);

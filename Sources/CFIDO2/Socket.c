@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 // Reports of 64 bytes, one after the other, with nothing between them: CTAP 2.1, 11.2.4.
@@ -33,18 +32,12 @@ static void close_socket(void *handle) {
     free(handle);
 }
 
-static long long now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
-}
-
 static int read_report(void *handle, unsigned char *bytes, size_t count, int milliseconds) {
-    long long end = now() + milliseconds;
+    long long end = lk_fido2_now() + milliseconds;
     size_t done = 0;
     while (done < count) {
         struct pollfd waiting = {.fd = *(int *)handle, .events = POLLIN};
-        long long left = milliseconds < 0 ? -1 : end - now();
+        long long left = milliseconds < 0 ? -1 : end - lk_fido2_now();
         if (milliseconds >= 0 && left < 0) return -1;
         int ready = poll(&waiting, 1, (int)left);
         if (ready < 0 && errno == EINTR) continue;

@@ -48,9 +48,20 @@ extension SecurityKey {
 
     /// Whether it knows the credential; nil if it does not say without a PIN. Nobody has to touch it.
     public func knows(_ credential: SecurityKeyCredential) throws(FIDO2Error) -> Bool? {
+        try knows(credential, pin: SecurityKeyPIN())
+    }
+
+    /// The same with the PIN, for a key that says nothing without.
+    /// - Throws: as `makeCredential`.
+    public func knows(
+        _ credential: SecurityKeyCredential, pin: borrowing SecurityKeyPIN
+    ) throws(FIDO2Error) -> Bool? {
+        let result = unsafe pin.withText { pin in
+            unsafe lk_fido2_find(
+                connection, Self.party, credential.identifier, credential.identifier.count, pin)
+        }
         do throws(FIDO2Error) {
-            try check(
-                unsafe lk_fido2_find(connection, Self.party, credential.identifier, credential.identifier.count))
+            try checkPIN(result)
             return true
         } catch .unknownCredential {
             return false

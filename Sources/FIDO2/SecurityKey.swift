@@ -12,12 +12,13 @@ public struct SecurityKey: ~Copyable {
     public let path: String
 
     /// Connects, and makes sure that it is of use.
+    /// - Parameter patience: how long one question may take, a touch included. Keys themselves wait half a minute or so.
     /// - Throws: `noLibrary`, `noDevice`, `unfit`; `crypto` when the locked heap, in which OpenSSL then works for
     ///   libfido2 too, cannot be had.
-    public init(path: String) throws(FIDO2Error) {
+    public init(path: String, patience: Duration = .seconds(60)) throws(FIDO2Error) {
         try Self.prepare()
         var opened: OpaquePointer?
-        try check(unsafe lk_fido2_open(path, &opened))
+        try check(unsafe lk_fido2_open(path, Int32(patience / .milliseconds(1)), &opened))
         guard let opened = unsafe opened else { throw .noDevice }
         unsafe connection = opened
         self.path = path

@@ -71,6 +71,10 @@ import Testing
         #expect(isOther)
         try soft.behave(.alwaysPIN)
         #expect(try key.knows(made) == nil)
+        #expect(try key.knows(made, pin: pin("1234")) == true)
+        let foreign = SecurityKeyCredential(identifier: [1, 2, 3], salt: made.salt, withPIN: true)
+        #expect(try key.knows(foreign, pin: pin("1234")) == false)
+        #expect(failure { _ = try key.knows(made, pin: pin("4321")) } == .wrongPIN(triesLeft: 7))
         #expect(failure { _ = try key.secret(of: without, pin: pin(nil)) } == .pinRequired)
     }
 
@@ -104,6 +108,10 @@ import Testing
             try soft.behave(way)
             #expect(failure { _ = try key.makeCredential(pin: pin(nil)) } == told)
         }
+        // A key that would wait for ever is told not to, and is of use again.
+        try soft.behave(.waits)
+        let hasty = try SecurityKey(path: soft.device, patience: .seconds(1))
+        #expect(failure { _ = try hasty.makeCredential(pin: pin(nil)) } == .notTouched)
         try soft.behave(.withoutHMACSecret)
         #expect(failure { _ = try SecurityKey(path: soft.device) } == .unfit)
         try soft.behave(.asItShould)

@@ -57,7 +57,8 @@ lk_fido2_result lk_fido2_list(char paths[LK_FIDO2_KEYS_MAX * LK_FIDO2_PATH_MAX],
 typedef struct lk_fido2 lk_fido2;
 
 /// Connects: to a device by its path, or to whoever speaks CTAPHID on a Unix socket, by "socket:" and its path.
-lk_fido2_result lk_fido2_open(const char *path, lk_fido2 **key);
+/// `milliseconds` are how long one question may take, a touch included.
+lk_fido2_result lk_fido2_open(const char *path, int milliseconds, lk_fido2 **key);
 
 /// Frees.
 void lk_fido2_close(lk_fido2 *key);
@@ -71,7 +72,7 @@ lk_fido2_result lk_fido2_make(lk_fido2 *key, const char *party, const char *pin,
                               uint8_t credential[LK_FIDO2_CREDENTIAL_MAX], size_t *count);
 
 /// Whether the key knows the credential, without a touch. CTAP 2.1, 6.2, "up" of false.
-lk_fido2_result lk_fido2_find(lk_fido2 *key, const char *party, const void *credential, size_t count);
+lk_fido2_result lk_fido2_find(lk_fido2 *key, const char *party, const void *credential, size_t count, const char *pin);
 
 /// The secret for the credential and the salt, which is another one with a PIN than without. Waits for a touch where
 /// `with_touch` is not 0. Writes nothing unless all is well. CTAP 2.1, 12.5.

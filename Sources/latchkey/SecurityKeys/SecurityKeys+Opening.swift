@@ -10,7 +10,7 @@ extension SecurityKeys {
             throw CommandError(
                 .failed, "no security key opens \(vault)", try: "latchkey slot add fido2 \(vault.quoted)")
         }
-        var unsure: [(path: String, credential: SecurityKeyCredential)] = []
+        var secretive: [String] = []
         for path in try paths {
             guard let key = try connect(path) else { continue }
             for (_, entry) in entries {
@@ -19,59 +19,50 @@ extension SecurityKeys {
                 case true?: return try derived(key, credential)
                 case false?: break
                 // It says nothing without its PIN.
-                case nil: unsure.append((path, credential))
+                case nil: if secretive.last != path { secretive.append(path) }
                 }
             }
         }
-        return try secret(ofOneOf: unsure)
-    }
-
-    private func secret(
-        ofOneOf unsure: [(path: String, credential: SecurityKeyCredential)]
-    ) throws(CommandError) -> Secret {
-        var last = CommandError(
+        for path in secretive {
+            if let secret = try secret(ofSecretive: path) { return secret }
+        }
+        throw CommandError(
             .wrongPasscode, "none of the security keys at hand knows \(vault); nothing was changed",
             try: "plug in another one, then the same again", "latchkey slot list \(vault.quoted)")
-        for (path, credential) in unsure {
-            guard let key = try connect(path) else { continue }
-            let pin = try pin(for: key, credential)
-            do throws(FIDO2Error) {
-                return try handedOver(key.secret(of: credential, pin: pin))
-            } catch .unknownCredential {
-                continue
-            } catch {
-                last = CommandError(error, at: path)
-                break
+    }
+
+    /// The same of a key that says nothing without its PIN; nil if it opens nothing here.
+    private func secret(ofSecretive path: String) throws(CommandError) -> Secret? {
+        let credentials = entries.map { SecurityKeyCredential($0.entry) }
+        guard let key = try connect(path) else { return nil }
+        guard credentials.contains(where: \.withPIN) else { throw CommandError(.pinRequired, at: path) }
+        let pin = try options.readPIN()
+        for credential in credentials where credential.withPIN {
+            let isKnown = try withSecurityKey(at: path) { () throws(FIDO2Error) in
+                try key.knows(credential, pin: pin)
             }
+            if isKnown == true { return try derived(key, credential, pin) }
         }
-        throw last
+        return nil
     }
 
     private func derived(
         _ key: borrowing SecurityKey, _ credential: SecurityKeyCredential
     ) throws(CommandError) -> Secret {
-        let pin = try pin(for: key, credential)
+        guard credential.withPIN else {
+            let none = try withSecurityKey { () throws(FIDO2Error) in try SecurityKeyPIN() }
+            return try derived(key, credential, none)
+        }
+        return try derived(key, credential, options.readPIN())
+    }
+
+    private func derived(
+        _ key: borrowing SecurityKey, _ credential: SecurityKeyCredential, _ pin: borrowing SecurityKeyPIN
+    ) throws(CommandError) -> Secret {
+        if credential.withTouch { Standard.error("Touch the security key.") }
         do throws(FIDO2Error) {
-            return try handedOver(key.secret(of: credential, pin: pin))
+            let secret = try key.secret(of: credential, pin: pin)
+            do throws(CryptoError) { return try SecurityKeySecret.encode(secret) } catch { throw .crypto(error) }
         } catch { throw CommandError(error, at: key.path) }
     }
-
-    /// The PIN if the slot was made with one. Then says what has to be done.
-    private func pin(
-        for key: borrowing SecurityKey, _ credential: SecurityKeyCredential
-    ) throws(CommandError) -> SecurityKeyPIN {
-        let pin: SecurityKeyPIN
-        if credential.withPIN {
-            pin = try options.readPIN()
-        } else {
-            pin = try withSecurityKey { () throws(FIDO2Error) in try SecurityKeyPIN() }
-        }
-        if credential.withTouch { Standard.error("Touch the security key.") }
-        return pin
-    }
-}
-
-/// As it goes to who opens the vault.
-private func handedOver(_ secret: borrowing Secret) throws(FIDO2Error) -> Secret {
-    do throws(CryptoError) { return try SecurityKeySecret.encode(secret) } catch { throw .crypto(error) }
 }

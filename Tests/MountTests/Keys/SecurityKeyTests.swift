@@ -181,7 +181,12 @@ extension MountTests {
                 ["slot", "add"] + device(key) + ["fido2", vault.path], input: Array("\(Vault.passcode)\n1234\n".utf8))
             try added.succeeded()
             try key.behave(.alwaysPIN)
+            let touches = key.touches
             try vault.latchkey(["slot", "test"] + byKey(key) + [vault.path], input: Array("1234\n".utf8)).succeeded()
+            #expect(key.touches == touches + 1)
+            let by = ["slot", "test", "--fido2", vault.path]
+            let environment = vault.environment.merging(["LATCHKEY_FIDO2_DEVICE": key.device]) { $1 }
+            try run(Built.latchkey, by, input: Array("1234".utf8), environment: environment).succeeded()
         }
 
         /// Another passcode changes nothing for it. On another machine it opens nothing: the device key is not there.
