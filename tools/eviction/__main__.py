@@ -66,7 +66,7 @@ def prove(proof: Proof, cycles: int) -> None:
     slots = secrets_of_slots(scene.vault, scene.device_key, scene.passcode, ways).wanted()
     with_slots = Wanted({**changed.whole, **slots.whole}, {**changed.aligned, **slots.aligned})
     scene.lock_now()
-    proof.look_while_locked("locked, after four slots were added and used", with_slots)
+    proof.look_while_locked("locked, after five slots were added and used", with_slots)
     scene.remove_slots(ways)
     proof.look_while_locked("locked, after they were removed", with_slots)
 

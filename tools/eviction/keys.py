@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from dataclasses import dataclass
@@ -76,8 +77,8 @@ def secrets_of(vault_path: Path, device_key_file: Path, passcode: bytes, recover
 
 
 def secrets_of_slots(vault_path: Path, device_key_file: Path, passcode: bytes, ways: dict[str, Path]) -> Secrets:
-    """All that opens the slots of these kinds, and what they are opened with: a second passcode, a recovery key, a key file
-    and an escrow key, in the files that `ways` names."""
+    """All that opens the slots of these kinds, and what they are opened with: a second passcode, a recovery key, a key file,
+    an escrow key and a security key, in the files that `ways` names."""
     volume, device_key = fmt.parse_device_key(device_key_file.read_bytes())
     keybag = fmt.Vault(os.fsencode(vault_path), fmt.Credentials(device_key, passcode), volume).keybag
     texts = {kind: path.read_bytes().strip() for kind, path in ways.items()}
@@ -93,6 +94,12 @@ def secrets_of_slots(vault_path: Path, device_key_file: Path, passcode: bytes, w
         keys["key of the key file's slot"] = fmt.key_file_slot_key(key_file, slot, device_key, volume)
     for slot in keybag.escrow_slots:
         keys["key of the escrow slot"] = fmt.escrow_slot_key(private, slot, volume)
-    others = {"second passcode": texts["passcode"], "text of the second recovery key": texts["recovery-key"][:30],
+    master = bytes.fromhex(json.loads(texts["fido2"])["master"])
+    for slot in keybag.security_key_slots:
+        # As Tests/SoftKey/authenticator.py has it, for who has given no PIN.
+        derived = fmt.hmac_sha256(fmt.hmac_sha256(master, b"present" + slot.credential), slot.salt)
+        keys["what the security key derives"] = derived
+        keys["key of the security key's slot"] = fmt.security_key_slot_key(derived, slot, device_key, volume)
+    others = {"security key's secret in hexadecimal": derived.hex().encode(), "second passcode": texts["passcode"], "text of the second recovery key": texts["recovery-key"][:30],
               "text of the key file": texts["key-file"][:30], "escrow key in hexadecimal": private.hex().encode()}
     return Secrets(keys, others)

@@ -9,12 +9,14 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Optional
 
 from opened import PAGE, Mapping
 
+AUTHENTICATOR = Path(__file__).resolve().parents[2] / "Tests" / "SoftKey" / "authenticator.py"
 PAGES = 3
 CLASSES = {"strict": "complete", "mail": "complete-unless-open", "held": "complete-unless-open",
            "plain": "complete-until-first-user-authentication", "open": "none"}
@@ -90,6 +92,11 @@ class Scene:
     def add_slots(self) -> dict[str, Path]:
         """One of each kind, tried and used once: what opens them, in files, by the kind. The first has the number 3."""
         ways = {kind: self.folder / f"second-{kind}" for kind in ("passcode", "recovery-key", "key-file", "escrow-key")}
+        key = self.folder / "key"
+        key.mkdir()
+        # A security key, which ends when its input does.
+        authenticator = subprocess.Popen([sys.executable, str(AUTHENTICATOR), str(key)], stdin=subprocess.PIPE)
+        ways["fido2"] = key / "state.json"
         public = self.folder / "escrow-public"
         ways["passcode"].write_bytes(b"second " + secrets.token_hex(16).encode())
         for command in (f"genpkey -algorithm X25519 -out {ways['escrow-key']}",
@@ -101,11 +108,17 @@ class Scene:
         self.run(*add, "recovery-key", point, "--new-file", str(ways["recovery-key"]), secret=self.passcode)
         self.run(*add, "key-file", point, "--new-file", str(ways["key-file"]), secret=self.passcode)
         self.run(*add, "escrow-key", point, "--public-key", str(public), secret=self.passcode)
-        for options in (["--passcode-file", str(ways["passcode"])], ["--key-file", str(ways["key-file"])],
+        device = ["--fido2-device", f"socket:{key / 'key'}"]
+        end = time.monotonic() + 20
+        while not (key / "key").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.run(*add, "fido2", point, *device, secret=self.passcode)
+        for options in (["--fido2", *device], ["--passcode-file", str(ways["passcode"])], ["--key-file", str(ways["key-file"])],
                         ["--recovery", "--recovery-key-file", str(ways["recovery-key"])],
                         ["--escrow-key", str(ways["escrow-key"])]):
             self.run("slot", "test", point, *options)
             self.run("unlock", point, *options)
+        authenticator.communicate(timeout=20)
         return ways
 
     def remove_slots(self, ways: dict[str, Path]) -> None:
