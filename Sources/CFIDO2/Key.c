@@ -28,18 +28,24 @@ lk_fido2_result lk_fido2_list(char paths[LK_FIDO2_KEYS_MAX * LK_FIDO2_PATH_MAX],
     return result;
 }
 
-// Whether it can do what is wanted of it.
-static lk_fido2_result check(fido_dev_t *device) {
-    if (!lk_libfido2.fido_dev_is_fido2(device)) return (lk_fido2_result){LK_FIDO2_UNFIT, 0};
+static int has(char **names, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return 1;
+    return 0;
+}
+
+// Whether it can do what is wanted of it. CTAP 2.1, 6.4.
+static lk_fido2_result check(lk_fido2 *key) {
+    if (!lk_libfido2.fido_dev_is_fido2(key->device)) return (lk_fido2_result){LK_FIDO2_UNFIT, 0};
     fido_cbor_info_t *info = lk_libfido2.fido_cbor_info_new();
     if (info == NULL) return (lk_fido2_result){LK_FIDO2_OTHER, 0};
-    lk_fido2_result result = lk_fido2_meaning(lk_libfido2.fido_dev_get_cbor_info(device, info));
+    lk_fido2_result result = lk_fido2_meaning(lk_libfido2.fido_dev_get_cbor_info(key->device, info));
     if (result.kind == LK_FIDO2_DONE) {
-        char **names = lk_libfido2.fido_cbor_info_extensions_ptr(info);
-        size_t count = lk_libfido2.fido_cbor_info_extensions_len(info);
-        result.kind = LK_FIDO2_UNFIT;
-        for (size_t i = 0; i < count; i++)
-            if (strcmp(names[i], "hmac-secret") == 0) result.kind = LK_FIDO2_DONE;
+        int is_fit = has(lk_libfido2.fido_cbor_info_extensions_ptr(info),
+                         lk_libfido2.fido_cbor_info_extensions_len(info), "hmac-secret");
+        if (!is_fit) result.kind = LK_FIDO2_UNFIT;
+        key->has_two_secrets = has(lk_libfido2.fido_cbor_info_versions_ptr(info),
+                                   lk_libfido2.fido_cbor_info_versions_len(info), "FIDO_2_1");
     }
     lk_libfido2.fido_cbor_info_free(&info);
     return result;
@@ -60,7 +66,7 @@ lk_fido2_result lk_fido2_open(const char *path, int milliseconds, lk_fido2 **key
     if (result.kind == LK_FIDO2_DONE) {
         result = lk_fido2_meaning(lk_libfido2.fido_dev_open(opened->device, path));
         if (result.kind == LK_FIDO2_DONE) {
-            result = check(opened->device);
+            result = check(opened);
         } else {
             // Whatever it says of a device that it cannot open.
             result.kind = LK_FIDO2_NO_DEVICE;
@@ -94,6 +100,8 @@ lk_fido2_result lk_fido2_touched(lk_fido2 *key, int code, long long begun) {
 }
 
 int lk_fido2_has_pin(const lk_fido2 *key) { return lk_libfido2.fido_dev_has_pin(key->device); }
+
+int lk_fido2_has_two_secrets(const lk_fido2 *key) { return key->has_two_secrets; }
 
 lk_fido2_result lk_fido2_tries(lk_fido2 *key, int *tries) {
     return lk_fido2_meaning(lk_libfido2.fido_dev_get_retry_count(key->device, tries));

@@ -50,6 +50,8 @@ enum {
     F(int, fido_dev_get_cbor_info, (fido_dev_t * key, fido_cbor_info_t *info))                                         \
     F(char **, fido_cbor_info_extensions_ptr, (const fido_cbor_info_t *info))                                          \
     F(size_t, fido_cbor_info_extensions_len, (const fido_cbor_info_t *info))                                           \
+    F(char **, fido_cbor_info_versions_ptr, (const fido_cbor_info_t *info))                                            \
+    F(size_t, fido_cbor_info_versions_len, (const fido_cbor_info_t *info))                                             \
     F(void, fido_cbor_info_free, (fido_cbor_info_t * *info))                                                           \
     F(fido_cred_t *, fido_cred_new, (void))                                                                            \
     F(int, fido_cred_set_type, (fido_cred_t * cred, int algorithm))                                                    \
@@ -91,6 +93,7 @@ int lk_fido2_is_loaded(void);
 struct lk_fido2 {
     fido_dev_t *device;
     int patience;
+    int has_two_secrets;
 };
 
 /// What became of something that waits for a touch, and was begun at that time: milliseconds of CLOCK_MONOTONIC.

@@ -43,6 +43,9 @@ public struct SecurityKey: ~Copyable {
     /// Whether somebody has set a PIN.
     public var hasPIN: Bool { unsafe lk_fido2_has_pin(connection) != 0 }
 
+    /// Whether who has not given the PIN gets another secret than who has: so it is from CTAP 2.1 on.
+    public var keepsPINApart: Bool { unsafe lk_fido2_has_two_secrets(connection) != 0 }
+
     /// How many wrong PINs it still takes.
     func tries() throws(FIDO2Error) -> Int {
         var tries: Int32 = 0

@@ -22,6 +22,8 @@ public final class SoftKey {
         case alwaysPIN = #"{"always-pin": true}"#
         /// It derives another secret each time.
         case forgetful = #"{"forgetful": true}"#
+        /// It is of CTAP 2.0: the PIN makes no other secret.
+        case old = #"{"old": true}"#
         case asItShould = "{}"
     }
 

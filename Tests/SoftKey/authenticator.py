@@ -144,7 +144,7 @@ class Authenticator:
 
     def info(self) -> dict[int, Any]:
         extensions = [] if self.ways.get("no-hmac-secret") else ["hmac-secret"]
-        info: dict[int, Any] = {1: ["FIDO_2_0"], 3: bytes(16), 5: 1200, 6: [1],
+        info: dict[int, Any] = {1: ["FIDO_2_0"] + ([] if self.ways.get("old") else ["FIDO_2_1"]), 3: bytes(16), 5: 1200, 6: [1],
                                 4: {"rk": False, "up": True, "clientPin": self.state["pin"] is not None}}
         return info | ({2: extensions} if extensions else {})
 
@@ -209,7 +209,7 @@ class Authenticator:
         shared = self.shared(wanted[1])
         if not hmac.compare_digest(tag(shared, wanted[2])[:16], wanted[3]):
             raise Failed(Failed.PIN_AUTH_INVALID)
-        random = tag(self.master, b"verified" if verified else b"present", identifier)
+        random = tag(self.master, b"verified" if verified and not self.ways.get("old") else b"present", identifier)
         if self.ways.get("forgetful"):
             random = os.urandom(32)
         salts = aes(shared, wanted[2], decrypt=True)

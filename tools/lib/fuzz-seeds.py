@@ -161,6 +161,9 @@ def control() -> Iterator[bytes]:
         {"method": "io.latchkey.Unlock", "parameters": {"secret": 0}},
         {"method": "io.latchkey.Unlock", "parameters": {"kind": "recovery-key", "secret": 1}},
         {"method": "io.latchkey.ChangePasscode", "parameters": {"old": 0, "new": 1}},
+        {"method": "io.latchkey.AddSlot", "parameters": {"secret": 0, "newKind": "fido2", "new": 1, "securityKey": {
+            "credential": "00ff", "salt": "00" * 32, "withPin": True, "withTouch": True}}},
+        {"method": "io.latchkey.AddSlot", "parameters": {"secret": 0, "newKind": "escrow-key", "publicKey": "00" * 32}},
         {"method": "io.latchkey.Explain", "parameters": {"file": 0}},
         {"method": "io.latchkey.Unmount", "parameters": {"lazy": True}},
         {"method": "io.latchkey.Monitor", "more": True},

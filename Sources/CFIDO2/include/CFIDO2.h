@@ -66,6 +66,9 @@ void lk_fido2_close(lk_fido2 *key);
 /// Whether somebody has set a PIN.
 int lk_fido2_has_pin(const lk_fido2 *key);
 
+/// Whether it is of CTAP 2.1: then it has one secret of each credential for who has given the PIN, another for who has not.
+int lk_fido2_has_two_secrets(const lk_fido2 *key);
+
 /// Makes a credential for `party`. `pin` ends with a zero, and is NULL where there is none. Waits for a touch.
 /// CTAP 2.1, 6.1.
 lk_fido2_result lk_fido2_make(lk_fido2 *key, const char *party, const char *pin,

@@ -31,7 +31,9 @@ extension CommandError {
         case .wrong(.escrowKey):
             self.init(.wrongPasscode, "the private key opens no slot of this vault; nothing was changed")
         case .wrong(.securityKey):
-            self.init(.wrongPasscode, "the security key opens no slot of this vault; nothing was changed")
+            self.init(
+                .wrongPasscode, "the security key opens no slot of this vault; nothing was changed",
+                try: "latchkey slot list \(typed)")
         case .wrong(.noPasscode):
             self.init(.wrongPasscode, "the device key alone opens no slot of this vault; nothing was changed")
         case .notAKeyFile:

@@ -20,6 +20,10 @@ extension SecurityKeys {
         } else {
             pin = try withSecurityKey { () throws(FIDO2Error) in try SecurityKeyPIN() }
         }
+        if pin.isGiven, !key.keepsPINApart {
+            Standard.error(
+                "This security key is older than CTAP 2.1: it may give the same secret to who has it, and not its PIN.")
+        }
         do throws(FIDO2Error) {
             Standard.error("Touch the security key, three times in all. First it makes a credential.")
             let credential = try key.makeCredential(pin: pin)

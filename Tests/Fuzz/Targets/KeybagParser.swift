@@ -43,6 +43,10 @@ final class KeybagParser: FuzzedParser {
         let encoded = try demandSuccess(of: "encoding") { try file.encodeWithoutTags() }
         try demand(encoded == signed, "a keybag that is written otherwise than it was read")
         try demand(input.count <= KeybagFile.largest, "a keybag of \(input.count) bytes")
+        let keys = file.securityKeys.map(\.entry)
+        try demand(
+            keys.allSatisfy { SecurityKeyEntry(demands: $0.demands, identifier: $0.identifier, salt: $0.salt) == $0 },
+            "a security key's slot of which there can be none")
         try open(file, Array(input.dropLast(KeybagFile.tagByteCount)))
     }
 

@@ -148,7 +148,8 @@ extension MountTests {
             let none = try add(key, to: vault)
             #expect(none.status == 1 && none.errors.contains("--fido2-pin-file"), "\(none)")
             let right = ["--fido2-pin-file", try vault.folder.write("1234", to: "right")]
-            try add(key, to: vault, right).succeeded()
+            let added = try add(key, to: vault, right).succeeded()
+            #expect(!added.errors.contains("older than CTAP 2.1"))
             let wrong = ["--fido2-pin-file", try vault.folder.write("9999", to: "wrong")]
             let before = try keybag(vault)
             var said: [String] = []
@@ -171,6 +172,16 @@ extension MountTests {
             // A key without a PIN is not taken for one that has one.
             let plain = try add(SoftKey(), to: vault, right)
             #expect(plain.status == 1 && plain.errors.contains("has no PIN"), "\(plain)")
+        }
+
+        /// A key whose PIN is of little use is said to be one.
+        @Test func anOldKey() throws {
+            let vault = try Vault()
+            let key = try SoftKey(pin: "1234")
+            try key.behave(.old)
+            let right = ["--fido2-pin-file", try vault.folder.write("1234", to: "right")]
+            #expect(try add(key, to: vault, right).succeeded().errors.contains("older than CTAP 2.1"))
+            try vault.latchkey(["slot", "test"] + byKey(key) + right + [vault.path]).succeeded()
         }
 
         /// One line of standard input after the other: the passcode, then the PIN.
