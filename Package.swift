@@ -148,7 +148,7 @@ let package = Package(
         tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control"]),
-        tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Mount", "Posix", logging]),
+        tests("DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Keybag", "Mount", "Posix", logging]),
         tests("LatchkeyTests", ["Strength", "latchkey", "Crypto", "Posix"], exclude: ["Help"]),
         tests(
             "MountTests",

@@ -52,6 +52,7 @@ final class KeybagHolder: Keyholder {
     ) throws(ControlError) -> Int {
         guard let label = SlotLabel(name) else { throw .invalidParameter("name") }
         if new.kind == .passcode { try check(new) }
+        if let key = new.securityKey, SecurityKeyEntry(key) == nil { throw .invalidParameter("securityKey") }
         do throws(KeybagError) {
             return Int(
                 try keybag.addSlot(

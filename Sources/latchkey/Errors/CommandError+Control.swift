@@ -16,7 +16,9 @@ extension CommandError {
                 .wrongPasscode, "the recovery key is wrong; nothing was changed",
                 try: "latchkey unlock --recovery \(place)")
         case .wrongKey(let kind):
-            self.init(.wrongPasscode, "the \(kind.text) opens no slot of this vault; nothing was changed")
+            self.init(
+                .wrongPasscode, "the \(kind.text) opens no slot of this vault; nothing was changed",
+                try: "latchkey slot list \(place)")
         case .noSuchSlot(let slot):
             self.init(.failed, "there is no slot \(slot); nothing was changed", try: "latchkey slot list \(place)")
         case .lastSlot:

@@ -53,7 +53,10 @@ extension SecurityKeys {
             let none = try withSecurityKey { () throws(FIDO2Error) in try SecurityKeyPIN() }
             return try derived(key, credential, none)
         }
-        return try derived(key, credential, options.readPIN())
+        let pin = try options.readPIN()
+        // A wrong one is told before anybody is asked for a touch.
+        _ = try withSecurityKey(at: key.path) { () throws(FIDO2Error) in try key.knows(credential, pin: pin) }
+        return try derived(key, credential, pin)
     }
 
     private func derived(
