@@ -16,6 +16,13 @@ public struct KeybagFile: Hashable, Sendable {
     static let headByteCount = 52
 
     public var features = FeatureBits.none
+    /// While files are being given new keys; the feature says so.
+    public var previousKeys: PreviousKeys? {
+        didSet {
+            features.incompatible &= ~Self.rotatingFeature
+            if previousKeys != nil { features.incompatible |= Self.rotatingFeature }
+        }
+    }
     public let volume: VolumeIdentifier
     /// Grows by one at each write.
     public var generation: UInt64
@@ -48,8 +55,9 @@ public struct KeybagFile: Hashable, Sendable {
         guard bytes.byteCount <= Self.largest, bytes.integer(at: 12, as: UInt32.self) == bytes.byteCount else {
             throw .badField("size")
         }
-        features = FeatureBits(bytes, at: 16)
-        guard features.canRead else { throw .unknownFeature }
+        let features = FeatureBits(bytes, at: 16)
+        self.features = features
+        guard features.incompatible & ~Self.rotatingFeature == 0 else { throw .unknownFeature }
         volume = VolumeIdentifier(bytes, at: 28)
         generation = bytes.integer(at: 44, as: UInt64.self)
 
@@ -57,6 +65,10 @@ public struct KeybagFile: Hashable, Sendable {
         settings = try KeybagSettings(decoding: records.value(of: .settings, size: KeybagSettings.byteCount))
         publicKey = try records.value(of: .publicKey, size: Self.publicKeyByteCount)
         deviceSlot = try records.value(of: .deviceSlot, size: Self.deviceSlotByteCount)
+        if features.incompatible & Self.rotatingFeature != 0 {
+            previousKeys = PreviousKeys(
+                decoding: try records.value(of: .previousKeys, size: PreviousKeys.byteCount))
+        }
         slots = []
         while !records.isAtEnd {
             let (type, value) = try records.record()
@@ -71,6 +83,7 @@ public struct KeybagFile: Hashable, Sendable {
         records.append(.settings, value: settings.encoded)
         records.append(.publicKey, value: publicKey)
         records.append(.deviceSlot, value: deviceSlot)
+        if let previousKeys { records.append(.previousKeys, value: previousKeys.encoded) }
         for slot in slots { records.append(slot.type, value: slot.encoded) }
 
         let size = Self.headByteCount + records.count + Self.tagsByteCount

@@ -6,6 +6,7 @@ public struct KeybagRecordType: RawRepresentable, Hashable, Sendable {
     public static let settings = Self(rawValue: 1)
     public static let publicKey = Self(rawValue: 2)
     public static let deviceSlot = Self(rawValue: 3)
+    public static let previousKeys = Self(rawValue: 4)
     public static let passcodeSlot = Self(rawValue: 16)
     public static let recoverySlot = Self(rawValue: 17)
     public static let keyFileSlot = Self(rawValue: 18)

@@ -6,6 +6,38 @@ public struct ClassKeys: ~Copyable, Sendable {
     let completeUnlessOpenPrivate: X25519.PrivateKey
     let completeUntilFirstUserAuthentication: Secret
     let none: Secret
+    /// Of class B; nil where nobody asks whose keys they are.
+    let publicKey: [UInt8]?
+    /// What a rotation needs that is not finished.
+    let rotation: RotationKeys?
+
+    init(
+        complete: consuming Secret, completeUnlessOpenPrivate: X25519.PrivateKey,
+        completeUntilFirstUserAuthentication: consuming Secret, none: consuming Secret, publicKey: [UInt8]? = nil,
+        rotation: consuming RotationKeys? = nil
+    ) {
+        self.complete = complete
+        self.completeUnlessOpenPrivate = completeUnlessOpenPrivate
+        self.completeUntilFirstUserAuthentication = completeUntilFirstUserAuthentication
+        self.none = none
+        self.publicKey = publicKey
+        self.rotation = consume rotation
+    }
+
+    struct Taken: ~Copyable {
+        var set: KeySet
+        var rotation: RotationKeys?
+    }
+
+    /// As a ring has them.
+    consuming func taken() -> Taken {
+        Taken(
+            set: KeySet(
+                complete: complete, completeUnlessOpenPrivate: completeUnlessOpenPrivate,
+                completeUntilFirstUserAuthentication: completeUntilFirstUserAuthentication, none: none,
+                publicKey: publicKey),
+            rotation: rotation)
+    }
 }
 
 /// What every slot wraps: 192 bytes, six keys of 32.
@@ -29,9 +61,15 @@ struct Bundle: ~Copyable {
     func volumeKey() throws(CryptoError) -> Secret { try bytes.slice(128..<160) }
     func unlockMACKey() throws(CryptoError) -> Secret { try bytes.slice(160..<192) }
 
-    func classKeys() throws(CryptoError) -> ClassKeys {
+    /// The four class keys, one behind the other: 128 bytes.
+    func classKeyBytes() throws(CryptoError) -> Secret { try bytes.slice(0..<128) }
+
+    func classKeys(
+        publicKey: [UInt8]? = nil, rotation: consuming RotationKeys? = nil
+    ) throws(CryptoError) -> ClassKeys {
         ClassKeys(
             complete: try bytes.slice(0..<32), completeUnlessOpenPrivate: try X25519.PrivateKey(privateKeyB()),
-            completeUntilFirstUserAuthentication: try bytes.slice(64..<96), none: try classKeyD())
+            completeUntilFirstUserAuthentication: try bytes.slice(64..<96), none: try classKeyD(),
+            publicKey: publicKey, rotation: rotation)
     }
 }

@@ -1,6 +1,7 @@
 public import Crypto
 public import Format
 import Posix
+import Synchronization
 
 /// A file key as it lies in the file's header: the algorithm and its output, docs/FORMAT.md "Wrap algorithms".
 public struct FileKeyWrap: Hashable, Sendable {
@@ -30,49 +31,42 @@ public enum KeyRingError: Error, Hashable, Sendable {
     }
 }
 
-/// The class keys that are at hand, and what is done with them.
+/// The class keys that are at hand, and what is done with them: those that hold now, and while files are being given new
+/// ones, those of before.
 ///
 /// Any number of threads at once. `wipe` waits for those that are using a key; after it no copy of the key is left in
 /// the ring. The lock in here is a leaf: nothing else is locked while it is held.
 public final class KeyRing: Sendable {
-    private struct Keys: ~Copyable {
-        var complete: Secret?
-        var completeUnlessOpenPrivate: X25519.PrivateKey?
-        var completeUntilFirstUserAuthentication: Secret?
-        var none: Secret?
-    }
-
     public let volume: VolumeIdentifier
-    /// Of class B. With it files can be created while their class is locked.
-    private let publicKey: [UInt8]?
-    private let lock = ReadWriteLock()
-    /// Read with `lock` shared, changed with it held alone.
-    private nonisolated(unsafe) var keys = Keys()
+    let lock = ReadWriteLock()
+    /// Read with `lock` shared, changed with it held alone, as all below.
+    nonisolated(unsafe) var keys: KeySet
+    /// Of a rotation that is not finished: files are read with these too, and none is written.
+    nonisolated(unsafe) var previous = KeySet()
+    /// What the keybag is authenticated with when that is finished; comes and goes with class A's key.
+    nonisolated(unsafe) var unlockMACKey: Secret?
+    /// Grows when the keys become previous ones: whoever has wrapped a key before has done so for those.
+    let epoch = Atomic<UInt64>(0)
 
     /// A ring without class keys.
     /// - Parameter publicKey: of class B, 32 bytes.
     public init(volume: VolumeIdentifier, publicKey: [UInt8]? = nil) {
         self.volume = volume
-        self.publicKey = publicKey
+        unsafe keys = KeySet(publicKey: publicKey)
     }
 
     // MARK: - What is at hand
 
     /// Whether existing files of the class can be opened.
     public func has(_ protectionClass: ProtectionClass) -> Bool {
-        lock.withShared {
-            switch protectionClass {
-            case .complete: unsafe keys.complete != nil
-            case .completeUnlessOpen: unsafe keys.completeUnlessOpenPrivate != nil
-            case .completeUntilFirstUserAuthentication: unsafe keys.completeUntilFirstUserAuthentication != nil
-            case .none: unsafe keys.none != nil
-            }
-        }
+        lock.withShared { unsafe keys.has(protectionClass) }
     }
 
     /// Whether files of the class can be created.
     public func canCreate(_ protectionClass: ProtectionClass) -> Bool {
-        protectionClass == .completeUnlessOpen && publicKey != nil || has(protectionClass)
+        lock.withShared {
+            unsafe protectionClass == .completeUnlessOpen && keys.publicKey != nil || keys.has(protectionClass)
+        }
     }
 
     /// The classes whose keys are in memory, the strictest first.
@@ -81,13 +75,22 @@ public final class KeyRing: Sendable {
     }
 
     /// Takes the keys of all classes in, over those that are there.
-    public func install(_ classKeys: consuming ClassKeys) {
-        let new = Keys(
-            complete: classKeys.complete, completeUnlessOpenPrivate: classKeys.completeUnlessOpenPrivate,
-            completeUntilFirstUserAuthentication: classKeys.completeUntilFirstUserAuthentication, none: classKeys.none)
+    ///
+    /// False, and nothing is done, for keys of before a rotation that has begun since they were asked for.
+    @discardableResult
+    public func install(_ classKeys: consuming ClassKeys) -> Bool {
+        var taken = classKeys.taken()
         lock.lockExclusive()
         defer { lock.unlockExclusive() }
-        unsafe keys = new
+        let own = unsafe keys.publicKey
+        if let publicKey = taken.set.publicKey, let own, own != publicKey { return false }
+        unsafe swap(&keys, &taken.set)
+        unsafe keys.publicKey = own
+        if var rotation = taken.rotation.take() {
+            unsafe swap(&previous, &rotation.previous)
+            unsafe unlockMACKey = .some(rotation.unlockMACKey)
+        }
+        return true
     }
 
     /// Takes the key of class D in, which the device key alone yields.
@@ -97,17 +100,14 @@ public final class KeyRing: Sendable {
         unsafe keys.none = consume classKeyD
     }
 
-    /// Overwrites and forgets the keys of these classes. Class B keeps its public key.
+    /// Overwrites and forgets the keys of these classes, those of before too. Class B keeps its public key.
     public func wipe(_ classes: some Sequence<ProtectionClass>) {
         lock.lockExclusive()
         defer { lock.unlockExclusive() }
         for protectionClass in classes {
-            switch protectionClass {
-            case .complete: unsafe keys.complete = nil
-            case .completeUnlessOpen: unsafe keys.completeUnlessOpenPrivate = nil
-            case .completeUntilFirstUserAuthentication: unsafe keys.completeUntilFirstUserAuthentication = nil
-            case .none: unsafe keys.none = nil
-            }
+            unsafe keys.wipe(protectionClass)
+            unsafe previous.wipe(protectionClass)
+            if protectionClass == .complete { unsafe unlockMACKey = nil }
         }
     }
 
@@ -117,91 +117,20 @@ public final class KeyRing: Sendable {
     public func wrap(
         _ fileKey: borrowing Secret, file: FileIdentifier, class protectionClass: ProtectionClass
     ) throws(KeyRingError) -> FileKeyWrap {
-        if protectionClass == .completeUnlessOpen { return try wrapForB(fileKey, file: file) }
-        let wrappingKey = try wrappingKey(file, protectionClass)
-        do {
-            return FileKeyWrap(
-                algorithm: FileKeyWrap.symmetric, bytes: try KeyWrap.wrap(fileKey, under: wrappingKey))
-        } catch { throw KeyRingError(error) }
+        try lock.withShared { () throws(KeyRingError) in
+            try unsafe keys.wrap(fileKey, file, protectionClass, volume)
+        }
     }
 
     /// The key of a file of this class.
     public func unwrap(
         _ wrap: FileKeyWrap, file: FileIdentifier, class protectionClass: ProtectionClass
     ) throws(KeyRingError) -> Secret {
-        let wrappingKey: Secret
-        let wrapped: [UInt8]
-        switch (protectionClass, wrap.algorithm, wrap.bytes.count) {
-        case (.completeUnlessOpen, FileKeyWrap.keyAgreement, 72):
-            wrapped = Array(wrap.bytes[32...])
-            wrappingKey = try agreedKey(file, ephemeral: Array(wrap.bytes[..<32]))
-        case (.complete, FileKeyWrap.symmetric, 40), (.completeUntilFirstUserAuthentication, FileKeyWrap.symmetric, 40),
-            (.none, FileKeyWrap.symmetric, 40):
-            wrapped = wrap.bytes
-            wrappingKey = try self.wrappingKey(file, protectionClass)
-        default: throw .notAuthentic
-        }
-        do { return try KeyWrap.unwrap(wrapped, under: wrappingKey) } catch { throw KeyRingError(error) }
-    }
-
-    /// Under which the key of one file of class A, C or D is wrapped.
-    private func wrappingKey(
-        _ file: FileIdentifier, _ protectionClass: ProtectionClass
-    ) throws(KeyRingError) -> Secret {
-        let info = Label.fileKey + file.bytes + [protectionClass.rawValue]
-        return try lock.withShared { () throws(KeyRingError) in
-            switch protectionClass {
-            case .complete: try unsafe derive(keys.complete, info)
-            case .completeUntilFirstUserAuthentication:
-                try unsafe derive(keys.completeUntilFirstUserAuthentication, info)
-            case .none: try unsafe derive(keys.none, info)
-            case .completeUnlessOpen: throw .keyUnavailable
+        try lock.withShared { () throws(KeyRingError) in
+            do throws(KeyRingError) { return try unsafe keys.unwrap(wrap, file, protectionClass, volume) } catch {
+                guard error == .notAuthentic, unsafe previous.has(protectionClass) else { throw error }
+                return try unsafe previous.unwrap(wrap, file, protectionClass, volume)
             }
         }
-    }
-
-    private func derive(_ classKey: borrowing Secret?, _ info: [UInt8]) throws(KeyRingError) -> Secret {
-        switch classKey {
-        case .some(let key):
-            do throws(CryptoError) {
-                return try Secret.derived(from: key, salt: volume.bytes, info: info)
-            } catch { throw KeyRingError(error) }
-        case .none: throw .keyUnavailable
-        }
-    }
-
-    // MARK: - Class B: one-pass Diffie-Hellman, NIST SP 800-56A section 6.2.2.2
-
-    private func wrapForB(_ fileKey: borrowing Secret, file: FileIdentifier) throws(KeyRingError) -> FileKeyWrap {
-        guard let publicKey else { throw .keyUnavailable }
-        do throws(CryptoError) {
-            let ephemeral = try X25519.generate()
-            let shared = try X25519.agree(ephemeral.privateKey, publicKey)
-            let wrappingKey = try keyForB(shared, file, ephemeral: ephemeral.publicKey, publicKey)
-            return FileKeyWrap(
-                algorithm: FileKeyWrap.keyAgreement,
-                bytes: ephemeral.publicKey + (try KeyWrap.wrap(fileKey, under: wrappingKey)))
-        } catch { throw KeyRingError(error) }
-    }
-
-    private func agreedKey(_ file: FileIdentifier, ephemeral: [UInt8]) throws(KeyRingError) -> Secret {
-        guard let publicKey else { throw .keyUnavailable }
-        return try lock.withShared { () throws(KeyRingError) in
-            switch unsafe keys.completeUnlessOpenPrivate {
-            case .some(let privateKey):
-                do throws(CryptoError) {
-                    let shared = try privateKey.agree(ephemeral)
-                    return try keyForB(shared, file, ephemeral: ephemeral, publicKey)
-                } catch { throw KeyRingError(error) }
-            case .none: throw .keyUnavailable
-            }
-        }
-    }
-
-    private func keyForB(
-        _ shared: borrowing Secret, _ file: FileIdentifier, ephemeral: [UInt8], _ publicKey: [UInt8]
-    ) throws(CryptoError) -> Secret {
-        try Secret.derived(
-            from: shared, salt: volume.bytes, info: Label.fileKeyB + ephemeral + publicKey + file.bytes)
     }
 }

@@ -27,11 +27,22 @@ struct KeybagStorage: Sendable {
             if !readOnly { removeLeftovers() }
             return keybag
         } catch {
-            guard error.isOfTheFileItself, let keybag = try? read(Self.previous), (try? check(keybag)) != nil else {
-                throw error
-            }
+            guard error.isOfTheFileItself, let keybag = try? read(Self.previous), (try? check(keybag)) != nil,
+                !isRotated(since: keybag, error)
+            else { throw error }
             if !readOnly { try putBack() }
             return keybag
+        }
+    }
+
+    /// Whether the current keybag has other keys than the previous one, and nothing is wrong with it but that a key of then
+    /// does not open it: there are files that only the new keys open.
+    private func isRotated(since previous: SealedKeybag, _ error: KeybagError) -> Bool {
+        switch error {
+        case .wrong, .deviceKeyMismatch:
+            guard let current = try? read(Self.current) else { return false }
+            return current.file.publicKey != previous.file.publicKey
+        default: return false
         }
     }
 
@@ -179,6 +190,12 @@ struct KeybagStorage: Sendable {
     /// cut brings back.
     private func removeLeftovers() {
         for name in [Self.previous, Self.coming] { try? removeIfPresent(name) }
+    }
+
+    /// The same so that no power cut brings one back.
+    func forgetPrevious() {
+        removeLeftovers()
+        try? store.synchronize(store.root, dataOnly: false)
     }
 
     private func removeIfPresent(_ name: Name) throws(Errno) {

@@ -14,6 +14,8 @@ enum Label {
 
     static let keybag = Array("latchkey keybag".utf8)
     static let deviceSlot = Array("latchkey device slot".utf8)
+    static let previousKeys = Array("latchkey previous keys".utf8)
+    static let previousDeviceSlot = Array("latchkey previous device slot".utf8)
     static let recovery = Array("latchkey recovery".utf8)
     static let keyFile = Array("latchkey key file".utf8)
     static let escrow = Array("latchkey escrow".utf8)

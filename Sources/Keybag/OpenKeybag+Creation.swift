@@ -74,6 +74,7 @@ extension OpenKeybag {
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(bundle, device)))
+        try file.rebindPreviousKeys(bundle, device)
         file.slots.insert(try bundle.slot(head, newPasscode, cost: cost, device, .empty), at: 0)
         let recovered = try SealedKeybag(sealing: file, bundle, device)
         try storage.replace(current, by: recovered)

@@ -20,6 +20,8 @@ public final class OpenKeybag: Sendable {
     let isOpenToAll: Atomic<Bool>
     /// Changed under `sealed`: nothing is to be put in the place of what was destroyed.
     let isDestroyed = Atomic(false)
+    /// The same.
+    let hasPreviousKeys: Atomic<Bool>
 
     public var volume: VolumeIdentifier { keys.volume }
     public var settings: KeybagSettings { file.settings }
@@ -52,7 +54,7 @@ public final class OpenKeybag: Sendable {
         let storage = KeybagStorage(store: store)
         let device = deviceKey
         let sealed = try storage.load(readOnly: readOnly) { keybag throws(KeybagError) in
-            guard readOnly || keybag.file.features.canWrite else { throw .foreignFeature }
+            guard readOnly || keybag.file.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
         }
         return try OpenKeybag(storage: storage, device: device, sealed: sealed, isReadOnly: readOnly)
@@ -66,11 +68,13 @@ public final class OpenKeybag: Sendable {
         keys = try crypto(try VolumeKeys(volumeKey: volumeKey, volume: sealed.file.volume))
         ring = KeyRing(volume: sealed.file.volume, publicKey: sealed.file.publicKey)
         ring.install(classKeyD: try crypto(try slot.classKeyD()))
+        ring.install(previousClassKeyD: try sealed.file.previousClassKeyD(device))
         self.storage = storage
         self.isReadOnly = isReadOnly
         self.device = device
         self.sealed = Mutex(sealed)
         isOpenToAll = Atomic(sealed.file.hasNoPasscode)
+        hasPreviousKeys = Atomic(sealed.file.previousKeys != nil)
     }
 
     /// `io` with EROFS where nothing in the store may be changed.
@@ -87,7 +91,7 @@ public final class OpenKeybag: Sendable {
         let opened = try openSlot(of: sealed, credential)
         // Whoever cannot write has unlocked all the same.
         try? raiseCost(of: opened, in: sealed, credential)
-        return try crypto(try opened.bundle.classKeys())
+        return try opened.bundle.classKeys(of: sealed.file)
     }
 
     /// The same by a passcode: 1 to 1024 bytes.
@@ -151,7 +155,7 @@ public final class OpenKeybag: Sendable {
         throw .wrong(credential.kind)
     }
 
-    private func findSlot(
+    func findSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(KeybagError) -> OpenedSlot {
         var fingerprint: UInt16 = 0

@@ -99,6 +99,7 @@ extension OpenKeybag {
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(backup.bundle, device)))
+        try file.rebindPreviousKeys(backup.bundle, device)
         file.slots.insert(try backup.bundle.slot(head, passcode, cost: cost, device, .empty), at: 0)
         let restored = try SealedKeybag(sealing: file, backup.bundle, device)
         try storage.put(restored, over: present)

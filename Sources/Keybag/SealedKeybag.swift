@@ -13,9 +13,15 @@ struct SealedKeybag: Sendable {
 
     /// Authenticates `file` anew. Both keys are needed: the device MAC is over the unlock MAC.
     init(sealing file: KeybagFile, _ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(KeybagError) {
-        guard file.features.canWrite else { throw .foreignFeature }
+        try self.init(sealing: file, unlockMACKey: crypto(try bundle.unlockMACKey()), device)
+    }
+
+    init(
+        sealing file: KeybagFile, unlockMACKey: borrowing Secret, _ device: borrowing DeviceKey
+    ) throws(KeybagError) {
+        guard file.canWrite else { throw .foreignFeature }
         var bytes = try format(try file.encodeWithoutTags())
-        bytes += try crypto(try MessageAuthenticator(key: bundle.unlockMACKey())).tag(of: bytes)
+        bytes += try crypto(try MessageAuthenticator(key: unlockMACKey.copy())).tag(of: bytes)
         bytes += try crypto(try device.keybagAuthenticator()).tag(of: bytes)
         self.file = file
         self.bytes = bytes
@@ -41,9 +47,7 @@ struct SealedKeybag: Sendable {
 
     /// At unlock: all that a bundle's holder can check, before any of its keys is used.
     func verify(_ bundle: borrowing Bundle) throws(KeybagError) {
-        let tags = bytes.count - KeybagFile.tagsByteCount
-        let isWhole = try crypto(try MessageAuthenticator(key: bundle.unlockMACKey())).verify(
-            bytes[tags..<tags + KeybagFile.tagByteCount] + [], of: bytes[..<tags] + [])
+        let isWhole = try isAuthentic(under: crypto(try bundle.unlockMACKey()))
         // Before the MAC: whoever exchanged the public key has files to be named, and did not get the MAC right.
         guard try crypto(try X25519.publicKey(of: bundle.privateKeyB())) == file.publicKey else {
             throw .tampered(
@@ -51,6 +55,13 @@ struct SealedKeybag: Sendable {
                     + "were made or written since, someone else can read them")
         }
         guard isWhole else { throw .tampered("it was changed by someone without the passcode") }
+    }
+
+    /// Whether the unlock MAC is good.
+    func isAuthentic(under unlockMACKey: borrowing Secret) throws(KeybagError) -> Bool {
+        let tags = bytes.count - KeybagFile.tagsByteCount
+        return try crypto(try MessageAuthenticator(key: unlockMACKey.copy())).verify(
+            bytes[tags..<tags + KeybagFile.tagByteCount] + [], of: bytes[..<tags] + [])
     }
 
     /// At unlock on a machine with a device key: that both ways lead to the same keys.

@@ -51,8 +51,12 @@ import Testing
         try vault.forge { $0[8] = 2 }
         #expect(failure { _ = try vault.open() } == .foreignVersion(2))
         try vault.writeKeybag(bytes)
-        try vault.forge { $0[24] = 1 }
+        try vault.forge { $0[24] = 2 }
         #expect(failure { _ = try vault.open() } == .foreignFeature)
+        try vault.writeKeybag(bytes)
+        // Previous keys that are not there.
+        try vault.forge { $0[24] = 1 }
+        #expect(failure { _ = try vault.open() }?.isDamaged == true)
         try vault.writeKeybag(bytes)
         try vault.forge { $0[20] = 1 }
         #expect(failure { _ = try vault.open() } == .foreignFeature)

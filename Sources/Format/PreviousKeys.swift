@@ -1,0 +1,36 @@
+/// The class keys of before a rotation that is not finished: some files are still wrapped for them.
+///
+/// Layout: docs/FORMAT.md, "Previous keys".
+public struct PreviousKeys: Hashable, Sendable {
+    public static let classKeysByteCount = 136
+    public static let classKeyDByteCount = 40
+    static let byteCount = classKeysByteCount + classKeyDByteCount
+
+    /// All four, for who has unlocked: 136 bytes.
+    public let classKeys: [UInt8]
+    /// That of class D once more, for the device key: 40 bytes.
+    public var classKeyD: [UInt8]
+
+    public init(classKeys: [UInt8], classKeyD: [UInt8]) {
+        precondition(classKeys.count == Self.classKeysByteCount && classKeyD.count == Self.classKeyDByteCount)
+        self.classKeys = classKeys
+        self.classKeyD = classKeyD
+    }
+
+    init(decoding value: [UInt8]) {
+        self.init(
+            classKeys: Array(value[..<Self.classKeysByteCount]), classKeyD: Array(value[Self.classKeysByteCount...]))
+    }
+
+    var encoded: [UInt8] { classKeys + classKeyD }
+}
+
+extension KeybagFile {
+    /// The incompatible feature of a keybag with previous keys: who does not know it would take the files that they are
+    /// for as damaged.
+    public static let rotatingFeature: UInt32 = 1
+
+    public var canWrite: Bool {
+        features.incompatible & ~Self.rotatingFeature == 0 && features.readOnlyCompatible == 0
+    }
+}

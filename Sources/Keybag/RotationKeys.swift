@@ -1,0 +1,88 @@
+import Crypto
+import Format
+
+/// What is needed to finish a rotation: the class keys of before, and the key that authenticates the keybag without them.
+struct RotationKeys: ~Copyable, Sendable {
+    var previous: KeySet
+    let unlockMACKey: Secret
+}
+
+extension Bundle {
+    /// New keys for the same volume.
+    func successor() throws(CryptoError) -> Bundle {
+        let classKeys = try Secret(random: 128)
+        return Bundle(
+            try Secret(joining: Secret(joining: classKeys, volumeKey()), Secret(random: 32)))
+    }
+
+    /// What unlocking yields of a keybag that this bundle is of.
+    /// - Throws: `tampered` if its previous keys do not open.
+    func classKeys(of file: KeybagFile) throws(KeybagError) -> ClassKeys {
+        guard let previous = file.previousKeys else {
+            return try crypto(try classKeys(publicKey: file.publicKey))
+        }
+        let classKeys = try openPreviousKeys(previous, file.volume)
+        let set = try KeySet(classKeys)
+        do throws(CryptoError) {
+            return try self.classKeys(
+                publicKey: file.publicKey, rotation: RotationKeys(previous: set, unlockMACKey: unlockMACKey()))
+        } catch { throw .crypto(error) }
+    }
+
+    /// The four class keys of before: 128 bytes.
+    func openPreviousKeys(
+        _ previous: PreviousKeys, _ volume: VolumeIdentifier
+    ) throws(KeybagError) -> Secret {
+        let key = try crypto(try previousKeysKey(volume))
+        do throws(CryptoError) { return try KeyWrap.unwrap(previous.classKeys, under: key) } catch {
+            guard error == .notAuthentic else { throw .crypto(error) }
+            throw .tampered("its previous keys do not open")
+        }
+    }
+
+    /// The record for `previous`, whose place this bundle takes.
+    func previousKeys(
+        _ previous: borrowing Bundle, _ device: borrowing DeviceKey
+    ) throws(CryptoError) -> PreviousKeys {
+        PreviousKeys(
+            classKeys: try KeyWrap.wrap(previous.classKeyBytes(), under: previousKeysKey(device.volume)),
+            classKeyD: try KeyWrap.wrap(previous.classKeyD(), under: device.previousSlotKey()))
+    }
+
+    private func previousKeysKey(_ volume: VolumeIdentifier) throws(CryptoError) -> Secret {
+        try .derived(from: unlockMACKey(), salt: volume.bytes, info: Label.previousKeys)
+    }
+}
+
+extension DeviceKey {
+    /// Under which the previous key of class D is wrapped.
+    fileprivate func previousSlotKey() throws(CryptoError) -> Secret {
+        try .derived(from: secretCopy(), salt: volume.bytes, info: Label.previousDeviceSlot)
+    }
+
+    private func secretCopy() throws(CryptoError) -> Secret {
+        try withSecret { (secret) throws(CryptoError) in try secret.copy() }
+    }
+}
+
+extension KeybagFile {
+    /// The previous key of class D; nil if there is none, or the device key is another one than it was wrapped for.
+    func previousClassKeyD(_ device: borrowing DeviceKey) throws(KeybagError) -> Secret? {
+        guard let previousKeys else { return nil }
+        let key = try crypto(try device.previousSlotKey())
+        do throws(CryptoError) { return try KeyWrap.unwrap(previousKeys.classKeyD, under: key) } catch {
+            guard error == .notAuthentic else { throw .crypto(error) }
+            return nil
+        }
+    }
+
+    /// Wraps the previous key of class D for another device key.
+    mutating func rebindPreviousKeys(
+        _ bundle: borrowing Bundle, _ device: borrowing DeviceKey
+    ) throws(KeybagError) {
+        guard let previousKeys else { return }
+        let classKeys = try bundle.openPreviousKeys(previousKeys, volume)
+        let wrap = try crypto(try KeyWrap.wrap(classKeys.slice(96..<128), under: device.previousSlotKey()))
+        self.previousKeys?.classKeyD = wrap
+    }
+}

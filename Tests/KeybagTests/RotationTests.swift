@@ -1,0 +1,230 @@
+import Crypto
+import Format
+import Posix
+import Store
+import Testing
+
+@testable import Keybag
+
+/// New class keys while files are wrapped for the old ones.
+@Suite struct RotationTests {
+    private static let file = FileIdentifier([UInt8](repeating: 7, count: 16))
+
+    private func credential(_ text: String = "passcode") throws -> Credential {
+        try Credential(.passcode, reading: secret(text))
+    }
+
+    /// What is expected to go: all but slot 1, the passcode.
+    private func begin(
+        _ keybag: OpenKeybag, _ passcode: String = "passcode", recoveryKey: borrowing Secret? = nil,
+        dropping: Set<UInt32> = [2]
+    ) throws {
+        try keybag.beginRotation(opening: credential(passcode), recoveryKey: recoveryKey, dropping: dropping)
+    }
+
+    /// Wraps of one file for all classes.
+    private func wraps(_ ring: KeyRing, of key: borrowing Secret) throws -> [FileKeyWrap] {
+        var wraps: [FileKeyWrap] = []
+        for each in ProtectionClass.allCases { wraps.append(try ring.wrap(key, file: Self.file, class: each)) }
+        return wraps
+    }
+
+    private func opens(_ wraps: [FileKeyWrap], _ ring: KeyRing, _ key: borrowing Secret) throws -> [Bool] {
+        var opens: [Bool] = []
+        for (wrap, each) in zip(wraps, ProtectionClass.allCases) {
+            opens.append((try? ring.unwrap(wrap, file: Self.file, class: each))?.equals(key) ?? false)
+        }
+        return opens
+    }
+
+    private static let all = [true, true, true, true]
+    private static let none = [false, false, false, false]
+
+    private func unlocked(_ keybag: OpenKeybag, _ passcode: String = "passcode") throws -> OpenKeybag {
+        let isTaken = keybag.ring.install(try keybag.unlock(passcode: secret(passcode)))
+        #expect(isTaken)
+        return keybag
+    }
+
+    @Test func bothSetsOpenAndTheNewOneWraps() throws {
+        let vault = try Vault()
+        let key = try Secret(random: 32)
+        let keybag = try unlocked(vault.open())
+        let old = try wraps(keybag.ring, of: key)
+        let before = try vault.keybag
+        let new = try Secret(random: 32)
+        try begin(keybag, recoveryKey: .some(new.copy()))
+        let again = try unlocked(vault.open())
+        for ring in [keybag.ring, again.ring] {
+            #expect(try opens(old, ring, key) == Self.all && ring.canRenew)
+            let own = try wraps(ring, of: key)
+            #expect(try opens(own, again.ring, key) == Self.all)
+            for (wrap, each) in zip(old, ProtectionClass.allCases) {
+                let renewed = try #require(try ring.renewed(wrap, file: Self.file, class: each))
+                #expect(try ring.renewed(renewed, file: Self.file, class: each) == nil)
+            }
+        }
+        #expect(again.isRotating && again.file.features.incompatible == 1)
+        #expect(again.file.slots.map(\.credentialKind) == [.passcode, .recoveryKey])
+        _ = try again.unlock(recoveryKey: new.copy())
+        #expect(failure { _ = try again.unlock(recoveryKey: vault.recoveryKey) } == .wrong(.recoveryKey))
+
+        let fresh = try wraps(again.ring, of: key)
+        #expect(try again.finishRotation())
+        let last = try unlocked(vault.open())
+        for ring in [again.ring, last.ring] {
+            #expect(try opens(fresh, ring, key) == Self.all)
+            #expect(try opens(old, ring, key) == Self.none)
+        }
+        #expect(!last.isRotating && last.file.features == .none && last.file.generation == 3)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+
+        // Whoever has the keybag of before, with all that opened it, has nothing of what was wrapped since.
+        try vault.writeKeybag(before)
+        #expect(try opens(fresh, try unlocked(vault.open()).ring, key) == Self.none)
+    }
+
+    /// What is locked stays so, and what is created meanwhile is for the new keys.
+    @Test func beginsWhileLocked() throws {
+        let vault = try Vault()
+        let key = try Secret(random: 32)
+        let keybag = try unlocked(vault.open())
+        let old = try wraps(keybag.ring, of: key)
+        let stale = try keybag.unlock(passcode: secret("passcode"))
+        keybag.ring.wipe([.complete, .completeUnlessOpen])
+        try begin(keybag)
+        #expect(try opens(old, keybag.ring, key) == [false, false, true, true])
+        #expect(!keybag.ring.canRenew)
+        #expect(try !keybag.finishRotation())
+        // Proven before, and not in place yet.
+        let isTaken = keybag.ring.install(stale)
+        #expect(!isTaken)
+        let made = try keybag.ring.wrap(key, file: Self.file, class: .completeUnlessOpen)
+        // Class D opens before the first unlock.
+        let closed = try vault.open()
+        #expect(try opens(old, closed.ring, key) == [false, false, false, true])
+        _ = try unlocked(closed)
+        #expect(try opens(old, closed.ring, key) == Self.all)
+        #expect(try closed.ring.renewed(made, file: Self.file, class: .completeUnlessOpen) == nil)
+        // Both sets go, and what the keybag is authenticated with.
+        closed.ring.wipe([.complete, .completeUnlessOpen])
+        #expect(try opens(old, closed.ring, key) == [false, false, true, true])
+        #expect(try !closed.finishRotation() && closed.isRotating)
+    }
+
+    @Test func refusalsChangeNothing() throws {
+        let vault = try Vault()
+        let keybag = try unlocked(vault.open())
+        let before = try vault.folder.files
+        #expect(failure { try begin(keybag, "wrong") } == .wrong(.passcode))
+        #expect(failure { try begin(keybag, dropping: []) } == .changedMeanwhile)
+        #expect(failure { try begin(keybag, dropping: [1, 2]) } == .changedMeanwhile)
+        #expect(try vault.folder.files == before)
+        try begin(keybag)
+        let rotating = try vault.folder.files
+        #expect(failure { try begin(keybag, dropping: []) } == .changedMeanwhile)
+        #expect(try vault.folder.files == rotating)
+    }
+
+    /// The keybag is changed, and opened in other ways, before it is finished.
+    @Test func othersKeepIt() throws {
+        let vault = try Vault()
+        let key = try Secret(random: 32)
+        let keybag = try unlocked(vault.open())
+        let old = try wraps(keybag.ring, of: key)
+        let escrow = try X25519.generate()
+        _ = try keybag.addSlot(NewSlot(escrow: escrow.publicKey), opening: credential())
+        let early = try keybag.backup(passphrase: secret("five random words"), cost: .minimum, opening: credential())
+        let recovery = try Secret(random: 32)
+        try begin(keybag, recoveryKey: .some(recovery.copy()))
+        #expect(keybag.file.slots.map(\.credentialKind) == [.passcode, .escrowKey, .recoveryKey])
+        try keybag.changePasscode(from: secret("passcode"), to: secret("another"))
+        let backup = try keybag.backup(
+            passphrase: secret("five random words"), cost: .minimum, opening: credential("another"))
+        let changed = try unlocked(vault.open(), "another")
+        #expect(try opens(old, changed.ring, key) == Self.all)
+        let text = try EscrowKey.encode(escrow.privateKey)
+        _ = try changed.unlock(Credential(.escrowKey, reading: text))
+
+        // On a machine that has never seen it: class D opens before anybody has unlocked.
+        let path = vault.folder.path + "/new.key"
+        let recovered = try OpenKeybag.recover(
+            in: vault.folder.store(), by: Credential(recoveryKey: recovery),
+            newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume), newPasscode: secret("third"),
+            cost: .minimum)
+        #expect(recovered.isRotating)
+        #expect(try opens(old, recovered.ring, key) == [false, false, false, true])
+        #expect(try opens(old, try unlocked(recovered, "third").ring, key) == Self.all)
+
+        // From the backup, the keybag gone; that of before knows other keys.
+        let opened = try OpenedBackup(early, passphrase: secret("five random words"))
+        #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
+        try vault.folder.remove("lk.keybag")
+        let restored = try OpenKeybag.restore(
+            OpenedBackup(backup, passphrase: secret("five random words")), in: vault.folder.store(),
+            newDeviceKey: DeviceKeyFile.load(path: path), newPasscode: secret("fourth"), cost: .minimum)
+        #expect(try opens(old, restored.ring, key) == [false, false, false, true])
+        #expect(try opens(old, try unlocked(restored, "fourth").ring, key) == Self.all)
+        #expect(try restored.finishRotation())
+        #expect(try opens(old, restored.ring, key) == Self.none)
+        #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
+    }
+
+    /// A power cut has brought the keybag of before back beside the new one: what opened that must not put it in its place.
+    @Test func anOldRecoveryKeyPutsNothingBack() throws {
+        let vault = try Vault()
+        let before = try vault.keybag
+        try begin(vault.open())
+        let after = try vault.keybag
+        try vault.folder.write(before, to: "lk.keybag.old")
+        let path = vault.folder.path + "/new.key"
+        #expect(
+            failure {
+                _ = try OpenKeybag.recover(
+                    in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
+                    newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume),
+                    newPasscode: secret("new"), cost: .minimum)
+            } == .wrong(.recoveryKey))
+        #expect(try vault.keybag == after)
+        _ = try vault.open()
+        #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+    }
+
+    enum Moment: CaseIterable {
+        case begin, lastingFromBegin, end, lastingFromEnd
+    }
+
+    /// Each change to the store fails in turn, once or for good, at the beginning and at the end: whatever keybag is found
+    /// then opens, and has the keys of all files that there can be.
+    @Test(arguments: [FaultPlan.Effect.none, .half, .whole], Moment.allCases)
+    func interruptedAtEachStep(effect: FaultPlan.Effect, moment: Moment) throws {
+        let lasting = moment == .lastingFromBegin || moment == .lastingFromEnd
+        let isEnd = moment == .end || moment == .lastingFromEnd
+        var failures = 0
+        for step in 1... {
+            let vault = try Vault()
+            let key = try Secret(random: 32)
+            let faults = FaultInjectingStore(try vault.folder.store())
+            let keybag = try unlocked(vault.open(faults))
+            let old = try wraps(keybag.ring, of: key)
+            if isEnd { try begin(keybag) }
+            faults.faults.fail(nil, nth: step, with: .EIO, effect: effect, lasts: lasting)
+            let error = failure {
+                if isEnd { #expect(try keybag.finishRotation()) } else { try begin(keybag) }
+            }
+            // As this one goes on.
+            let made = try wraps(keybag.ring, of: key)
+            let injected = faults.faults.injected
+            faults.faults.clear()
+            failures += error == nil ? 0 : 1
+
+            let again = try unlocked(vault.open())
+            if error == nil { #expect(again.isRotating != isEnd) }
+            #expect(try opens(made, again.ring, key) == Self.all, "step \(step)")
+            if !isEnd || again.isRotating { #expect(try opens(old, again.ring, key) == Self.all, "step \(step)") }
+            #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"], "step \(step)")
+            if injected == 0 { break }
+        }
+        #expect(failures >= 5)
+    }
+}
