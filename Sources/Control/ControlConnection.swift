@@ -118,6 +118,8 @@ package struct ControlConnection: ~Copyable {
             let parameters = try call.parameters(UnlockParameters.self)
             let secret = try call.descriptor(parameters.secret, "secret")
             return try .success(SlotReply(slot: try service.testSlot(parameters.kind ?? .passcode, secret: secret)))
+        case "io.latchkey.Rotate":
+            return try .success(StatusReply(status: try service.rotate(rotation(call))))
         case "io.latchkey.Explain":
             let file = try call.descriptor(try call.parameters(ExplainParameters.self).file, "file")
             return try .success(ExplainReply(explanation: try service.explain(file)))
@@ -160,6 +162,23 @@ package struct ControlConnection: ~Copyable {
         }
         return try server.service.addSlot(
             new, name: parameters.name ?? "", opening: parameters.kind ?? .passcode, secret: secret)
+    }
+
+    private func rotation(_ call: Call) throws(ControlError) -> NewRotation? {
+        let parameters = try call.optionalParameters(or: RotateParameters())
+        guard let position = parameters.secret else {
+            guard parameters == RotateParameters() else { throw .invalidParameter("secret") }
+            return nil
+        }
+        let kind = parameters.kind ?? .passcode
+        // Those that need no device key are replaced.
+        guard kind != .recoveryKey, kind != .escrowKey else { throw .invalidParameter("kind") }
+        let key = try parameters.recoveryKey.map { (position) throws(ControlError) in
+            try call.descriptor(position, "recoveryKey")
+        }
+        return NewRotation(
+            kind, secret: try call.descriptor(position, "secret"), recoveryKey: key,
+            dropping: parameters.dropping ?? [])
     }
 
     private func statusAfterLocking() throws(ControlError) -> Status {

@@ -31,6 +31,9 @@ public protocol ControlService: AnyObject, Sendable {
     /// The number of the slot that the secret opens.
     func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int
 
+    /// Begins to give the files new keys, and returns without waiting for its end; nil goes on with what is not finished.
+    func rotate(_ new: NewRotation?) throws(ControlError) -> Status
+
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation
 
     /// The long names of the classes of files that are open, by their `st_ino`; empty for what is no open file. Waits for no

@@ -38,6 +38,7 @@ enum InterfaceDescription {
         # deviceKey: what keeps the device key: "software" is a file, "tpm2" the TPM of this machine.
         # lockWhenIdle: the seconds without use after which it locks by itself, if it does.
         # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
+        # rotation: how far the files are from having the vault's new keys; absent where none has an old one.
         # grace: the seconds between a lock and the end of the keys.
         # whenLocked: fail, or freeze: open(2) and read(2) of what is locked wait for the next unlock, freezeTimeout seconds at
         # most if that is there. waitingRequests: how many wait now.
@@ -70,7 +71,24 @@ enum InterfaceDescription {
           sequence: ?int,
           changed: ?float,
           hasPasscode: ?bool,
-          lockWhenIdle: ?float
+          lockWhenIdle: ?float,
+          rotation: ?Rotation
+        )
+
+        # How far the files of a vault are from having its new keys.
+        #
+        # phase: waiting (for an unlock, or for the next try), renewing, or finishing (all have them: that is made durable, and then
+        # the old keys go). done: how much of the tree this walk has looked at, about, from 0 to 1; there are two walks at least, of
+        # which the last finds nothing to do. files: that this walk has looked at. renewed: files that were given the new keys since
+        # the vault was mounted. failed: files and folders of this walk with which that could not be done. failure: why not with the
+        # first, or why it has not ended.
+        type Rotation (
+          phase: string,
+          done: float,
+          files: int,
+          renewed: int,
+          failed: int,
+          failure: ?string
         )
 
         # What can be done with a file in the present lock state: an action, and why not if it cannot.
@@ -154,6 +172,13 @@ enum InterfaceDescription {
         # Which one a secret opens. Nothing is unlocked.
         method TestSlot(kind: ?string, secret: int) -> (slot: int)
 
+        # Makes new class keys, and gives them to the files in the background, while the mount is unlocked, until all have them. kind,
+        # secret: what opens the vault now, and from then on; no recovery-key and no escrow-key. recoveryKey: a descriptor of a new
+        # recovery key's text, if the vault is to have one. dropping: the numbers of all slots that go, which are all but the one that
+        # secret opens and those of escrow keys; if others would go, nothing is done. Without parameters it goes on with what is not
+        # finished.
+        method Rotate(kind: ?string, secret: ?int, recoveryKey: ?int, dropping: ?[]int) -> (status: MountStatus)
+
         # What protects a file. file: a descriptor of it, opened in any way, O_PATH too.
         method Explain(file: int) -> (explanation: Explanation)
 
@@ -174,7 +199,8 @@ enum InterfaceDescription {
         # client that does not read is dropped, and never waited for.
         #
         # event: will-become-unavailable (somebody has locked: at the deadline the keys go; again when that has moved nearer),
-        # did-become-unavailable (they are gone), or did-become-available (somebody has unlocked).
+        # did-become-unavailable (they are gone), did-become-available (somebody has unlocked), rotation-did-begin (the vault has new
+        # keys), or rotation-did-end (all files have them, and the old ones are gone).
         # since, instance: the sequence and the instance of the last status that this client has seen, over an earlier connection.
         # Every change after it comes first, in order, none missing and none twice. If there is none, or the daemon does not know
         # them all any more (it keeps 64), or is another one, the mount as it is now comes first, without an event.

@@ -75,6 +75,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var hasPasscode: Bool?
     /// Seconds without use after which the mount locks by itself; nil for never.
     public var lockWhenIdle: Double?
+    /// Nil unless files have old keys still.
+    public var rotation: Rotation?
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
@@ -83,7 +85,7 @@ public struct Status: Codable, Hashable, Sendable {
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
         instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
-        lockWhenIdle: Double? = nil
+        lockWhenIdle: Double? = nil, rotation: Rotation? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -112,5 +114,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.changed = changed
         self.hasPasscode = hasPasscode
         self.lockWhenIdle = lockWhenIdle
+        self.rotation = rotation
     }
 }

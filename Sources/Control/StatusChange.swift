@@ -1,6 +1,6 @@
 /// One answer to `Monitor`: a mount, and what has happened to it.
 public struct StatusChange: Codable, Hashable, Sendable {
-    /// What has become of the contents of the strict classes.
+    /// What has become of the contents of the strict classes, or of the vault's keys.
     public enum Event: String, Codable, Hashable, Sendable {
         /// Somebody has locked: at the status's deadline the keys go. Again when that has moved nearer.
         case willBecomeUnavailable = "will-become-unavailable"
@@ -8,6 +8,10 @@ public struct StatusChange: Codable, Hashable, Sendable {
         case didBecomeUnavailable = "did-become-unavailable"
         /// Somebody has unlocked: the keys are there, or they stay.
         case didBecomeAvailable = "did-become-available"
+        /// The vault has new keys, and its files are given them.
+        case rotationDidBegin = "rotation-did-begin"
+        /// All files have them, and the old ones are gone.
+        case rotationDidEnd = "rotation-did-end"
     }
 
     /// Nil for the mount as it is now: the first answer to who has not seen, or cannot be told, what went before.

@@ -86,6 +86,25 @@ final class KeybagHolder: Keyholder {
         }
     }
 
+    var isRotating: Bool { keybag.isRotating }
+
+    func beginRotation(
+        opening kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
+    ) throws(ControlError) {
+        do throws(KeybagError) {
+            let key: Secret?
+            switch recoveryKey {
+            case .some(let text): key = .some(try RecoveryKeyText.decode(text))
+            case .none: key = nil
+            }
+            try keybag.beginRotation(
+                opening: Credential(Credential.Kind(kind), reading: secret), recoveryKey: key,
+                dropping: Set(dropping.map { UInt32(clamping: $0) }))
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
     /// Keys on their way into the mount.
     func released(_ keys: consuming ClassKeys) -> any ProvenKeys {
         ReleasedKeys(keys, mount: mount)
@@ -101,9 +120,10 @@ private final class ReleasedKeys: ProvenKeys {
         self.mount = mount
     }
 
-    func admit() {
-        keys.withLock { keys in
-            if let released = keys.take() { mount.admit(released) }
+    func admit() throws(ControlError) {
+        try keys.withLock { keys throws(ControlError) in
+            guard let released = keys.take(), !mount.admit(released) else { return }
+            throw .failed(reason: "the vault has got new keys meanwhile: unlock again")
         }
     }
 }

@@ -57,7 +57,7 @@ public struct MountFacts: Sendable {
             pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
             changed: moment.changed, hasPasscode: hasPasscode(),
-            lockWhenIdle: lockWhenIdle?.seconds)
+            lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation)
     }
 
     private var freezeTimeout: Double? {

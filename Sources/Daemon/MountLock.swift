@@ -84,6 +84,15 @@ public final class MountLock: Sendable {
         }
     }
 
+    /// Tells all who watch what has become of the vault's keys.
+    public func announce(_ event: StatusChange.Event) {
+        log.info("\(event.rawValue)")
+        state.withLock { state in
+            state.sequence += 1
+            feed.publish(StatusChange(event, status(of: state)))
+        }
+    }
+
     public var status: Status {
         state.withLock { status(of: $0) }
     }

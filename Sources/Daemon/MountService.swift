@@ -92,6 +92,26 @@ public final class MountService: ControlService {
         }
     }
 
+    public func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
+        guard let new else {
+            guard keyholder.isRotating else { throw .failed(reason: "no file has an old key") }
+            mount.rotate()
+            return status
+        }
+        guard !status.readOnly else { throw .failed(reason: "the vault is mounted read-only") }
+        guard !keyholder.isRotating else { throw .failed(reason: "files have old keys still: nothing new is begun") }
+        let secret = try Secret.read(from: new.secret)
+        let recoveryKey = try new.recoveryKey.map { (key) throws(ControlError) in try Secret.read(from: key) }
+        try changing("new keys", derives: new.kind == .passcode) { () throws(ControlError) in
+            try keyholder.beginRotation(
+                opening: new.kind, secret, recoveryKey: recoveryKey, dropping: new.dropping)
+        }
+        log.notice("the vault has new keys")
+        lock.announce(.rotationDidBegin)
+        mount.rotate()
+        return status
+    }
+
     /// Runs what derives a key, and notes it when it is refused.
     private func changing<Result>(
         _ doing: String, derives: Bool, _ body: () throws(ControlError) -> Result

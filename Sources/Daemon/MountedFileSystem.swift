@@ -5,7 +5,7 @@ import Posix
 
 /// The mounted file system, as the daemon drives it. Thread-safe.
 ///
-/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests` and `classes` answer at once,
+/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `rotation` and `classes` answer at once,
 /// whatever the vault's disk does: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
     /// Serves requests, and returns when the file system is unmounted and its last user has gone.
@@ -26,6 +26,11 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     var waitingRequests: Int { get }
     /// Nil while no eviction runs.
     var evictionProgress: EvictionProgress? { get }
+    /// Nil unless files have old keys.
+    var rotation: Rotation? { get }
+
+    /// Files have old keys by now, or are to be looked at again.
+    func rotate()
 
     /// The classes of files that are open, by their inode numbers in the mount; nil for what is no open file.
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?]
@@ -98,6 +103,18 @@ public protocol Keyholder: AnyObject, Sendable {
 
     /// The slot that the secret opens.
     func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int
+
+    /// Whether files may have old keys. Answers at once.
+    var isRotating: Bool { get }
+
+    /// Makes new class keys.
+    ///
+    /// - Parameters:
+    ///   - recoveryKey: a new one, as text.
+    ///   - dropping: the slots that go.
+    func beginRotation(
+        opening kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
+    ) throws(ControlError)
 }
 
 /// What a new slot is made of, read from the client.

@@ -56,6 +56,10 @@ final class RunningMount: Sendable {
             }
             let keyholder = KeybagHolder(
                 opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath, policy: policy)
+            mount.giveNewKeys(of: opened.keybag) { [log] in
+                log.notice("all files have the new keys, and the old ones are gone")
+                lock.announce(.rotationDidEnd)
+            }
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
             let socket = configuration.socketDirectory.socket(volume: opened.volume)

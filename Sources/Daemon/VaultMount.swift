@@ -22,10 +22,21 @@ final class VaultMount: MountedFileSystem {
     /// `st_dev` of the files in the mount.
     var device: UInt64 { mount.deviceNumber }
 
-    /// Takes class keys in and opens all classes.
-    func admit(_ keys: consuming ClassKeys) {
-        mount.admit(keys)
+    /// Takes class keys in and opens all classes; false for those of before a rotation that has begun meanwhile.
+    func admit(_ keys: consuming ClassKeys) -> Bool { mount.admit(keys) }
+
+    /// Before `run`: gives files new keys while the keybag has old ones.
+    ///
+    /// - Parameter finished: called when the old ones are gone.
+    func giveNewKeys(of keybag: OpenKeybag, finished: @escaping @Sendable () -> Void) {
+        mount.giveNewKeys(
+            while: { keybag.isRotating }, finish: { () throws(KeybagError) in try keybag.finishRotation() },
+            finished: finished)
     }
+
+    var rotation: Rotation? { mount.rotation.map { Rotation($0) } }
+
+    func rotate() { mount.rotate() }
 
     func run() {
         do {
@@ -86,6 +97,21 @@ final class VaultMount: MountedFileSystem {
         } catch {
             throw .failed(reason: "\(error)")
         }
+    }
+}
+
+extension Rotation {
+    fileprivate init(_ rotation: ProtectedMount.Rotation) {
+        let progress = rotation.progress
+        let phase: Phase =
+            switch rotation.step {
+            case .waiting: .waiting
+            case .renewing: .renewing
+            case .finishing: .finishing
+            }
+        self.init(
+            phase: phase, done: min(progress.fraction, 1), files: Int(clamping: progress.files),
+            renewed: Int(clamping: progress.renewed), failed: Int(clamping: progress.failed), failure: progress.failure)
     }
 }
 

@@ -14,6 +14,7 @@ public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
     private let session: Session
     private let progress = EvictionProgress()
+    let rotator: KeyRotator
 
     /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `run` is called.
     ///
@@ -35,6 +36,7 @@ public final class ProtectedMount: Sendable {
                 notifier: { shared.notifier.withLock { $0 } },
                 log: log)
         } catch { throw .vault(error) }
+        do throws(Errno) { rotator = try KeyRotator(fileSystem) } catch { throw .vault(.system(error)) }
         session = Session(
             fileSystem: fileSystem,
             configuration: Configuration(
@@ -63,7 +65,9 @@ public final class ProtectedMount: Sendable {
         try fileSystem.parked.start()
         fileSystem.late.start()
         settler.start()
+        rotator.start()
         defer {
+            rotator.stop()
             fileSystem.parked.stop()
             fileSystem.late.stop()
             settler.stop()
@@ -84,16 +88,21 @@ public final class ProtectedMount: Sendable {
     /// is called; nil takes that back.
     public func setDeadline(_ deadline: Duration?) {
         fileSystem.gates.close(at: deadline)
+        if deadline == nil { rotator.resume() } else { rotator.pause() }
         // Who came behind a deadline that was taken back.
         if deadline == nil { fileSystem.parked.admit() }
     }
 
-    /// Takes the class keys in and opens all classes; no deadline is set then.
-    public func admit(_ keys: consuming ClassKeys) {
-        fileSystem.vault.admit(keys)
+    /// Takes the class keys in and opens all classes; no deadline is set then. False, and nothing is done, for keys of before
+    /// a rotation that has begun meanwhile.
+    @discardableResult
+    public func admit(_ keys: consuming ClassKeys) -> Bool {
+        guard fileSystem.vault.admit(keys) else { return false }
         fileSystem.gates.close(at: nil)
         fileSystem.gates.open(ProtectionClass.allCases)
         fileSystem.parked.admit()
+        rotator.resume()
+        return true
     }
 
     /// The classes whose existing files can be opened now.

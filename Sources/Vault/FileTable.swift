@@ -48,6 +48,9 @@ final class FileTable: Sendable {
         return entered
     }
 
+    /// Those in memory.
+    var all: [File] { state.withLock { $0.files.values.compactMap(\.file) } }
+
     // MARK: To be settled
 
     func list(_ file: File) { state.withLock { $0.unsettled[file.identity] = file } }

@@ -262,6 +262,15 @@ extension Vault {
     public func link(
         _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
     ) throws(VaultError) {
+        let ends = [Moves.Moved(name: name, parent: parent), Moves.Moved(name: newName, parent: newParent)]
+        try moves.noting(file == nil ? [] : ends) { () throws(VaultError) in
+            try linkEntry(name, in: parent, file: file, to: newName, in: newParent)
+        }
+    }
+
+    private func linkEntry(
+        _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
+    ) throws(VaultError) {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
         try prepareSidecar(of: new, in: newParent)

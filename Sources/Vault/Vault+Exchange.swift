@@ -21,6 +21,11 @@ extension Vault {
     ///
     /// Source: renameat2(2), RENAME_EXCHANGE.
     public func exchange(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {
+        let ends = [first, second].map { Moves.Moved(name: $0.name, parent: $0.parent) }
+        try moves.noting(ends) { () throws(VaultError) in try exchangeEntries(first, second) }
+    }
+
+    private func exchangeEntries(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {
         let stored = (try storedName(first.name, in: first.parent), try storedName(second.name, in: second.parent))
         let folders = [first.parent.descriptor, second.parent.descriptor]
         let files = [first.moved, second.moved].compactMap { if case .file(let file) = $0 { file } else { nil } }

@@ -46,18 +46,20 @@ extension Vault {
     /// Enters a file that was opened; the one that counts. Who had it open when its header was read need not have it any
     /// more, but may have written it since: then it is read again.
     ///
-    /// - Parameter placements: how many headers had been written before it was read.
-    private func enter(_ file: File, at place: Place, since placements: UInt64) throws(VaultError) -> File {
+    /// - Parameters:
+    ///   - place: where it was found; nil where it does not belong.
+    ///   - placements: how many headers had been written before it was read.
+    func enter(_ file: File, at place: Place?, since placements: UInt64) throws(VaultError) -> File {
         // Whoever else finds it in the table waits until it is right.
         try file.lock.withExclusive { () throws(VaultError) in
             let known = files.enter(file)
             guard known === file, self.placements.load(ordering: .acquiring) != placements else { return known }
             let header = try readHeader(of: file.descriptor)
             guard header.generation != file.state.header.generation else { return file }
-            guard header.belongs(at: place) else { throw .system(.ESTALE) }
+            guard place.map(header.belongs) ?? (header.coming == nil) else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
             file.state = File.State(
-                header.settled(at: place), isNew: false, status, writable: file.state.writable)
+                place.map(header.settled) ?? header, isNew: false, status, writable: file.state.writable)
             return file
         }
     }
@@ -98,6 +100,7 @@ extension Vault {
         let identifier = FileIdentifier(Random.bytes(16))
         let key = FileKey(
             try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: fileKeys)
+        let generation = ring.generation
         let wrap: FileKeyWrap
         do {
             wrap = try ring.wrap(key.secret, file: identifier, class: protectionClass)
@@ -116,6 +119,8 @@ extension Vault {
                     status: status))
             file.key.withLock { $0 = key }
             file.mayHaveCapabilities.store(false, ordering: .relaxed)
+            // Whoever gives files new keys may have come past here before it was.
+            if ring.generation != generation { moves.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.placeHeader()
                 file.state.unsettled.birthplace = birthplace

@@ -38,6 +38,12 @@ extension Vault {
 
     /// Gives a file without a name one; `EEXIST` if something has that name, `ENOENT` if the file has had one.
     public func giveName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
+        try moves.noting([Moves.Moved(name: name, parent: parent)]) { () throws(VaultError) in
+            try giveFirstName(name, in: parent, to: file)
+        }
+    }
+
+    private func giveFirstName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
         guard let old = file.nameless.withLock({ $0 }) else { throw .system(.ENOENT) }
         let new = try storedName(name, in: parent)
         let place = place(of: name, in: parent)

@@ -20,6 +20,18 @@ extension Vault {
         _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
         replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
+        let ends = [Moves.Moved(name: name, parent: parent), Moves.Moved(name: newName, parent: newParent)]
+        try moves.noting(ends) { () throws(VaultError) in
+            try renameEntry(
+                name, in: parent, moved, to: newName, in: newParent, replaced: replaced,
+                replacesDirectory: replacesDirectory, kind)
+        }
+    }
+
+    private func renameEntry(
+        _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
+        replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
+    ) throws(VaultError) {
         let old = try storedName(name, in: parent)
         let new = try storedName(newName, in: newParent)
         try prepareSidecar(of: new, in: newParent)

@@ -18,6 +18,7 @@ public final class Vault: Sendable {
     let scratches = ScratchPool()
     let files = FileTable()
     let fileKeys = KeyCensus()
+    let moves = Moves()
     /// How many file keys are in memory. Waits for nobody.
     public var fileKeysInMemory: Int { fileKeys.count.load(ordering: .relaxed) }
     /// Held shared while the path of a file is put into the journal, and exclusively while a folder gets another name.
@@ -134,8 +135,9 @@ extension Vault {
 }
 
 extension Vault {
-    /// Takes class keys in.
-    public func admit(_ keys: consuming ClassKeys) { ring.install(keys) }
+    /// Takes class keys in; false for those of before a rotation that has begun meanwhile.
+    @discardableResult
+    public func admit(_ keys: consuming ClassKeys) -> Bool { ring.install(keys) }
 
     /// Wipes class keys.
     public func evict(_ classes: [ProtectionClass]) { ring.wipe(classes) }

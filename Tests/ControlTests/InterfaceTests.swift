@@ -56,7 +56,8 @@ import Testing
             state: .locking, graceRemaining: 1, deadline: 2, evictionPhase: .invalidating, inodesToInvalidate: 5,
             lastLockDuration: 0.5, mountPoint: "/m", vault: "/v", volume: "00", device: 3, deviceKey: "software",
             grace: 10, readOnly: true, version: "1", formatVersion: 1, pid: 4, whenLocked: .freeze, freezeTimeout: 8,
-            waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false, lockWhenIdle: 11)
+            waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false, lockWhenIdle: 11,
+            rotation: Rotation(phase: .renewing, done: 0.5, files: 12, renewed: 13, failed: 14, failure: "why"))
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
         let text = InterfaceDescription.latchkey

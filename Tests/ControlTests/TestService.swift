@@ -95,6 +95,15 @@ final class TestService: ControlService {
         return 1
     }
 
+    func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
+        if let new {
+            guard contents(of: new.secret) == Self.passcode else { throw .wrongPasscode }
+            let key = new.recoveryKey.map { contents(of: $0).count } ?? 0
+            state.withLock { $0.status.rotation = Rotation(phase: .renewing, files: new.dropping.count, renewed: key) }
+        }
+        return status
+    }
+
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
         throw .notInMount
     }

@@ -55,6 +55,9 @@ final class TestMount: MountedFileSystem {
     var waitingRequests: Int { 0 }
     var evictionProgress: EvictionProgress? { nil }
 
+    var rotation: Rotation? { nil }
+    func rotate() {}
+
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { inodes.map { $0 == 1 ? .complete : nil } }
 
     func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
@@ -103,6 +106,14 @@ final class TestKeyholder: Keyholder {
 }
 
 extension TestKeyholder {
+    var isRotating: Bool { false }
+
+    func beginRotation(
+        opening kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
+    ) throws(ControlError) {
+        _ = try prove(kind, secret)
+    }
+
     func erase() throws(ControlError) -> String { throw .failed(reason: "no") }
 
     var slots: [Slot] { [] }

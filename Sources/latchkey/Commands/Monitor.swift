@@ -7,7 +7,8 @@ struct Monitor: ParsableCommand {
         abstract: "Write a line for each change of a mount: about to lock, locked, unlocked.",
         discussion: """
             First what the state is; then, as it happens, will-become-unavailable (a lock, with the time at which the \
-            keys go), did-become-unavailable, did-become-available. None is missed and none is told twice. Runs until \
+            keys go), did-become-unavailable, did-become-available; and rotation-did-begin, rotation-did-end (latchkey \
+            rotate). None is missed and none is told twice. Runs until \
             the mount has ended.
 
             With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
@@ -79,7 +80,7 @@ struct ChangeReport {
         case .didBecomeUnavailable:
             guard let took = change.status.lastLockDuration else { return event.rawValue }
             return "\(event.rawValue), \(Clock.precisely(took)) after the deadline"
-        case .didBecomeAvailable:
+        case .didBecomeAvailable, .rotationDidBegin, .rotationDidEnd:
             return event.rawValue
         }
     }

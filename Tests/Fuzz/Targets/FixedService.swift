@@ -61,6 +61,8 @@ final class FixedService: ControlService {
 
     func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int { throw .wrongKey(kind) }
 
+    func rotate(_ new: NewRotation?) throws(ControlError) -> Status { status }
+
     func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
         Explanation(
             kind: .file, class: "complete", isExplicit: true, directoryClass: nil, wrappedBy: nil,

@@ -1,0 +1,138 @@
+import Format
+import Glibc
+import Posix
+import Store
+
+/// One walk through a folder and all that is below it, without recursion.
+struct RotationWalk {
+    private let rotation: KeyRotation
+    private var vault: Vault { rotation.vault }
+
+    /// Folders on the way down that are kept open.
+    private static let mostOpen = 64
+
+    init(_ rotation: KeyRotation) { self.rotation = rotation }
+
+    private struct Level {
+        /// Nil once it was let go: it is opened anew by its name when the walk comes back.
+        var directory: Directory?
+        let trail: RotationTrail?
+        var folders: [Name]
+        /// What one of those is of the whole.
+        let share: Double
+    }
+
+    /// False if it has to stop.
+    func walk(from top: Directory, _ trail: RotationTrail?) -> Bool {
+        var levels: [Level] = []
+        guard enter(top, trail, share: 1, &levels) else { return false }
+        while let last = levels.indices.last {
+            guard !rotation.mustStop else { return false }
+            guard let name = levels[last].folders.popLast() else {
+                levels.removeLast()
+                continue
+            }
+            let inner = RotationTrail(name, in: levels[last].trail)
+            do throws(VaultError) {
+                let folder = try rotation.open(name, in: directory(of: last, &levels))
+                guard enter(folder, inner, share: levels[last].share, &levels) else { return false }
+                if levels.count > Self.mostOpen { levels[levels.count - Self.mostOpen].directory = nil }
+            } catch { guard rotation.fail(error, inner) else { return false } }
+        }
+        return true
+    }
+
+    /// The directory of a level, opened anew from the nearest one above it that is open, which the first always is.
+    private func directory(of level: Int, _ levels: inout [Level]) throws(VaultError) -> Directory {
+        var open = level
+        while open > 0, levels[open].directory == nil { open -= 1 }
+        guard var directory = levels[open].directory else { throw .system(.ESTALE) }
+        for next in open..<level {
+            // Where it has been renamed meanwhile, that was noted with all that is in it.
+            directory = try rotation.open(levels[next + 1].trail!.name, in: directory)
+        }
+        levels[level].directory = directory
+        return directory
+    }
+
+    /// Looks at the files of a folder, and notes the folders in it.
+    private func enter(
+        _ directory: Directory, _ trail: RotationTrail?, share: Double, _ levels: inout [Level]
+    ) -> Bool {
+        var folders: [Name] = []
+        do throws(VaultError) {
+            let listing = try vault.openListing(of: directory.descriptor)
+            while true {
+                let entries = try backing { () throws(Errno) in try vault.store.nextEntries(of: listing) }
+                if entries.isEmpty { break }
+                // About the order in which they lie on the disk.
+                for entry in entries.sorted(by: { $0.inode < $1.inode }) {
+                    guard !rotation.mustStop else { return false }
+                    guard look(at: entry, in: directory, trail, &folders) else { return false }
+                }
+            }
+        } catch { guard rotation.fail(error, trail) else { return false } }
+        let share = share / Double(folders.count + 1)
+        rotation.advance(by: share)
+        levels.append(Level(directory: directory, trail: trail, folders: folders, share: share))
+        return true
+    }
+
+    private func look(
+        at entry: DirectoryEntry, in directory: Directory, _ trail: RotationTrail?, _ folders: inout [Name]
+    ) -> Bool {
+        switch BackingName(entry.name.bytes) {
+        case .reserved, .temporary, .sidecar: return true
+        case .entry, .longEntry, .foreign: break
+        }
+        let kind = entry.kind ?? (try? vault.store.status(of: entry.name, in: directory.descriptor).kind)
+        guard kind == .regular || kind == .directory else { return true }
+        guard let name = vault.plainName(of: entry.name, in: directory) else {
+            return lookAtForeign(entry.name, isFolder: kind == .directory, in: directory.descriptor, depth: 0)
+        }
+        if kind == .directory {
+            folders.append(name)
+            return true
+        }
+        return rotation.look(at: name, in: directory, RotationTrail(name, in: trail))
+    }
+
+    /// What stands under a name that is not the vault's: a copy that a sync program has made perhaps, which somebody will
+    /// want to read when it has got its name back.
+    private func lookAtForeign(_ name: Name, isFolder: Bool, in folder: Descriptor, depth: Int) -> Bool {
+        let trail = RotationTrail(name, in: nil)
+        do throws(VaultError) {
+            guard isFolder else {
+                rotation.count(try vault.renewForeignWrap(of: name, in: folder))
+                return true
+            }
+            guard depth < 32 else { throw .system(.ENAMETOOLONG) }
+            let inner = try vault.openListing(of: vault.openFolder(name, in: folder))
+            let entries = try backing { () throws(Errno) in try vault.store.entries(of: inner) }
+            for entry in entries where entry.kind == .regular || entry.kind == .directory {
+                guard !rotation.mustStop else { return false }
+                let isFolder = entry.kind == .directory
+                guard lookAtForeign(entry.name, isFolder: isFolder, in: inner, depth: depth + 1) else { return false }
+            }
+        } catch {
+            // lost+found, say: nobody could ever have read it here.
+            if error == .system(.EACCES) || error == .system(.EPERM) { return true }
+            return rotation.fail(error, trail)
+        }
+        return true
+    }
+}
+
+extension Vault {
+    /// A folder opened to be listed, by nobody who uses it: the time of access stays.
+    fileprivate func openListing(of folder: Descriptor) throws(VaultError) -> Descriptor {
+        try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
+            do throws(Errno) {
+                return try store.open(".", in: folder, OpenFlags.directory | O_NOATIME, mode: 0)
+            } catch {
+                guard error == .EPERM else { throw .system(error) }
+                return try openFolder(".", in: folder)
+            }
+        }
+    }
+}
