@@ -23,6 +23,7 @@ struct Latchkey: ParsableCommand {
                     Init.self, Mount.self, Unmount.self, Passwd.self, SlotCommand.self, KeybagCommand.self,
                     DeviceKeyCommand.self,
                     Fsck.self,
+                    Rotate.self,
                     Erase.self,
                 ]),
             CommandGroup(

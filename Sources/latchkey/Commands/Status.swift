@@ -20,7 +20,8 @@ struct StatusCommand: ParsableCommand {
             device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
             freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
-            the device key alone opens the vault), lockWhenIdle (seconds, only if it does); and with --holders, \
+            the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: waiting, renewing, \
+            finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys); and with --holders, \
             holders (pid, name, openFiles, mappedFiles) and unseenProcesses (number). Fields may be added.
             """)
 
@@ -90,6 +91,7 @@ struct StatusReport: Encodable {
         if let took = status.lastLockDuration {
             table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
         }
+        if let rotation = status.rotation { table.add("new keys", rotation.text) }
         table.add("grace", Clock.seconds(status.grace))
         if let idle = status.lockWhenIdle { table.add("when idle", "locks after \(Clock.seconds(idle)) without use") }
         if status.whenLocked == .freeze { table.add("when locked", whenLocked) }

@@ -1,0 +1,136 @@
+import ArgumentParser
+import Control
+import Crypto
+import Glibc
+import Keybag
+import Posix
+
+/// `latchkey rotate`: new keys for a vault that is mounted.
+struct Rotate: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make new keys for a mounted vault, and give them to all files in the background.",
+        discussion: """
+            For when somebody may have had the keys: an old copy of the keybag, with all that opens it, opens nothing \
+            that was written since. Change the passcode first if that is known.
+
+            What opens the vault now, passcode or key file, opens it still, and so do escrow keys. There is a new recovery \
+            key in the place of the old one. Other passcodes and key files go: they are listed first, and have to be \
+            added again.
+
+            Files are used meanwhile as ever. It goes on while the mount is unlocked, over locks and restarts, and where \
+            some could not be given new keys it is tried again at the next unlock, or by this command. Older copies of the \
+            vault, and single files from them, open with the older keybag only.
+            """)
+
+    @OptionGroup var passcode: PasscodeOptions
+
+    @Option(help: ArgumentHelp("Use this key file instead of the passcode.", valueName: "file"))
+    var keyFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Write the new recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
+    var recoveryKeyFile: String?
+
+    @Flag(help: "Do not ask whether the listed ways in may go.")
+    var yes = false
+
+    @Flag(help: "Return only when all files have the new keys; fails if some could not be given them.")
+    var wait = false
+
+    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
+    var place: String
+
+    func validate() throws {
+        if keyFile != nil, passcode.isGiven {
+            throw ValidationError("One thing opens a vault: passcode or key file.")
+        }
+    }
+
+    func run() throws {
+        let mount = try Place.mount(of: place)
+        if mount.status.rotation == nil {
+            try begin(mount)
+        } else {
+            _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(nil) }
+            Standard.error("Files are being given new keys already: that goes on, and nothing new is begun.")
+        }
+        let status = try asking(mount) { (client) throws(ControlError) in try client.status() }
+        if wait { return try RotationWatch(of: mount).wait() }
+        guard let rotation = status.rotation else {
+            return Standard.output("All files of \(status.mountPoint) have the new keys.")
+        }
+        let when = status.state == .unlocked ? "in the background" : "from the next unlock on"
+        Standard.output("The files of \(status.mountPoint) are given new keys \(when): \(rotation.text).")
+    }
+
+    private func begin(_ mount: ServedMount) throws {
+        let point = mount.status.mountPoint
+        guard !mount.status.readOnly else { throw CommandError(.failed, "\(point) is mounted read-only") }
+        try NewSecretFile.check(recoveryKeyFile)
+        let slots = MountedSlots(mount)
+        let present = try slots.list()
+        let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
+        let secret = try read(kind)
+        // A mistake here must not cost a key that nobody knows.
+        let opened = try slots.test(kind, secret)
+        let lost = present.filter { $0.id != opened && $0.kind != SecretKind.escrowKey.rawValue }
+        let recovery = lost.filter { $0.kind == SecretKind.recoveryKey.rawValue }
+        try confirm(recovery.count == 1 ? lost.filter { $0.id != recovery[0].id } : lost)
+        guard !recovery.isEmpty else { return try begin(mount, kind, secret, recoveryKey: nil, dropping: lost) }
+        let key = try newRecoveryKey()
+        try NewSecretFile.handOut(key, to: recoveryKeyFile) { () throws(CommandError) in
+            try begin(mount, kind, secret, recoveryKey: key.pipe(), dropping: lost)
+        }
+        Standard.error("The old recovery key opens the vault no more.")
+    }
+
+    private func newRecoveryKey() throws(CommandError) -> Secret {
+        do { return try RecoveryKeyText.encode(RecoveryKeyText.generate()) } catch {
+            throw CommandError(.failed, "\(error)")
+        }
+    }
+
+    private func begin(
+        _ mount: ServedMount, _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: Descriptor?,
+        dropping lost: [Slot]
+    ) throws(CommandError) {
+        let new = NewRotation(kind, secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
+        _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(new) }
+    }
+
+    private func kind(withoutPasscode isOpen: Bool) -> SecretKind {
+        if keyFile != nil { return .keyFile }
+        return isOpen && !passcode.isGiven ? .noPasscode : .passcode
+    }
+
+    private func read(_ kind: SecretKind) throws(CommandError) -> Secret {
+        if kind == .noPasscode { return try nothing() }
+        if let keyFile { return try SecretSource.file(keyFile).read(.keyFile) }
+        return try passcode.source.read(.passcode)
+    }
+
+    /// Has a person say that ways in may go.
+    private func confirm(_ lost: [Slot]) throws(CommandError) {
+        guard !lost.isEmpty else { return }
+        var table = Table()
+        for slot in lost { table.add("\(slot.id)", slot.kind, slot.shownName) }
+        Standard.error("These open the vault no more, and have to be added again:\n" + table.lines(indent: 2))
+        if yes { return }
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw CommandError(
+                .usage, "there is no terminal to ask at whether they may go; nothing was done",
+                try: "latchkey rotate --yes \(place.quoted)")
+        }
+        Standard.error("Type yes to go on:")
+        guard readLine() == "yes" else { throw CommandError(.failed, "nothing was done") }
+    }
+
+    private func asking<Result>(
+        _ mount: ServedMount, _ question: (ControlClient) throws(ControlError) -> Result
+    ) throws(CommandError) -> Result {
+        do throws(ControlError) { return try question(mount.client) } catch {
+            throw CommandError(error, at: mount.status.mountPoint)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Control
+import Glibc
+import Posix
+
+/// Waits until all files of a mount have its new keys, and shows on standard error how far that is.
+struct RotationWatch {
+    private static let glance = Duration.milliseconds(200)
+    private let mount: ServedMount
+    private let screen = Screen()
+
+    init(of mount: ServedMount) { self.mount = mount }
+
+    /// - Throws: when some files could not be given them.
+    func wait() throws(CommandError) {
+        let point = mount.status.mountPoint
+        var said: String?
+        while let (status, rotation) = try look() {
+            if rotation.phase == .waiting, status.state == .unlocked, let failure = rotation.failure {
+                let count = max(rotation.failed, 1)
+                throw CommandError(
+                    .failed, "\(Amount.of(count, "file")) of \(point) could not be given the new keys: \(failure)",
+                    try: "latchkey fsck --mounted \(point.quoted)", "latchkey rotate --wait \(point.quoted)")
+            }
+            screen.show(rotation.text)
+            let step = status.state == .unlocked ? rotation.phase.rawValue : "waiting for an unlock"
+            if !screen.isTerminal, step != said { Standard.error(step) }
+            said = step
+            _ = try? Poll.readable([], timeout: Self.glance)
+        }
+        screen.write { Standard.output("All files of \(point) have the new keys, and the old ones are gone.") }
+    }
+
+    private func look() throws(CommandError) -> (Control.Status, Rotation)? {
+        do throws(ControlError) {
+            let status = try mount.client.status()
+            return status.rotation.map { (status, $0) }
+        } catch { throw CommandError(error, at: mount.status.mountPoint) }
+    }
+}
+
+extension Rotation {
+    /// On one line, after "rotation" or in its place.
+    var text: String {
+        let count = "\(Amount.of(renewed, "file")) done"
+        let failures = failed == 0 ? "" : ", \(Amount.of(failed, "file")) not"
+        let reason = failure.map { ": \($0)" } ?? ""
+        switch phase {
+        case .waiting: return "waiting, \(count)\(failures)\(reason)"
+        case .renewing: return "\(Int(done * 100))% looked at, \(count)\(failures)\(reason)"
+        case .finishing: return "all files have the new keys, the old ones are being removed"
+        }
+    }
+}

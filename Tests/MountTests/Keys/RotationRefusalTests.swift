@@ -1,0 +1,102 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountTests {
+    /// What `latchkey rotate` does not do, and what it cannot yet.
+    @Suite struct RotationRefusals {
+        @Test func changesNothing() throws {
+            let scene = try RotationScene(5)
+            let second = try scene.vault.folder.write("another passcode", to: "second")
+            let wrong = try scene.vault.folder.write("wrong", to: "wrong")
+            try withMount(scene.vault) { mount in
+                try mount.latchkey(
+                    "slot", "add", "passcode", "--passcode-file", scene.vault.passcodeFile, "--new-passcode-file",
+                    second, "--name", "Ann", mount.path
+                ).succeeded()
+                let keybag = try Disk.read(scene.vault.keybag)
+                #expect(try scene.rotate(mount, passcode: wrong).status == 3)
+                let asked = try scene.rotate(mount)
+                #expect(asked.status == 2 && asked.errors.contains("Ann") && asked.errors.contains("--yes"), "\(asked)")
+                #expect(!Disk.exists(scene.recoveryKey))
+                #expect(try Disk.read(scene.vault.keybag) == keybag)
+                #expect(try scene.progress(mount) == nil)
+
+                try scene.rotate(mount, ["--yes", "--wait"]).succeeded()
+                let slots = try mount.latchkey("slot", "list", mount.path).succeeded().text
+                #expect(!slots.contains("Ann") && slots.contains("recovery-key"), "\(slots)")
+                let gone = try mount.latchkey("slot", "test", "--passcode-file", second, mount.path)
+                #expect(gone.status == 3)
+                #expect(try scene.wrong(mount, count: 5) == "")
+            }
+        }
+
+        @Test func readOnly() throws {
+            let scene = try RotationScene(5)
+            try withMount(scene.vault, options: ["-o", "ro"]) { mount in
+                let refused = try scene.rotate(mount)
+                #expect(refused.status == 1 && refused.errors.contains("read-only"), "\(refused)")
+            }
+        }
+
+        @Test func withoutPasscode() throws {
+            let scene = try RotationScene(20, hasPasscode: false)
+            try withMount(scene.vault, unlocked: false) { mount in
+                try mount.latchkey("rotate", "--wait", "--recovery-key-file", scene.recoveryKey, mount.path).succeeded()
+                #expect(try scene.wrong(mount, count: 20) == "")
+            }
+            #expect(try scene.openedByOldKeys() == [])
+        }
+
+        /// A file that cannot be written to keeps its old key, and the vault those of before, until it can; read-only, with
+        /// another passcode and on another machine too.
+        @Test func whatCannotBeWritten() throws {
+            let scene = try RotationScene(30)
+            var backing = ""
+            defer { _ = try? run("chattr", ["-i", backing]) }
+            try withMount(scene.vault) { mount in
+                backing = try mount.backingPath("A/d0/f7")
+                guard try run("chattr", ["+i", backing]).status == 0 else {
+                    Issue.record(
+                        "NOT TESTED: a file that cannot be written to takes root and a file system with chattr")
+                    return
+                }
+                let failed = try scene.rotate(mount)
+                #expect(failed.status == 1 && failed.errors.contains("A/d0/f7"), "\(failed)")
+                let progress = try #require(try scene.progress(mount))
+                #expect(progress.failed == 1 && progress.phase == "waiting")
+                #expect(try mount.latchkey("status", mount.path).text.contains("1 file not"))
+                #expect(try scene.wrong(mount, count: 30) == "")
+            }
+            try withMount(scene.vault, options: ["-o", "ro"]) { mount in
+                let wrong = try scene.wrong(mount, count: 30)
+                #expect(wrong == "")
+            }
+            #expect(try scene.openedByOldKeys() == ["A/d0/f7"])
+            #expect(try scene.vault.fsck().clean)
+            // Another passcode, and then a machine that has never seen it.
+            let second = try scene.vault.folder.write("another passcode", to: "second")
+            try scene.vault.latchkey(
+                [
+                    "passwd", "--passcode-file", scene.vault.passcodeFile, "--new-passcode-file", second,
+                    scene.vault.path,
+                ]
+            ).succeeded()
+            try FileManager.default.removeItem(atPath: try scene.vault.deviceKeyFile())
+            let point = try scene.vault.folder.makeFolder("point")
+            try scene.vault.latchkey([
+                "mount", "--recovery", "--recovery-key-file", scene.recoveryKey, "--passcode-file",
+                scene.vault.passcodeFile, scene.vault.path, point,
+            ]).succeeded()
+            #expect(try shell("cat D/several", in: point).status == 0)
+            try scene.vault.latchkey(["unmount", point]).succeeded()
+            try withMount(scene.vault) { mount in
+                #expect(try scene.wrong(mount, count: 30) == "")
+                try run("chattr", ["-i", backing]).succeeded()
+                try scene.finish(mount)
+                #expect(try scene.wrong(mount, count: 30) == "")
+            }
+            #expect(try scene.read().succeeded().status == 0)
+        }
+    }
+}
