@@ -366,6 +366,7 @@ class ClassKeys:
     complete: Optional[bytes] = None
     private_b: Optional[bytes] = None
     until_first_authentication: Optional[bytes] = None
+    previous: Optional[ClassKeys] = None  # of before a rotation that is not finished
 
     def key(self, protection: int) -> bytes:
         found = {1: self.complete, 2: self.private_b, 3: self.until_first_authentication, 4: self.none}[protection]
@@ -385,6 +386,15 @@ def wrap_key_b(shared: bytes, ephemeral: bytes, public_b: bytes, volume: bytes, 
 
 
 def open_file_key(file: bytes, given: FileProtection, volume: bytes, classes: ClassKeys) -> bytes:
+    try:
+        return open_file_key_of(file, given, volume, classes)
+    except Refused:
+        if classes.previous is None:
+            raise
+    return open_file_key_of(file, given, volume, classes.previous)
+
+
+def open_file_key_of(file: bytes, given: FileProtection, volume: bytes, classes: ClassKeys) -> bytes:
     class_key = classes.key(given.protection)
     if given.algorithm == 1:
         file_key = unwrap(wrap_key(class_key, volume, file, given.protection), given.wrap)
@@ -848,7 +858,8 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 
 # The keybag --------------------------------------------------------------------------------------------------------
 
-SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT = 1, 2, 3
+SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT, PREVIOUS_KEYS = 1, 2, 3, 4
+ROTATING = 1  # an incompatible feature
 PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT, GUARDED_SLOT = 16, 17, 18, 19, 20, 21
 SECURITY_KEY_SLOT = 22
 BUNDLE_WRAP = 200
@@ -906,6 +917,7 @@ class Keybag:
     records_are_files: bool
     public_b: bytes
     device_slot: bytes
+    previous_keys: Optional[bytes] = None
     passcode_slots: list[PasscodeSlot] = field(default_factory=list)
     recovery_slots: list[KeySlot] = field(default_factory=list)
     key_file_slots: list[KeySlot] = field(default_factory=list)
@@ -996,7 +1008,7 @@ def parse_keybag(raw: bytes) -> Keybag:
         raise TooNew(f"keybag: version {version}")
     if zero or size != len(raw):
         refuse("keybag: not whole")
-    if incompatible:
+    if incompatible & ~ROTATING:
         raise TooNew(f"keybag: unknown incompatible features {incompatible:#x}")
 
     records = keybag_records(raw[52:-64])
@@ -1009,7 +1021,12 @@ def parse_keybag(raw: bytes) -> Keybag:
     if not 56 <= name_max <= 255 or record_kind not in (1, 2) or block != BLOCK:
         refuse("keybag: settings out of range")
     keybag = Keybag(raw, volume, generation, created, name_max, record_kind == 2, public_b, device_slot)
-    for kind, value in records[3:]:
+    slots = records[3:]
+    if incompatible & ROTATING:
+        if not slots or slots[0][0] != PREVIOUS_KEYS or len(slots[0][1]) != 176:
+            refuse("keybag: no previous keys where they should be")
+        keybag.previous_keys, slots = slots[0][1], slots[1:]
+    for kind, value in slots:
         if kind == PASSCODE_SLOT:
             keybag.passcode_slots.append(parse_passcode_slot(value))
         elif kind == RECOVERY_SLOT:
@@ -1038,6 +1055,26 @@ def open_device_slot(keybag: Keybag, device_key: bytes) -> tuple[bytes, bytes]:
     if opened is None:
         refuse("keybag: the device slot does not open")
     return opened[:32], opened[32:]
+
+
+def open_previous_keys(keybag: Keybag, unlock_mac_key: bytes) -> Optional[ClassKeys]:
+    """The class keys of before a rotation that is not finished."""
+    if keybag.previous_keys is None:
+        return None
+    opened = unwrap(hkdf(unlock_mac_key, keybag.volume, b"latchkey previous keys", 32), keybag.previous_keys[:136])
+    if opened is None:
+        refuse("keybag: the previous keys do not open")
+    complete, private_b, until_first, none = (opened[at:at + 32] for at in range(0, 128, 32))
+    return ClassKeys(none, complete, private_b, until_first)
+
+
+def open_previous_device_slot(keybag: Keybag, device_key: bytes) -> Optional[ClassKeys]:
+    """Class key D of before; nothing where it was wrapped for another device key."""
+    if keybag.previous_keys is None:
+        return None
+    slot_key = hkdf(device_key, keybag.volume, b"latchkey previous device slot", 32)
+    none = unwrap(slot_key, keybag.previous_keys[136:])
+    return None if none is None else ClassKeys(none)
 
 
 def passcode_key(passcode: bytes, slot: PasscodeSlot, device_key: bytes, volume: bytes) -> bytes:
@@ -1087,7 +1124,7 @@ def open_bundle(keybag: Keybag, bundle: bytes, from_device_slot: Optional[tuple[
         refuse("keybag: the slot's volume key or class key D is not the device slot's")
     if public_key(X25519PrivateKey.from_private_bytes(private_b)) != keybag.public_b:
         refuse("keybag: the public key of class B is not ours: distrust files of class B made since it was exchanged")
-    return volume_key, ClassKeys(none, complete, private_b, until_first)
+    return volume_key, ClassKeys(none, complete, private_b, until_first, open_previous_keys(keybag, unlock_mac_key))
 
 
 def open_backup(raw: bytes, passphrase: bytes) -> tuple[Keybag, bytes]:
@@ -1152,7 +1189,7 @@ def unlock(keybag: Keybag, given: Credentials, from_device_slot: Optional[tuple[
                       for slot in keybag.open_slots)
     elif from_device_slot is not None:
         volume_key, none = from_device_slot
-        return volume_key, ClassKeys(none)
+        return volume_key, ClassKeys(none, previous=open_previous_device_slot(keybag, given.device_key))
     else:
         raise ValueError("a device key or a recovery key is needed")
     for key, wrapped in candidates:

@@ -72,6 +72,31 @@ import Testing
         #expect(try keybag.slot(openedBy: credential) == 2)
     }
 
+    @Test func opensWithPreviousKeys() throws {
+        let vectors = try Vectors("keybag")
+        let keybag = try open(folder(vectors, keybag: vectors.bytes("rotatingKeybag")))
+        let previous = try vectors.bytes("previousClassKeys")
+        let ring = KeyRing(volume: keybag.volume)
+        ring.install(try keybag.unlock(passcode: secret(vectors.bytes("passcode"))))
+        let old = KeyRing(volume: keybag.volume)
+        old.install(
+            ClassKeys(
+                complete: try secret(Array(previous[..<32])),
+                completeUnlessOpenPrivate: try X25519.PrivateKey(secret(Array(previous[32..<64]))),
+                completeUntilFirstUserAuthentication: try secret(Array(previous[64..<96])),
+                none: try secret(Array(previous[96...]))))
+        let key = try Secret(random: 32)
+        let file = FileIdentifier(Random.bytes(16))
+        for each in [ProtectionClass.complete, .completeUntilFirstUserAuthentication, .none] {
+            let wrap = try old.wrap(key, file: file, class: each)
+            #expect(try ring.unwrap(wrap, file: file, class: each).equals(key))
+            // Before the first unlock the device key yields class D's.
+            #expect((try? keybag.ring.unwrap(wrap, file: file, class: each)) == nil || each == .none)
+        }
+        let wrap = try old.wrap(key, file: file, class: .none)
+        #expect(try keybag.ring.unwrap(wrap, file: file, class: .none).equals(key))
+    }
+
     @Test func opensABackup() throws {
         let vectors = try Vectors("keybag")
         let bytes = try vectors.bytes("backup")

@@ -59,7 +59,7 @@ def directory() -> Iterator[bytes]:
 
 
 def keybag() -> Iterator[bytes]:
-    for name in ("keybag", "openKeybag", "securityKeyKeybag", "backup"):
+    for name in ("keybag", "openKeybag", "securityKeyKeybag", "rotatingKeybag", "backup"):
         yield from map(bytes.fromhex, values(vectors("keybag"), name))
 
 

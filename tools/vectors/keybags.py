@@ -105,6 +105,25 @@ def security_key_keybag() -> bytes:
                    record(22, bytes(without_pin))])
 
 
+PREVIOUS = b"".join(fixed(f"previous class key {letter}", 32) for letter in "ABCD")
+
+
+def previous_keys() -> bytes:
+    unlocked = fmt.hkdf(UNLOCK_MAC_KEY, V, b"latchkey previous keys", 32)
+    locked = fmt.hkdf(DEVICE_KEY, V, b"latchkey previous device slot", 32)
+    return aes_key_wrap(unlocked, PREVIOUS) + aes_key_wrap(locked, PREVIOUS[96:])
+
+
+def rotating_keybag() -> bytes:
+    """Of a vault whose files are being given new keys."""
+    parts = keybag_parts()
+    made = keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]),
+                   record(4, previous_keys()), record(16, parts["passcodeSlot"])], incompatible=1)
+    opened = fmt.open_previous_keys(fmt.parse_keybag(made), UNLOCK_MAC_KEY)
+    assert opened.private_b == PREVIOUS[32:64]
+    return made
+
+
 def backup() -> bytes:
     parts, inner = keybag_parts(), good_keybag()[:-64]
     memory, passes, lanes, salt = 19_456, 2, 1, fixed("backup salt", 16)
@@ -127,6 +146,8 @@ def keybag_vectors() -> dict[str, Any]:
     settings, public_b = record(1, parts["settings"]), record(2, PUBLIC_B)
     device, passcode = record(3, parts["deviceSlot"]), record(16, parts["passcodeSlot"])
 
+    previous = record(4, previous_keys())
+
     def cost(memory: int, passes: int, lanes: int) -> list[bytes]:
         value = parts["passcodeSlot"]
         return [settings, public_b, device, record(16, value[:16] + struct.pack("<III", memory, passes, lanes)
@@ -144,7 +165,11 @@ def keybag_vectors() -> dict[str, Any]:
         ("version 2", keybag([settings, public_b, device, passcode], version=2)),
         ("zero at 10", keybag([settings, public_b, device, passcode], zero=1)),
         ("size", keybag([settings, public_b, device, passcode], size=65_536)),
-        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=1)),
+        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=2)),
+        ("previous keys that are missing", keybag([settings, public_b, device, passcode], incompatible=1)),
+        ("previous keys without the feature", keybag([settings, public_b, device, previous, passcode])),
+        ("previous keys behind a slot", keybag([settings, public_b, device, passcode, previous], incompatible=1)),
+        ("short previous keys", keybag([settings, public_b, device, record(4, bytes(175)), passcode], incompatible=1)),
         ("no settings", keybag([public_b, device, passcode])),
         ("settings twice", keybag([settings, settings, public_b, device, passcode])),
         ("another order", keybag([settings, device, public_b, passcode])),
@@ -201,7 +226,8 @@ def keybag_vectors() -> dict[str, Any]:
         **{name: parts[name] for name in hexed},
         "securityKeyKeybag": security_key_keybag(), "fido2Secret": FIDO2_SECRET,
         "credential": fixed("credential", 80), "securityKeySalt": fixed("security key salt", 32),
-        "openKeybag": open_keybag(), "backup": backup(), "passphrase": PASSPHRASE,
+        "openKeybag": open_keybag(), "rotatingKeybag": rotating_keybag(), "previousClassKeys": PREVIOUS,
+        "backup": backup(), "passphrase": PASSPHRASE,
         "keybag": good, "deviceKeyFile": device_key_file(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],
         "refusedAtMount": [
@@ -215,5 +241,7 @@ def keybag_vectors() -> dict[str, Any]:
              "keybag": keybag([settings, public_b, record(3, other_d), passcode])},
             {"why": "the device slot's volume key",
              "keybag": keybag([settings, public_b, record(3, other_volume), passcode])},
-            {"why": "the public key of class B", "keybag": keybag([settings, record(2, other_b), device, passcode])}],
+            {"why": "the public key of class B", "keybag": keybag([settings, record(2, other_b), device, passcode])},
+            {"why": "the previous keys",
+             "keybag": keybag([settings, public_b, device, record(4, bytes(176)), passcode], incompatible=1)}],
     }
