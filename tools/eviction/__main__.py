@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 from keys import secrets_of_slots
 from memory import Wanted
 from proof import Proof, timed
+from rotation import prove_rotation
 from scene import Scene
 
 
@@ -74,6 +75,7 @@ def prove(proof: Proof, cycles: int) -> None:
         scene.unlock()
         scene.lock_now()
     proof.look_while_locked(f"locked, after {cycles} unlocks and locks", changed)
+    prove_rotation(proof)
     scene.unlock()
     proof.everything_is_there()
     scene.end()

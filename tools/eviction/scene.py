@@ -87,6 +87,11 @@ class Scene:
     def lock_now(self) -> None:
         self.run("lock", str(self.point), "--now", "--wait")
 
+    def rotate(self) -> None:
+        """Makes new keys; fails, for one of the files cannot be given them."""
+        self.run("rotate", "--yes", "--wait", str(self.point), "--recovery-key-file", str(self.folder / "recovery.new"),
+                 secret=self.passcode, status=1)
+
     # Slots
 
     def add_slots(self) -> dict[str, Path]:
