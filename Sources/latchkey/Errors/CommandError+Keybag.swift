@@ -58,8 +58,8 @@ extension CommandError {
         case .otherKeys:
             self.init(
                 .failed,
-                "the keybag in \(vault) has other keys than the backup: it is another vault's, or its keys were changed "
-                    + "since; nothing was changed",
+                "the keybag in \(vault) has other keys than the backup: it is another vault's, or the backup is from before "
+                    + "latchkey rotate, and opens no file that has the new keys; nothing was changed",
                 try: "mv \(vault.asFolder.quoted)lk.keybag ELSEWHERE   (if it is certain that it is of no use)")
         case .deviceKeyMissing(let path):
             self.init(
