@@ -109,6 +109,9 @@ import Testing
         // Both sets go, and what the keybag is authenticated with.
         closed.ring.wipe([.complete, .completeUnlessOpen])
         #expect(try opens(old, closed.ring, key) == [false, false, true, true])
+        let left = ProtectionClass.allCases.map { unsafe closed.ring.previous.has($0) }
+        let hasAuthenticator = unsafe closed.ring.unlockMACKey != nil
+        #expect(left == [false, false, true, true] && !hasAuthenticator)
         #expect(try !closed.finishRotation() && closed.isRotating)
     }
 
