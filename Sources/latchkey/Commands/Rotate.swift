@@ -13,9 +13,9 @@ struct Rotate: ParsableCommand {
             For when somebody may have had the keys: an old copy of the keybag, with all that opens it, opens nothing \
             that was written since. Change the passcode first if that is known.
 
-            What opens the vault now, passcode or key file, opens it still, and so do escrow keys. There is a new recovery \
-            key in the place of the old one. Other passcodes and key files go: they are listed first, and have to be \
-            added again.
+            What opens the vault now, passcode, key file or security key, opens it still, and so do escrow keys. There is \
+            a new recovery key in the place of the old one. Other passcodes, key files and security keys go: they are \
+            listed first, and have to be added again.
 
             Files are used meanwhile as ever. It goes on while the mount is unlocked, over locks and restarts, and where \
             some could not be given new keys it is tried again at the next unlock, or by this command. Older copies of the \
@@ -26,6 +26,11 @@ struct Rotate: ParsableCommand {
 
     @Option(help: ArgumentHelp("Use this key file instead of the passcode.", valueName: "file"))
     var keyFile: String?
+
+    @Flag(name: .customLong("fido2"), help: "Use a security key instead of the passcode.")
+    var securityKey = false
+
+    @OptionGroup var securityKeyOptions: SecurityKeyOptions
 
     @Option(
         help: ArgumentHelp(
@@ -42,8 +47,11 @@ struct Rotate: ParsableCommand {
     var place: String
 
     func validate() throws {
-        if keyFile != nil, passcode.isGiven {
-            throw ValidationError("One thing opens a vault: passcode or key file.")
+        guard [keyFile != nil, passcode.isGiven, securityKey].count(where: { $0 }) <= 1 else {
+            throw ValidationError("One thing opens a vault: passcode, key file or security key.")
+        }
+        if securityKeyOptions.isGiven, !securityKey {
+            throw ValidationError("The options of a security key go with --fido2.")
         }
     }
 
@@ -71,7 +79,7 @@ struct Rotate: ParsableCommand {
         let slots = MountedSlots(mount)
         let present = try slots.list()
         let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
-        let secret = try read(kind)
+        let secret = try read(kind, vault: mount.status.vault)
         // A mistake here must not cost a key that nobody knows.
         let opened = try slots.test(kind, secret)
         let lost = present.filter { $0.id != opened && $0.kind != SecretKind.escrowKey.rawValue }
@@ -101,10 +109,12 @@ struct Rotate: ParsableCommand {
 
     private func kind(withoutPasscode isOpen: Bool) -> SecretKind {
         if keyFile != nil { return .keyFile }
+        if securityKey { return .securityKey }
         return isOpen && !passcode.isGiven ? .noPasscode : .passcode
     }
 
-    private func read(_ kind: SecretKind) throws(CommandError) -> Secret {
+    private func read(_ kind: SecretKind, vault: String) throws(CommandError) -> Secret {
+        if securityKey { return try SecurityKeys(of: vault, securityKeyOptions).secret() }
         if kind == .noPasscode { return try nothing() }
         if let keyFile { return try SecretSource.file(keyFile).read(.keyFile) }
         return try passcode.source.read(.passcode)

@@ -67,6 +67,24 @@ extension MountTests {
             #expect(key.touches == touches)
         }
 
+        /// What has opened it for new keys opens it still; the passcode is to be added again.
+        @Test func afterRotating() throws {
+            let vault = try Vault()
+            let key = try SoftKey()
+            try add(key, to: vault).succeeded()
+            try withMount(vault) { mount in
+                try shell("echo secret > a", in: mount.path).succeeded()
+                let recovery = vault.folder.path("new-recovery-key")
+                try vault.latchkey(
+                    ["rotate", "--yes", "--wait", "--recovery-key-file", recovery] + byKey(key) + [mount.path]
+                ).succeeded()
+                #expect(key.touches == 4)
+            }
+            #expect(try list(vault).map(\.kind) == ["fido2", "recovery-key"])
+            try vault.latchkey(["slot", "test"] + byKey(key) + [vault.path]).succeeded()
+            #expect(try vault.latchkey(["slot", "test"] + byPasscode(vault) + [vault.path]).status == 3)
+        }
+
         /// Each of two keys opens it, whatever else is plugged in; one that opens it already is not added again.
         @Test func twoKeys() throws {
             let vault = try Vault()
