@@ -34,6 +34,23 @@ import Testing
         }
     }
 
+    @Test func `new keys are begun with secrets in descriptors`() throws {
+        let right = { try memoryFile(TestService.passcode) }
+        #expect(try client.rotate(nil).rotation == nil)
+        let without = NewRotation(.passcode, secret: try right(), recoveryKey: nil, dropping: [3, 4])
+        #expect(try client.rotate(without).rotation == Rotation(phase: .renewing, files: 2))
+        let with = NewRotation(.keyFile, secret: try right(), recoveryKey: try memoryFile([1, 2, 3]), dropping: [])
+        #expect(try client.rotate(with).rotation == Rotation(phase: .renewing, renewed: 3))
+        #expect(try client.status().rotation?.renewed == 3)
+        let wrong = NewRotation(.passcode, secret: try memoryFile([1]), recoveryKey: nil, dropping: [])
+        #expect(throws: ControlError.wrongPasscode) { try client.rotate(wrong) }
+        // These are replaced themselves.
+        for kind in [SecretKind.recoveryKey, .escrowKey] {
+            let refused = NewRotation(kind, secret: try right(), recoveryKey: nil, dropping: [])
+            #expect(throws: ControlError.invalidParameter("kind")) { try client.rotate(refused) }
+        }
+    }
+
     @Test func `slots are listed, added, removed and tested`() throws {
         let right = { try memoryFile(TestService.passcode) }
         #expect(try client.slots() == folder.service.slots)

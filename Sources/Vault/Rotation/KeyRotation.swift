@@ -110,7 +110,11 @@ public final class KeyRotation: Sendable {
     private func lookAtOpen() -> Bool {
         for file in vault.files.all {
             guard !mustStop else { return false }
-            do throws(VaultError) { count(try file.renewWrap()) } catch { guard fail(error, nil) else { return false } }
+            do throws(VaultError) { count(try file.renewWrap()) } catch {
+                // Most have a name, under which they have failed already.
+                let hasFailed = state.withLock { $0.progress.failed > 0 }
+                guard error != .locked, hasFailed || fail(error, nil) else { return false }
+            }
         }
         return true
     }

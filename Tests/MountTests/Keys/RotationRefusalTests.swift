@@ -39,6 +39,60 @@ extension MountTests {
             }
         }
 
+        /// A disk without any room: what is begun goes on or waits, all reads, and once there is room it ends.
+        @Test func fullDisk() throws {
+            guard LoopDisk.isAvailable else {
+                Issue.record("NOT TESTED: a small disk takes root and loop devices")
+                return
+            }
+            let disk = try LoopDisk(size: "64M", options: ["-N", "2000", "-m", "0"])
+            try rotateOnFullDisk(TemporaryFolder(in: disk.path))
+        }
+
+        private func rotateOnFullDisk(_ folder: TemporaryFolder) throws {
+            let scene = try RotationScene(20, in: folder)
+            // Not in a file of the full disk.
+            let outside = try TemporaryFolder()
+            let key = outside.path("recovery-key")
+            try withMount(scene.vault) { mount in
+                // What is left is too little for a file of the vault, and enough for the keybag perhaps.
+                let filler = folder.path("filler")
+                func fill() { _ = try? run("cp", ["/dev/zero", filler]) }
+                func empty() throws { try run("rm", [filler]).succeeded() }
+                func rotate() throws -> Outcome {
+                    try mount.latchkey(
+                        "rotate", "--wait", "--passcode-file", scene.vault.passcodeFile, "--recovery-key-file", key,
+                        mount.path)
+                }
+                fill()
+                let keybag = try Disk.read(scene.vault.keybag)
+                let full = try rotate()
+                if full.status == 0 {
+                    try run("rm", [key]).succeeded()
+                } else {
+                    #expect(full.status == 1 && full.errors.contains("No space left"), "\(full)")
+                    #expect(try Disk.read(scene.vault.keybag) == keybag && !Disk.exists(key))
+                }
+                #expect(try scene.wrong(mount, count: 20) == "")
+
+                // Full when it is in the middle.
+                try empty()
+                let backing = try mount.backingPath("A/several")
+                try run("chattr", ["+i", backing]).succeeded()
+                #expect(try rotate().status == 1)
+                try run("chattr", ["-i", backing]).succeeded()
+                fill()
+                let outcome = try mount.latchkey("rotate", "--wait", mount.path, within: 120)
+                #expect(outcome.status <= 1, "\(outcome)")
+                #expect(try scene.wrong(mount, count: 20) == "")
+                try empty()
+                try scene.finish(mount)
+                #expect(try scene.wrong(mount, count: 20) == "")
+            }
+            #expect(try scene.vault.fsck().clean)
+            #expect(try scene.read().status == 0)
+        }
+
         @Test func withoutPasscode() throws {
             let scene = try RotationScene(20, hasPasscode: false)
             try withMount(scene.vault, unlocked: false) { mount in
