@@ -129,6 +129,22 @@ import Testing
         #expect(try vault.folder.files == rotating)
     }
 
+    @Test func beginsWithAKeyFile() throws {
+        let vault = try Vault()
+        let keybag = try unlocked(vault.open())
+        let text = try KeyFile.generate()
+        _ = try keybag.addSlot(NewSlot(Credential(.keyFile, reading: text)), opening: credential())
+        let opening = try Credential(.keyFile, reading: text)
+        #expect(keybag.file.lostSlots(opening: 3) == [1, 2])
+        try keybag.beginRotation(opening: opening, recoveryKey: nil, dropping: [1, 2])
+        let again = try vault.open()
+        #expect(again.file.slots.map { $0.head?.identifier } == [3])
+        let isTaken = again.ring.install(try again.unlock(opening))
+        #expect(isTaken && again.ring.canRenew)
+        #expect(failure { _ = try again.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
+        #expect(try again.finishRotation())
+    }
+
     /// The keybag is changed, and opened in other ways, before it is finished.
     @Test func othersKeepIt() throws {
         let vault = try Vault()
@@ -205,15 +221,31 @@ import Testing
         let isEnd = moment == .end || moment == .lastingFromEnd
         var failures = 0
         for step in 1... {
-            let vault = try Vault()
+            // Without a passcode, whose derivation takes longer than all the rest.
+            let folder = try Folder()
+            let volume = VolumeIdentifier(Random.bytes(16))
+            func open(_ store: any Store) throws -> OpenKeybag {
+                let keybag = try OpenKeybag.open(
+                    in: store, deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath, counting: false))
+                let isTaken = keybag.ring.install(try keybag.unlock(.nothing()))
+                #expect(isTaken)
+                return keybag
+            }
+            _ = try OpenKeybag.create(
+                in: folder.store(), deviceKey: DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume),
+                first: .nothing(), recoveryKey: Secret(random: 32), cost: .minimum,
+                settings: KeybagSettings(created: 0))
             let key = try Secret(random: 32)
-            let faults = FaultInjectingStore(try vault.folder.store())
-            let keybag = try unlocked(vault.open(faults))
+            let faults = FaultInjectingStore(try folder.store())
+            let keybag = try open(faults)
             let old = try wraps(keybag.ring, of: key)
-            if isEnd { try begin(keybag) }
+            func begin() throws {
+                try keybag.beginRotation(opening: .nothing(), recoveryKey: nil, dropping: [2])
+            }
+            if isEnd { try begin() }
             faults.faults.fail(nil, nth: step, with: .EIO, effect: effect, lasts: lasting)
             let error = failure {
-                if isEnd { #expect(try keybag.finishRotation()) } else { try begin(keybag) }
+                if isEnd { #expect(try keybag.finishRotation()) } else { try begin() }
             }
             // As this one goes on.
             let made = try wraps(keybag.ring, of: key)
@@ -221,11 +253,11 @@ import Testing
             faults.faults.clear()
             failures += error == nil ? 0 : 1
 
-            let again = try unlocked(vault.open())
+            let again = try open(folder.store())
             if error == nil { #expect(again.isRotating != isEnd) }
             #expect(try opens(made, again.ring, key) == Self.all, "step \(step)")
             if !isEnd || again.isRotating { #expect(try opens(old, again.ring, key) == Self.all, "step \(step)") }
-            #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"], "step \(step)")
+            #expect(try folder.files.keys.sorted() == ["lk.keybag"], "step \(step)")
             if injected == 0 { break }
         }
         #expect(failures >= 5)

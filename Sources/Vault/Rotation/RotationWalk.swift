@@ -60,6 +60,7 @@ struct RotationWalk {
         _ directory: Directory, _ trail: RotationTrail?, share: Double, _ levels: inout [Level]
     ) -> Bool {
         var folders: [Name] = []
+        let before = rotation.progress.files
         do throws(VaultError) {
             let listing = try vault.openListing(of: directory.descriptor)
             while true {
@@ -72,8 +73,10 @@ struct RotationWalk {
                 }
             }
         } catch { guard rotation.fail(error, trail) else { return false } }
-        let share = share / Double(folders.count + 1)
-        rotation.advance(by: share)
+        // Its own files are a part like each of the folders.
+        let hasFiles = rotation.progress.files > before
+        let share = share / Double(folders.count + (hasFiles || folders.isEmpty ? 1 : 0))
+        if hasFiles || folders.isEmpty { rotation.advance(by: share) }
         levels.append(Level(directory: directory, trail: trail, folders: folders, share: share))
         return true
     }
