@@ -84,14 +84,20 @@ struct RotationWalk {
     private func look(
         at entry: DirectoryEntry, in directory: Directory, _ trail: RotationTrail?, _ folders: inout [Name]
     ) -> Bool {
+        var isOthers = false
         switch BackingName(entry.name.bytes) {
         case .reserved, .temporary, .sidecar: return true
-        case .entry, .longEntry, .foreign: break
+        case .entry, .longEntry: break
+        case .foreign: isOthers = true
         }
-        let kind = entry.kind ?? (try? vault.store.status(of: entry.name, in: directory.descriptor).kind)
+        let kind: FileKind?
+        do throws(VaultError) { kind = try self.kind(of: entry, in: directory.descriptor) } catch {
+            return rotation.fail(error, RotationTrail(entry.name, in: trail))
+        }
         guard kind == .regular || kind == .directory else { return true }
         guard let name = vault.plainName(of: entry.name, in: directory) else {
-            return lookAtForeign(entry.name, isFolder: kind == .directory, in: directory.descriptor, depth: 0)
+            return lookAtForeign(
+                entry.name, isFolder: kind == .directory, isOthers: isOthers, in: directory.descriptor, depth: 0)
         }
         if kind == .directory {
             folders.append(name)
@@ -100,9 +106,22 @@ struct RotationWalk {
         return rotation.look(at: name, in: directory, RotationTrail(name, in: trail))
     }
 
+    /// Nil for what has gone.
+    private func kind(of entry: DirectoryEntry, in folder: Descriptor) throws(VaultError) -> FileKind? {
+        if let kind = entry.kind { return kind }
+        do throws(Errno) { return try vault.store.status(of: entry.name, in: folder).kind } catch {
+            guard error == .ENOENT else { throw .system(error) }
+            return nil
+        }
+    }
+
     /// What stands under a name that is not the vault's: a copy that a sync program has made perhaps, which somebody will
     /// want to read when it has got its name back.
-    private func lookAtForeign(_ name: Name, isFolder: Bool, in folder: Descriptor, depth: Int) -> Bool {
+    ///
+    /// - Parameter isOthers: nor is the name of its folder, or its own, of the form of one.
+    private func lookAtForeign(
+        _ name: Name, isFolder: Bool, isOthers: Bool, in folder: Descriptor, depth: Int
+    ) -> Bool {
         let trail = RotationTrail(name, in: nil)
         do throws(VaultError) {
             guard isFolder else {
@@ -112,14 +131,18 @@ struct RotationWalk {
             guard depth < 32 else { throw .system(.ENAMETOOLONG) }
             let inner = try vault.openListing(of: vault.openFolder(name, in: folder))
             let entries = try backing { () throws(Errno) in try vault.store.entries(of: inner) }
-            for entry in entries where entry.kind == .regular || entry.kind == .directory {
+            for entry in entries {
                 guard !rotation.mustStop else { return false }
-                let isFolder = entry.kind == .directory
-                guard lookAtForeign(entry.name, isFolder: isFolder, in: inner, depth: depth + 1) else { return false }
+                let kind = try kind(of: entry, in: inner)
+                guard kind == .regular || kind == .directory else { continue }
+                guard
+                    lookAtForeign(
+                        entry.name, isFolder: kind == .directory, isOthers: isOthers, in: inner, depth: depth + 1)
+                else { return false }
             }
         } catch {
-            // lost+found, say: nobody could ever have read it here.
-            if error == .system(.EACCES) || error == .system(.EPERM) { return true }
+            // lost+found, say: it was never the daemon's.
+            if isOthers, error == .system(.EACCES) || error == .system(.EPERM) { return true }
             return rotation.fail(error, trail)
         }
         return true

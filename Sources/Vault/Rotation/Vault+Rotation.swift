@@ -7,25 +7,44 @@ extension Vault {
     func renewWrap(of name: Name, in parent: Directory) throws(VaultError) -> Bool {
         let placements = self.placements.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent).name
-        let descriptor = try openBacking(stored, in: parent)
+        let opened = try openToRenew(stored, in: parent.descriptor)
+        guard let descriptor = opened.file else { return false }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         // What has no header has no key.
         guard status.kind == .regular, try !isVoid(descriptor) else { return false }
         let header = try readHeader(of: descriptor)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] { return try file.renewWrap() }
         if header.coming == nil, try renewed(header.protection, of: header.file) == nil { return false }
-        guard header.belongs(at: place(of: name, in: parent)) else {
-            return try renewWrap(of: descriptor, header, status, since: placements)
+        let place = place(of: name, in: parent)
+        guard header.belongs(at: place) else {
+            return try renewWrap(of: descriptor, header, at: nil, status, since: placements)
+        }
+        if opened.isPinned {
+            return try renewWrap(of: descriptor, header.settled(at: place), at: place, status, since: placements)
         }
         return try openFile(name, in: parent).renewWrap()
+    }
+
+    /// Opens a file to look at its header, also for an ordinary user one that its owner may not read, in a folder in which he
+    /// may not look for it: then it is pinned, and open for writing. Nil for what is no regular file.
+    private func openToRenew(
+        _ name: Name, in folder: Descriptor
+    ) throws(VaultError) -> (file: Descriptor?, isPinned: Bool) {
+        do throws(VaultError) {
+            let file = try withOwnerPermissions(0o400, of: .entry(name, in: folder)) { () throws(VaultError) in
+                try backing { () throws(Errno) in try store.open(name, in: folder, OpenFlags.read, mode: 0) }
+            }
+            return (file, false)
+        } catch {
+            guard error == .system(.EACCES) else { throw error }
+            return (try openForReplay(name, in: folder), true)
+        }
     }
 
     /// The same for a file under a name that is not the vault's; false for what is none of the vault's files.
     func renewForeignWrap(of name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
         let placements = self.placements.load(ordering: .acquiring)
-        let descriptor = try backing { () throws(Errno) in
-            try store.open(name, in: folder, OpenFlags.read, mode: 0)
-        }
+        guard let descriptor = try openToRenew(name, in: folder).file else { return false }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         guard status.kind == .regular else { return false }
         let header: FileHeader
@@ -40,14 +59,15 @@ extension Vault {
             guard error.isDamage else { throw error }
             return false
         }
-        return try renewWrap(of: descriptor, header, status, since: placements)
+        return try renewWrap(of: descriptor, header, at: nil, status, since: placements)
     }
 
-    /// Of a file that stands where it does not belong.
-    ///
-    /// - Parameter placements: how many headers had been written before its own was read.
+    /// - Parameters:
+    ///   - place: nil for a file that stands where it does not belong.
+    ///   - placements: how many headers had been written before its own was read.
     private func renewWrap(
-        of descriptor: Descriptor, _ header: FileHeader, _ status: FileStatus, since placements: UInt64
+        of descriptor: Descriptor, _ header: FileHeader, at place: Place?, _ status: FileStatus,
+        since placements: UInt64
     ) throws(VaultError) -> Bool {
         guard header.coming == nil, header.features.canWrite else {
             throw .damaged("it stands where it does not belong, in the middle of a rename")
@@ -55,7 +75,7 @@ extension Vault {
         let file = try enter(
             File(
                 vault: self, descriptor: descriptor, isWritable: false, header: header, isNew: false, status: status),
-            at: nil, since: placements)
+            at: place, since: placements)
         return try file.renewWrap()
     }
 }
