@@ -93,12 +93,12 @@ public final class MountService: ControlService {
     }
 
     public func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
+        guard !status.readOnly else { throw .failed(reason: "the vault is mounted read-only") }
         guard let new else {
-            guard keyholder.isRotating else { throw .failed(reason: "no file has an old key") }
-            mount.rotate()
+            // Else it has come to its end meanwhile.
+            if keyholder.isRotating { mount.rotate() }
             return status
         }
-        guard !status.readOnly else { throw .failed(reason: "the vault is mounted read-only") }
         guard !keyholder.isRotating else { throw .failed(reason: "files have old keys still: nothing new is begun") }
         let secret = try Secret.read(from: new.secret)
         let recoveryKey = try new.recoveryKey.map { (key) throws(ControlError) in try Secret.read(from: key) }

@@ -191,19 +191,20 @@ public enum DeviceKeyFile {
         // Other files' names are longer.
         guard last.count + GuessCounter.suffix.utf8.count <= Name.maximumCount else { throw .ENAMETOOLONG }
         var reached = path.hasPrefix("/") ? "/" : "."
-        var folder = try Descriptor.open(path: reached, O_RDONLY | O_DIRECTORY)
+        // To be passed through, not looked into: a folder above may allow no more.
+        var folder = try Descriptor.open(path: reached, O_PATH | O_DIRECTORY)
         for component in components {
             guard let step = Name(bytes: component) else { throw .EINVAL }
             reached += "/\(String(decoding: component, as: UTF8.self))"
             do throws(Errno) {
                 guard making else { throw .EEXIST }
                 try folder.makeDirectory(step, mode: 0o700)
-                try folder.synchronize(dataOnly: false)
+                try folder.reopen(O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
             } catch  where error == .EEXIST || error == .EROFS || error == .EACCES {
                 // Already there, or not: opening it tells.
             }
-            folder = try Descriptor.open(path: reached, O_RDONLY | O_DIRECTORY)
+            folder = try Descriptor.open(path: reached, O_PATH | O_DIRECTORY)
         }
-        return (folder, name)
+        return (try folder.reopen(O_RDONLY | O_DIRECTORY), name)
     }
 }

@@ -62,7 +62,7 @@ final class KeyRotator: Sendable {
         guard let keys, keys.areOld() else { return nil }
         var progress = rotation.progress
         progress.failure = progress.failure ?? failure
-        let step = isRung && last == .waiting && rotation.hasKeys ? .renewing : last
+        let step = isRung && !isReadOnly && last == .waiting && rotation.hasKeys ? .renewing : last
         return ProtectedMount.Rotation(step: step, progress: progress)
     }
 
@@ -157,7 +157,9 @@ final class KeyRotator: Sendable {
             guard try keys.finish() else { return true }
         } catch {
             log(.trouble("cannot let go of the old keys: \(error)"))
-            state.withLock { $0.failure = "\(error)" }
+            let reason =
+                if case .io(let errno, let doing)? = error as? KeybagError { "\(doing): \(errno)" } else { "\(error)" }
+            state.withLock { $0.failure = reason }
             return false
         }
         rotation.end()

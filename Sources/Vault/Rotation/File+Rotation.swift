@@ -6,7 +6,7 @@ import Store
 extension File {
     /// Wraps the file's key for the class keys of now, if it is wrapped for those of before a rotation; whether it was.
     ///
-    /// As crash-safe as a change of class, and nothing that stat(2) shows changes. `EAGAIN` while a rename is under way that
+    /// As crash-safe as a change of class, and nothing that stat(2) shows changes. `EBUSY` while a rename is under way that
     /// changes its class; `locked` when the class keys are away.
     func renewWrap() throws(VaultError) -> Bool {
         guard try lock.withShared({ () throws(VaultError) in try renewedProtection() }) != nil else { return false }
@@ -18,7 +18,7 @@ extension File {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             // The wrap that it had at the old name must not stay in a header that names both.
             try settlePlaces()
-            guard state.unsettled.leaving == nil else { throw .system(.EAGAIN) }
+            guard state.unsettled.leaving == nil else { throw .system(.EBUSY) }
             guard let protection = try renewedProtection() else { return true }
             if state.unsettled.isJournaled || isStampSpent {
                 // In the backing file at once: the journal's records have the old wrap.

@@ -150,7 +150,7 @@ public final class KeyRotation: Sendable {
     /// False if that is no failure, but the end of this walk.
     func fail(_ error: VaultError, _ trail: RotationTrail?) -> Bool {
         // Whoever has moved it has said so, or is about to.
-        if error.isAbsence || error == .system(.EAGAIN) { return true }
+        if error.isAbsence || error == .system(.EBUSY) { return true }
         if error == .system(.ESTALE) {
             state.withLock { $0.hasFoundWork = true }
             return true

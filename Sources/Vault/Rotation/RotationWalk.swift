@@ -129,7 +129,10 @@ struct RotationWalk {
                 return true
             }
             guard depth < 32 else { throw .system(.ENAMETOOLONG) }
-            let inner = try vault.openListing(of: vault.openFolder(name, in: folder))
+            let opened = try vault.withOwnerPermissions(0o500, of: .entry(name, in: folder)) {
+                () throws(VaultError) in try vault.openFolder(name, in: folder)
+            }
+            let inner = try vault.openListing(of: opened)
             let entries = try backing { () throws(Errno) in try vault.store.entries(of: inner) }
             for entry in entries {
                 guard !rotation.mustStop else { return false }
@@ -142,7 +145,9 @@ struct RotationWalk {
             }
         } catch {
             // lost+found, say: it was never the daemon's.
-            if isOthers, error == .system(.EACCES) || error == .system(.EPERM) { return true }
+            if isOthers, error == .system(.EACCES) || error == .system(.EPERM), !vault.isOwn(name, in: folder) {
+                return true
+            }
             return rotation.fail(error, trail)
         }
         return true
@@ -150,6 +155,11 @@ struct RotationWalk {
 }
 
 extension Vault {
+    /// Whether the daemon may do with it what its owner may.
+    fileprivate func isOwn(_ name: Name, in folder: Descriptor) -> Bool {
+        isPrivileged || (try? store.status(of: name, in: folder).owner) == geteuid()
+    }
+
     /// A folder opened to be listed, by nobody who uses it: the time of access stays.
     fileprivate func openListing(of folder: Descriptor) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in

@@ -57,6 +57,9 @@ struct Rotate: ParsableCommand {
 
     func run() throws {
         let mount = try Place.mount(of: place)
+        guard !mount.status.readOnly else {
+            throw CommandError(.failed, "\(mount.status.mountPoint) is mounted read-only")
+        }
         if mount.status.rotation == nil {
             try begin(mount)
         } else {
@@ -73,8 +76,6 @@ struct Rotate: ParsableCommand {
     }
 
     private func begin(_ mount: ServedMount) throws {
-        let point = mount.status.mountPoint
-        guard !mount.status.readOnly else { throw CommandError(.failed, "\(point) is mounted read-only") }
         try NewSecretFile.check(recoveryKeyFile)
         let slots = MountedSlots(mount)
         let present = try slots.list()

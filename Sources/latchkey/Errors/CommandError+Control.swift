@@ -5,6 +5,14 @@ import Posix
 extension CommandError {
     /// What the daemon answered, or why it did not; `mountPoint` is for the advice.
     init(_ error: ControlError, at mountPoint: String = "DIR") {
+        self.init(words: error, at: mountPoint)
+        switch error {
+        case .timedOut, .disconnected, .io, .malformed: self = inDoubt
+        default: break
+        }
+    }
+
+    private init(words error: ControlError, at mountPoint: String) {
         let place = mountPoint == "DIR" ? mountPoint : mountPoint.quoted
         switch error {
         case .wrongPasscode:

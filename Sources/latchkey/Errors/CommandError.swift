@@ -15,11 +15,20 @@ struct CommandError: Error, CustomStringConvertible {
     let message: String
     /// Commands to type next, the likeliest first.
     let advice: [String]
+    /// What was asked for may have been done all the same.
+    private(set) var isInDoubt = false
 
     init(_ code: Code, _ message: String, try advice: String...) {
         self.code = code
         self.message = message
         self.advice = advice
+    }
+
+    /// The same of something that may have been done.
+    var inDoubt: CommandError {
+        var error = self
+        error.isInDoubt = true
+        return error
     }
 
     var description: String {

@@ -16,9 +16,15 @@ struct RotationWatch {
         var said: String?
         while let (status, rotation) = try look() {
             if rotation.phase == .waiting, status.state == .unlocked, let failure = rotation.failure {
-                let count = max(rotation.failed, 1)
+                guard rotation.failed > 0 else {
+                    throw CommandError(
+                        .failed,
+                        "all files of \(point) have the new keys, but the old ones are not gone yet: \(failure)",
+                        try: "latchkey rotate --wait \(point.quoted)")
+                }
                 throw CommandError(
-                    .failed, "\(Amount.of(count, "file")) of \(point) could not be given the new keys: \(failure)",
+                    .failed,
+                    "\(Amount.of(rotation.failed, "file")) of \(point) could not be given the new keys: \(failure)",
                     try: "latchkey fsck --mounted \(point.quoted)", "latchkey rotate --wait \(point.quoted)")
             }
             screen.show(rotation.text)

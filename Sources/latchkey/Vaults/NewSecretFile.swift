@@ -59,7 +59,10 @@ struct NewSecretFile {
         guard let path else {
             try show(secret)
             do throws(CommandError) { return try take() } catch {
-                Standard.error("The recovery key above opens nothing.")
+                Standard.error(
+                    error.isInDoubt
+                        ? "Keep the recovery key above until latchkey slot test --recovery has told whether it opens the vault."
+                        : "The recovery key above opens nothing.")
                 throw error
             }
         }
@@ -68,6 +71,11 @@ struct NewSecretFile {
             try file.write(secret)
             return try take()
         } catch {
+            // The vault may have taken it: then it is the only one there is.
+            guard !error.isInDoubt else {
+                Standard.error("Keep \(path) until latchkey slot test has told whether what is in it opens the vault.")
+                throw error
+            }
             file.remove()
             throw error
         }
