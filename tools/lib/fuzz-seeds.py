@@ -6,10 +6,10 @@ They are in what format docs/FORMAT.md has today, whatever the corpora in Tests/
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import struct
-import sys
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -214,8 +214,12 @@ TARGETS = {
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="fuzz-seeds.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="made if it is missing")
+    top = parser.parse_args().folder
     for target, seeds in TARGETS.items():
-        folder = Path(sys.argv[1]) / target
+        folder = top / target
         folder.mkdir(parents=True, exist_ok=True)
         for seed in seeds():
             (folder / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
