@@ -52,7 +52,7 @@ struct NewSecretFile {
     func remove() { _ = unsafe unlink(path) }
 
     /// Writes a new secret to the file at `path`, or shows it if that is nil, and then has the vault take it: if that fails,
-    /// the file is gone again.
+    /// the file is gone again, unless nobody can tell whether the vault has taken it.
     static func handOut<Result: ~Copyable>(
         _ secret: borrowing Secret, to path: String?, _ take: () throws(CommandError) -> Result
     ) throws(CommandError) -> Result {
