@@ -122,12 +122,15 @@ extension VaultFileSystem {
             let location = Location(parent: parent, name: name)
             func unlink(alone: Bool) throws(VaultError) -> Bool {
                 let directory = try directory(of: parent)
-                let status = try vault.status(of: name, in: directory)
-                guard alone || !isKnownByName(status.kind) else { return false }
-                let gone = self.gone(status, name, in: directory)
-                try vault.unlink(name, in: directory)
-                nameIsGone(location, of: gone)
-                return true
+                var gone: Gone?
+                let isDone = try vault.unlink(name, in: directory) { (own) throws(VaultError) in
+                    guard alone || !isKnownByName(own.kind) else { return false }
+                    let status = own.kind == .symbolicLink ? try vault.status(of: name, in: directory) : own
+                    gone = self.gone(status, name, in: directory)
+                    return true
+                }
+                if isDone, let gone { nameIsGone(location, of: gone) }
+                return isDone
             }
             if try tree.withShared({ () throws(VaultError) in try unlink(alone: false) }) { return }
             _ = try tree.withExclusive { () throws(VaultError) in try unlink(alone: true) }

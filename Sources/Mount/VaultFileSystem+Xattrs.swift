@@ -36,6 +36,8 @@ extension VaultFileSystem {
         let value: [UInt8]
         do throws(VaultError) {
             let node = try node(id)
+            // The kernel asks before the first write to each file.
+            if let file = node.state.withLock({ $0.file?.file }), file.isKnownToLack(name) { throw .system(.ENODATA) }
             value = try tree.withShared { () throws(VaultError) in
                 let attribute = NamedAttribute(name)
                 if case .protectionClass = attribute { return Array(try protection(of: node).class.name.utf8) }

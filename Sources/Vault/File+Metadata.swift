@@ -45,6 +45,11 @@ extension File {
         mayHaveCapabilities.store(false, ordering: .relaxed)
     }
 
+    /// Whether it is known without a look that it has no such attribute.
+    public func isKnownToLack(_ name: [UInt8]) -> Bool {
+        !mayHaveCapabilities.load(ordering: .relaxed) && name == Self.capabilities
+    }
+
     func noteAttribute(_ name: [UInt8]) {
         touch()
         if name == Self.capabilities { mayHaveCapabilities.store(true, ordering: .relaxed) }

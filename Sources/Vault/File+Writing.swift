@@ -100,7 +100,15 @@ extension File {
         // The blocks that keep some of their bytes are read before anything is encrypted: the cipher has one key and
         // one direction at a time.
         if hasHead || hasTail { try prepare(scratch, key, .open) }
-        if hasHead || (hasTail && first == last) { try loadBlock(first, slot: 0, scratch) }
+        if hasHead || (hasTail && first == last) {
+            if saved == first && savedCount > 0 {
+                _ = try unsafe openStored(
+                    scratch.saved, available: savedCount, block: first,
+                    into: scratch.plain(0, count: Int(blockSize)), scratch)
+            } else {
+                try loadBlock(first, slot: 0, scratch)
+            }
+        }
         if hasTail && last != first { try loadBlock(last, slot: 1, scratch) }
 
         try prepare(scratch, key, .seal)

@@ -13,6 +13,9 @@ struct Inheritance {
     var access: AccessControlList?
     /// Of a directory: for what is made in it.
     var defaults: AccessControlList?
+
+    /// What a file is made with. One that gets a list is its maker's alone until it has it, who must be able to set it.
+    var firstMode: UInt32 { access == nil ? ownership.mode & 0o777 : 0o600 }
 }
 
 extension Vault {
@@ -49,16 +52,20 @@ extension Vault {
     }
 
     /// Gives a new file or directory to its owner; the mode last, since a change of owner clears set-ID bits, and a mode
-    /// that is a list's mask means more without it.
-    func give(_ file: AttributeSubject, _ inheritance: Inheritance) throws(VaultError) {
+    /// that is a list's mask means more without it. What is so already is not set again: each is a transaction of the store.
+    ///
+    /// - Parameter status: as it was made; nil if nobody knows.
+    func give(_ file: AttributeSubject, _ inheritance: Inheritance, made status: FileStatus?) throws(VaultError) {
         let ownership = inheritance.ownership
-        if isPrivileged {
+        let isOwned = status.map { $0.owner == ownership.user && $0.group == ownership.group } ?? false
+        if isPrivileged && !isOwned {
             try backing { () throws(Errno) in
                 try store.setOwner(user: ownership.user, group: ownership.group, of: file.descriptor)
             }
         }
         if let list = inheritance.access { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: file) }
         if let list = inheritance.defaults { try setAttribute(Self.defaultName, to: list.encoded, flags: 0, of: file) }
+        if inheritance.access == nil, status?.permissions == ownership.mode { return }
         try backing { () throws(Errno) in try store.setMode(ownership.mode, of: file.descriptor) }
     }
 

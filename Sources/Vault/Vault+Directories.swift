@@ -50,7 +50,7 @@ extension Vault {
                 isExplicit: false)
             let place = place(of: name, in: parent)
             try writeRecord(record, at: place, as: .directoryRecord, in: folder)
-            try give(AttributeSubject(descriptor: folder, identifier: record.directory.bytes), inherited)
+            try give(AttributeSubject(descriptor: folder, identifier: record.directory.bytes), inherited, made: nil)
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
             files.noteFolder(stored.name, in: parent)

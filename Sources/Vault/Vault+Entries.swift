@@ -198,21 +198,32 @@ extension Vault {
 
     /// Removes a name that is no directory's.
     public func unlink(_ name: Name, in parent: Directory) throws(VaultError) {
+        _ = try unlink(name, in: parent) { _ in true }
+    }
+
+    /// Removes a name that is no directory's if `isToGo`, which is asked with the status of the backing file; whether it did.
+    public func unlink(
+        _ name: Name, in parent: Directory, if isToGo: (FileStatus) throws(VaultError) -> Bool
+    ) throws(VaultError) -> Bool {
         let stored = try storedName(name, in: parent)
-        try replacing(stored, name, in: parent, isReplaced: false) { () throws(VaultError) in
+        let status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
+        guard try isToGo(status) else { return false }
+        try replacing(status, stored, name, in: parent, isReplaced: false) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
         }
         dropSidecar(of: stored, in: parent)
+        return true
     }
 
     /// Runs `body`, which takes the name away from whatever file has it, if any has, and gives it to something else if
     /// `isReplaced`: to `moved` if that is a file, whose lock is held then.
+    ///
+    /// - Parameter status: of what has the name, nil if nothing has.
     func replacing(
-        _ stored: StoredName, _ name: Name, in parent: Directory, isReplaced: Bool, by moved: File? = nil,
-        _ body: () throws(VaultError) -> Void
+        _ status: FileStatus?, _ stored: StoredName, _ name: Name, in parent: Directory, isReplaced: Bool,
+        by moved: File? = nil, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let moved = moved.map { [$0] } ?? []
-        let status = try replacedStatus(stored.name, in: parent)
         if let status, let target = longTarget(of: stored.name, status, in: parent.descriptor) {
             try File.withoutClaims(on: moved, body)
             return drop(target, in: parent)
@@ -244,7 +255,7 @@ extension Vault {
     }
 
     /// What has a name now, if anything has. Unless that is known nothing may take the name away: the journal may know it.
-    private func replacedStatus(_ name: Name, in parent: Directory) throws(VaultError) -> FileStatus? {
+    func replacedStatus(_ name: Name, in parent: Directory) throws(VaultError) -> FileStatus? {
         do throws(Errno) { return try store.status(of: name, in: parent.descriptor) } catch {
             guard error == .ENOENT else { throw .system(error) }
             return nil

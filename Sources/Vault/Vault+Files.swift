@@ -109,7 +109,7 @@ extension Vault {
             volume: keys.volume, file: identifier,
             protection: FileProtection(protectionClass, isExplicit: false, wrap), place: place)
         let descriptor = try backing { () throws(Errno) in
-            try store.open(temporary, in: folder, OpenFlags.create, mode: 0o600)
+            try store.open(temporary, in: folder, OpenFlags.create, mode: inherited.firstMode)
         }
         do throws(VaultError) {
             let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
@@ -127,7 +127,7 @@ extension Vault {
                 file.list()
             }
             do throws(VaultError) {
-                try give(AttributeOwner.file(file).subject, inherited)
+                try give(AttributeOwner.file(file).subject, inherited, made: status)
             } catch {
                 file.close()
                 files.unlist(file)

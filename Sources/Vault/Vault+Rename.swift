@@ -46,7 +46,9 @@ extension Vault {
                 replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
             do throws(VaultError) {
                 let oldPlace = self.place(of: name, in: parent)
-                try replacing(new, newName, in: newParent, isReplaced: true, by: file) { () throws(VaultError) in
+                let standing = try replacedStatus(new.name, in: newParent)
+                try replacing(standing, new, newName, in: newParent, isReplaced: true, by: file) {
+                    () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
                     // Before anybody writes to it: the journal may know it by the new name once the folders are durable.
                     file.leave(oldPlace, for: place, [parent.descriptor, newParent.descriptor])
@@ -60,7 +62,8 @@ extension Vault {
                 directory, old, in: parent, to: new, newName, in: newParent, replacesDirectory: replacesDirectory,
                 kind)
         case .other:
-            try replacing(new, newName, in: newParent, isReplaced: true) { () throws(VaultError) in
+            let standing = try replacedStatus(new.name, in: newParent)
+            try replacing(standing, new, newName, in: newParent, isReplaced: true) { () throws(VaultError) in
                 try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
             }
         }
