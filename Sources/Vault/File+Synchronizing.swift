@@ -20,7 +20,7 @@ extension File {
             }
             return try lock.withExclusive { () throws(VaultError) in
                 try settlePlaces()
-                try settleAlone(all: true)
+                if try !flushFirst() { try settleAlone(all: true) }
             }
         }
         while true {
@@ -32,6 +32,28 @@ extension File {
             }
             if try fresh > Self.mostMirrored ? confirmInPlace() : confirmInJournal() { return }
         }
+    }
+
+    /// Flushes a new file once, with the header that shows all of it; false where that does not do. A cut before the end finds
+    /// something that nobody was promised, and one that comes later finds all of it. The header that confirms it comes last,
+    /// and is not waited for: until the disk has that too, a block that is damaged reads as zeros after a cut. Needs `lock`
+    /// exclusively.
+    private func flushFirst() throws(VaultError) -> Bool {
+        let unsettled = state.unsettled
+        guard unsettled.durableGeneration == 0, !unsettled.isJournaled, !unsettled.isRemoved, unsettled.guarded == 0,
+            unsettled.torn.isEmpty, unsettled.cut == .durable, unsettled.leaving == nil, state.header.length == 0,
+            !state.hasResidue, !state.isUnproven, unsettled.isHeaderCurrent || !isStampSpent
+        else { return false }
+        if !unsettled.isHeaderCurrent { try placeStampedHeader() }
+        try flush(dataOnly: false)
+        state.unsettled.noteDurable(state.unsettled.placedGeneration)
+        state.unsettled.birthplace = nil
+        state.unsettled.isDataSynced = true
+        try confirming(state.length) { () throws(VaultError) in try placeSettledHeader() }
+        state.unsettled.guarded = state.unsettled.guardedSince
+        state.unsettled.isSynced = true
+        unlistIfSettled()
+        return true
     }
 
     /// It has got or lost a name since its folders were last flushed.

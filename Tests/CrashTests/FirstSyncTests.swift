@@ -1,0 +1,48 @@
+import CrashSimulator
+import Posix
+import Testing
+
+extension CrashTests {
+    /// The first sync of a new file is one flush: what no header has confirmed is as good as what one has.
+    @Suite struct FirstSyncs {
+        /// Each file is synced once, whole, and then written over, cut, grown, renamed and settled.
+        @Test(arguments: [11, 12]) func whatComesAfter(seed: UInt64) throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(seed)
+            for number in 0..<24 {
+                let name = Name(bytes: "file \(number)".utf8)!
+                let file = try vault.makeFile(name)
+                let count = [1, 100, 4096, 4097, 20_000].randomElement(using: &random)!
+                try vault.write(random.bytes(count), to: file, at: 0)
+                try vault.synchronize(file)
+                var current = name
+                for _ in 0..<Int.random(in: 1...6, using: &random) {
+                    let length = Int(file.file.length)
+                    switch Int.random(in: 0..<12, using: &random) {
+                    case 0..<4:
+                        let count = [1, 700, 4096, 9000].randomElement(using: &random)!
+                        try vault.write(random.bytes(count), to: file, at: Int.random(in: 0...length, using: &random))
+                    case 4: try vault.append(random.bytes(300), to: file)
+                    case 5: try vault.truncate(file, to: Int.random(in: 0...length + 5000, using: &random))
+                    case 6:
+                        let begin = Int.random(in: 0...max(0, length - 1), using: &random)
+                        try vault.punch(begin..<begin + 6000, in: file)
+                    case 7:
+                        let next = Name(bytes: "\(current) again".utf8)!
+                        try vault.rename(current, of: file, to: next)
+                        current = next
+                    case 8:
+                        // As an editor saves: another has that name before.
+                        let next = Name(bytes: "saved".utf8)!
+                        guard current != next else { continue }
+                        try vault.rename(current, of: file, to: next)
+                        current = next
+                    case 9: try vault.vault.settle()
+                    default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
+                    }
+                }
+            }
+            try expectPromiseHolds("new files, synced and changed, seed \(seed)", vault, states: 400)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Posix
+import Store
+import Synchronization
+import Testing
+
+@testable import Vault
+
+/// How often a vault asks its store for what programs do all day: each is a system call, and a flush is a disk's whole turn.
+@Suite struct StoreCallTests {
+    private final class Counter: Interceptor {
+        private let kinds = Mutex<[Operation.Kind]>([])
+
+        func intercept<Result>(
+            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+        ) throws(Errno) -> Result {
+            kinds.withLock { $0.append(operation.kind) }
+            return try proceed()
+        }
+
+        /// What `body` has asked for, by kind.
+        func calls(_ body: () throws -> Void) rethrows -> [Operation.Kind: Int] {
+            kinds.withLock { $0 = [] }
+            try body()
+            return kinds.withLock { $0.reduce(into: [:]) { $0[$1, default: 0] += 1 } }
+        }
+    }
+
+    private let counter = Counter()
+
+    private func vault() throws -> TestVault { try TestVault { [counter] in InterceptingStore($0, hook: counter) } }
+
+    /// Nothing is set that is so already.
+    @Test func aNewFile() throws {
+        let test = try vault()
+        let calls = try counter.calls { _ = try test.create("file") }
+        #expect(calls == [.status: 2, .attribute: 1, .open: 1, .write: 1, .rename: 1], "\(calls)")
+    }
+
+    @Test func aBlockOverABlock() throws {
+        let test = try vault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 40_960), at: 0)
+        let whole = try counter.calls { try file.write([UInt8](repeating: 2, count: 4096), at: 8192) }
+        #expect(whole == [.write: 1], "\(whole)")
+        let part = try counter.calls { try file.write([3], at: 8193) }
+        #expect(part == [.read: 1, .write: 1], "\(part)")
+        let end = try counter.calls { try file.write([4], at: 40_960) }
+        #expect(end == [.write: 1], "\(end)")
+        let behind = try counter.calls { try file.write([5], at: 40_961) }
+        #expect(behind == [.read: 1, .write: 1], "\(behind)")
+    }
+
+    /// With its name and all that stat(2) says.
+    @Test func theFirstSyncIsOneFlush() throws {
+        let test = try vault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 10_000), at: 0)
+        let calls = try counter.calls { try file.synchronize(dataOnly: false) }
+        #expect(calls[.synchronize] == 1 && calls[.synchronizeAll] == nil, "\(calls)")
+        let again = try counter.calls { try file.synchronize(dataOnly: true) }
+        #expect(again == [:], "\(again)")
+    }
+
+    /// As an editor saves: one flush for the contents, and one for where they are to stand.
+    @Test func anAtomicSaveIsTwoFlushes() throws {
+        let test = try vault()
+        try test.create("saved").write([UInt8](repeating: 1, count: 5000), at: 0)
+        try test.vault.settle()
+        let replaced = try test.vault.openFile("saved", in: test.root).header
+        let file = try test.create("new")
+        let calls = try counter.calls {
+            try file.write([UInt8](repeating: 2, count: 5000), at: 0)
+            try file.synchronize(dataOnly: false)
+            try test.vault.rename(
+                "new", in: test.root, .file(file), to: "saved", in: test.root, replaced: ReplacedFile(replaced),
+                replacesDirectory: false, RenameKind())
+        }
+        #expect(calls[.synchronize] == 2 && calls[.synchronizeAll] == nil, "\(calls)")
+        #expect(try file.contents(6000) == [UInt8](repeating: 2, count: 5000))
+    }
+}
