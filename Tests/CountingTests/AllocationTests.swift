@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+/// What reading and writing take of malloc(3) and of Swift's runtime does not grow with the blocks that they are about.
+@Suite struct AllocationTests {
+    struct Calls: Equatable {
+        var allocations: Int
+        var retains: Int
+    }
+
+    #if DEBUG
+        private static let isOptimized = false
+    #else
+        private static let isOptimized = true
+    #endif
+
+    /// Of code that is not optimized this says nothing: there each turn of a loop may allocate.
+    @Test(.enabled(if: isOptimized), arguments: ["read", "write"]) func noneForEachBlock(_ act: String) throws {
+        let calls = try counted()
+        let one = try #require(calls["\(act) 1"])
+        let many = try #require(calls["\(act) 256"])
+        // So many that something is counted at all, and so few that nothing is made without need.
+        #expect((1...24).contains(one.allocations), "\(calls)")
+        // Some are made once for many blocks.
+        #expect(many.allocations - one.allocations <= 2, "\(calls)")
+        guard one.retains >= 0 else { return }
+        #expect((1...120).contains(one.retains), "\(calls)")
+        #expect(many.retains - one.retains <= 16, "\(calls)")
+    }
+
+    private func counted() throws -> [String: Calls] {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = Self.built("counting")
+        process.standardOutput = output
+        try process.run()
+        let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return try said.split(separator: "\n").reduce(into: [:]) { calls, line in
+            let words = line.split(separator: " ")
+            let counts = try words.suffix(2).map { try #require(Int($0)) }
+            calls[words.prefix(2).joined(separator: " ")] = Calls(allocations: counts[0], retains: counts[1])
+        }
+    }
+
+    /// Beside the tests.
+    private static func built(_ program: String) -> URL {
+        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") }
+        let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let beside = URL(fileURLWithPath: link ?? "").deletingLastPathComponent().appendingPathComponent(program)
+        guard let bundle, !FileManager.default.fileExists(atPath: beside.path) else { return beside }
+        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(program)
+    }
+}
