@@ -50,8 +50,8 @@ extension File {
         !mayHaveCapabilities.load(ordering: .relaxed) && name == Self.capabilities
     }
 
-    func noteAttribute(_ name: [UInt8]) {
-        touch()
+    /// It is about to get an attribute.
+    func noteCapabilities(_ name: [UInt8]) {
         if name == Self.capabilities { mayHaveCapabilities.store(true, ordering: .relaxed) }
     }
 }

@@ -92,6 +92,8 @@ extension File {
             if first < behind { try prove(first..<behind, key, scratch) }
             try extendBehindHole()
             if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
+            // Some of it may have been promised to somebody: the first sync of a file need not have confirmed it on the disk.
+            guardAll()
             state.isUnproven = false
             state.unsettled.modified = shown
             if state.unsettled.isJournaled { try journalHeader() }

@@ -79,16 +79,33 @@ extension File {
             try journal.flush(upTo: state.unsettled.sequence)
             let modified = try shownTime()
             try placeHoles(in: file)
-            for (number, slot) in state.unsettled.slots.sorted(by: { $0.key < $1.key }) {
-                var block = [UInt8](repeating: 0, count: slot.count)
-                do {
-                    var elements = block.mutableSpan
-                    var bytes = unsafe elements.mutableBytes
-                    try journal.read(slot, into: &bytes)
-                }
-                try place(unsafe block.span.bytes, asBlock: number, in: file)
-            }
+            try placeSlots(of: journal, in: file)
             state.unsettled.modified = modified
+        }
+    }
+
+    /// Copies the blocks that lie in the journal, as many with one write as lie one behind the other in the file.
+    private func placeSlots(of journal: Journal, in file: Descriptor) throws(Errno) {
+        let slots = state.unsettled.slots.sorted { $0.key < $1.key }
+        let size = Int(BlockGeometry.storedBlockSize)
+        var stored = [UInt8](repeating: 0, count: min(slots.count, Scratch.blocks) * size)
+        var begin = 0
+        while begin < slots.count {
+            var (end, count) = (begin, 0)
+            // Only a last block is shorter: none comes behind it.
+            while end < slots.count, end - begin < Scratch.blocks, count == (end - begin) * size,
+                slots[end].key == slots[begin].key + UInt64(end - begin)
+            {
+                count += slots[end].value.count
+                end += 1
+            }
+            do {
+                var elements = stored.mutableSpan
+                var bytes = unsafe elements.mutableBytes
+                try journal.read(slots[begin..<end].map(\.value), spacing: size, into: &bytes)
+            }
+            try place(unsafe stored.span.bytes.extracting(0..<count), asBlock: slots[begin].key, in: file)
+            begin = end
         }
     }
 

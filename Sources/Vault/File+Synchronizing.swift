@@ -35,25 +35,49 @@ extension File {
     }
 
     /// Flushes a new file once, with the header that shows all of it; false where that does not do. A cut before the end finds
-    /// something that nobody was promised, and one that comes later finds all of it. The header that confirms it comes last,
-    /// and is not waited for: until the disk has that too, a block that is damaged reads as zeros after a cut. Needs `lock`
+    /// something that nobody was promised, and one that comes later finds all of it, confirmed or not. Needs `lock`
     /// exclusively.
     private func flushFirst() throws(VaultError) -> Bool {
         let unsettled = state.unsettled
         guard unsettled.durableGeneration == 0, !unsettled.isJournaled, !unsettled.isRemoved, unsettled.guarded == 0,
             unsettled.torn.isEmpty, unsettled.cut == .durable, unsettled.leaving == nil, state.header.length == 0,
-            !state.hasResidue, !state.isUnproven, unsettled.isHeaderCurrent || !isStampSpent
+            state.length > 0, !state.hasResidue, !state.isUnproven, unsettled.isHeaderCurrent || !isStampSpent
         else { return false }
         if !unsettled.isHeaderCurrent { try placeStampedHeader() }
         try flush(dataOnly: false)
         state.unsettled.noteDurable(state.unsettled.placedGeneration)
         state.unsettled.birthplace = nil
         state.unsettled.isDataSynced = true
-        try confirming(state.length) { () throws(VaultError) in try placeSettledHeader() }
-        state.unsettled.guarded = state.unsettled.guardedSince
+        guardAll()
+        try keepingChangeTime { (own) throws(VaultError) in try confirmPlacedHeader(over: own) }
         state.unsettled.isSynced = true
         unlistIfSettled()
         return true
+    }
+
+    /// Has the header that is in the backing file confirm all of the file, which is durable. Nothing else changes, not even its
+    /// generation and its time: which of the two a cut finds does not matter, so nobody waits for this one.
+    private func confirmPlacedHeader(over own: FileStatus) throws(VaultError) {
+        let file = try writable()
+        try confirming(state.length) { () throws(VaultError) in
+            let bytes = signedHeader()
+            try backing { () throws(Errno) in
+                try vault.keepingSetID(of: file) { () throws(Errno) in
+                    try vault.store.write(unsafe bytes.span.bytes, to: file, at: 0)
+                }
+            }
+        }
+        vault.placements.add(1, ordering: .releasing)
+        state.unsettled.placedLength = state.header.length
+        do throws(Errno) {
+            try vault.store.setTimes(accessed: .keep, modified: .at(own.modified), of: descriptor)
+        } catch {
+            // It is settled with its time once more.
+            state.unsettled.modified = state.unsettled.modified ?? state.header.shownTime(of: own.modified)
+            state.unsettled.isHeaderCurrent = false
+            return list()
+        }
+        if own.linkCount == 1 { vault.summarize(state.header, of: descriptor) }
     }
 
     /// It has got or lost a name since its folders were last flushed.

@@ -58,8 +58,10 @@ extension Vault {
     public func setAttribute(
         _ name: [UInt8], to value: [UInt8], flags: Int32, of owner: AttributeOwner
     ) throws(VaultError) {
+        // Before: it may be there though the store says that it could not set it.
+        if case .file(let file) = owner { file.noteCapabilities(name) }
         try setAttribute(name, to: value, flags: flags, of: owner.subject)
-        if case .file(let file) = owner { file.noteAttribute(name) }
+        if case .file(let file) = owner { file.touch() }
     }
 
     func setAttribute(

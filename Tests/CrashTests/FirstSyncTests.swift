@@ -1,6 +1,7 @@
-import CrashSimulator
 import Posix
 import Testing
+
+@testable import CrashSimulator
 
 extension CrashTests {
     /// The first sync of a new file is one flush: what no header has confirmed is as good as what one has.
@@ -43,6 +44,21 @@ extension CrashTests {
                 }
             }
             try expectPromiseHolds("new files, synced and changed, seed \(seed)", vault, states: 400)
+        }
+
+        /// What the next session writes over is as safe, though no header may have come to the disk that confirms it.
+        @Test(arguments: SimulatedDisk.Order.allCases) func cutTwice(order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(13)
+            for (number, count) in [1, 4096, 9000, 20_000].enumerated() {
+                let file = try vault.makeFile(Name(bytes: "file \(number)".utf8)!)
+                try vault.write(random.bytes(count), to: file, at: 0)
+                try vault.synchronize(file)
+            }
+            let simulation = Simulation("first syncs, cut again", order, budget: budget(60))
+            let (first, later) = try simulation.run(vault, cuttingRecoveries: 1, states: 20)
+            expectNone(first, "first syncs", order)
+            expectNone(later, "first syncs, cut again", order)
         }
     }
 }

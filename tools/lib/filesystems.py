@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Callable, Optional
 
+from sampling import Daemon
+
 TOOLS = Path(__file__).resolve().parent.parent
 TOOL = Path(sys.argv[0]).name
 IS_ROOT = os.geteuid() == 0
@@ -64,8 +66,15 @@ class FileSystem:
     def unmount(self) -> None:
         pass
 
+    def watch(self) -> None:
+        """After a mount: from now on the most memory that its daemon takes is noted."""
+
+    def look(self) -> None:
+        """Before it is unmounted: how much memory that was."""
+
     def cold(self) -> None:
         os.sync()
+        self.look()
         self.unmount()
         if IS_ROOT:
             Path("/proc/sys/vm/drop_caches").write_text("3\n")
@@ -74,12 +83,25 @@ class FileSystem:
                 if shutil.which(program):
                     command(program, "--version")
         self.mount()
+        self.watch()
 
 
 class FuseDaemon(FileSystem):
     """A FUSE daemon over a folder of its own."""
 
     packages = ("fuse3",)
+    # Bytes: right after a mount, and the most that was.
+    idle = 0
+    peak = 0
+    daemon: Optional[Daemon] = None
+
+    def watch(self) -> None:
+        self.daemon = Daemon(self.vault, samples=False)
+        self.idle = max(self.idle, self.daemon.resident_now)
+
+    def look(self) -> None:
+        if self.daemon:
+            self.peak = max(self.peak, self.daemon.resident)
 
     def create(self) -> None:
         self.vault = self.folder / "vault"

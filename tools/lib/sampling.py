@@ -24,7 +24,7 @@ class Peak:
 class Daemon:
     """The process that serves a vault; none for a plain folder, which costs nothing."""
 
-    def __init__(self, vault: Path | None) -> None:
+    def __init__(self, vault: Path | None, *, samples: bool = True) -> None:
         self.pid = None if vault is None else serving(vault)
         self.peak = Peak()
         self._ends = threading.Event()
@@ -35,7 +35,8 @@ class Daemon:
                 self._path("clear_refs").write_text("5\n")
             except OSError:
                 pass
-            self._sampler.start()
+            if samples:
+                self._sampler.start()
 
     def _path(self, name: str) -> Path:
         return Path("/proc", str(self.pid), name)

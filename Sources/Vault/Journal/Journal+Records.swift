@@ -131,6 +131,43 @@ extension Journal {
         state.halves[state.active].filled = filled + count
     }
 
+    /// The most bytes that are read to get several payloads out of them.
+    private static let largestRead = 1 << 20
+
+    /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; those that were appended one after another
+    /// with one read. EIO where the journal ends before.
+    func read(_ slots: [Slot], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
+        var begin = 0
+        var raw: [UInt8] = []
+        while begin < slots.count {
+            let start = slots[begin].offset
+            var end = begin + 1
+            while end < slots.count, slots[end].offset == slots[end - 1].offset + Int64(slots[end - 1].stride),
+                slots[end].offset + Int64(slots[end].count) - start <= Self.largestRead
+            {
+                end += 1
+            }
+            let count = Int(slots[end - 1].offset - start) + slots[end - 1].count
+            if raw.count < count { raw = [UInt8](repeating: 0, count: count) }
+            do {
+                var elements = raw.mutableSpan
+                var all = unsafe elements.mutableBytes
+                var bytes = all._mutatingExtracting(0..<count)
+                guard try store.read(file, into: &bytes, at: start) == count else { throw .EIO }
+            }
+            for index in begin..<end {
+                let (offset, payload) = (Int(slots[index].offset - start), slots[index].count)
+                unsafe buffer.withUnsafeMutableBytes { target in
+                    unsafe raw.withUnsafeBytes { source in
+                        unsafe UnsafeMutableRawBufferPointer(rebasing: target[(index * spacing)...])
+                            .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[offset..<offset + payload]))
+                    }
+                }
+            }
+            begin = end
+        }
+    }
+
     /// Reads a payload that was appended: as many bytes as it has. EIO where the journal ends before.
     func read(_ slot: Slot, into buffer: inout MutableRawSpan) throws(Errno) {
         guard try store.read(file, into: &buffer, at: slot.offset) == slot.count else { throw .EIO }

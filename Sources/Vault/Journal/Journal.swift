@@ -50,6 +50,9 @@ final class Journal: Sendable {
         let count: Int
         /// Of its record: durable once `flush(upTo:)` has been there.
         let sequence: UInt64
+
+        /// From this payload to that of the next record, if one follows at once.
+        var stride: Int { JournalRecord.byteCount(payload: count) }
     }
 
     struct State {

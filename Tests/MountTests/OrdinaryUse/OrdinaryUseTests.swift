@@ -11,7 +11,7 @@ extension MountTests {
         }
 
         @Test func showsNoWrongByte() throws {
-            let seconds = Self.setting("LATCHKEY_SOAK_SECONDS", 40)
+            let seconds = Self.setting("LATCHKEY_SOAK_SECONDS", 25)
             let seed = Self.setting("LATCHKEY_SOAK_SEED", Int(Date().timeIntervalSince1970))
             let vault = try Vault(["--default-class", "complete"])
             let outside = try vault.folder.makeFolder("outside")

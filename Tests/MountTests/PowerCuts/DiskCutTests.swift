@@ -8,7 +8,7 @@ extension MountTests.PowerCuts {
     @Suite(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device")) struct Disks {
         @Test func underLoad() throws {
             let settings = ProcessInfo.processInfo.environment
-            let times = settings["LATCHKEY_CUTS"].flatMap { Int($0) } ?? 12
+            let times = settings["LATCHKEY_CUTS"].flatMap { Int($0) } ?? 8
             let seed = settings["LATCHKEY_CUTS_SEED"].flatMap { UInt64($0) } ?? 1
             var random = SeededRandom(seed)
             var (vault, disk) = try Self.vault()

@@ -1,0 +1,62 @@
+import Foundation
+import Posix
+import Testing
+
+@testable import Vault
+
+/// The first sync of a new file waits for one flush; the header that confirms what was flushed comes after it, and a cut may
+/// leave the one before.
+@Suite struct FirstSyncTests {
+    private let model = [UInt8]((0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    private let shown = Timespec(seconds: 1_000_000_000, nanoseconds: 5)
+
+    /// A synced file as a power cut leaves it that came before the last header was on the disk.
+    private func afterACut() throws -> (test: TestVault, vault: Vault, root: Directory, backing: String) {
+        let test = try TestVault()
+        let file = try test.create("file")
+        try file.write(model, at: 0)
+        try file.setTimes(accessed: .keep, modified: .at(shown))
+        try file.persistLength()
+        let name = try #require(try test.backingNames.first { !$0.hasPrefix("lk.") })
+        let backing = test.path + "/" + name
+        let before = Array(try #require(FileManager.default.contents(atPath: backing)).prefix(512))
+        try file.synchronize(dataOnly: false)
+        #expect(Array(try #require(FileManager.default.contents(atPath: backing)).prefix(512)) != before)
+        #expect(try file.status().modified == shown)
+        file.close()
+
+        let descriptor = try Descriptor.open(path: backing, O_RDWR)
+        let own = try descriptor.status().modified
+        try unsafe descriptor.write(before.span.bytes, at: 0)
+        try descriptor.setTimes(accessed: .keep, modified: .at(own))
+        let (vault, root) = try test.afterDeath()
+        return (test, vault, root, backing)
+    }
+
+    /// What was promised stays where it is until something else holds it.
+    @Test func isGuardedAfterACut() throws {
+        let (test, vault, root, backing) = try afterACut()
+        let file = try vault.openFile("file", in: root)
+        try file.loadKey()
+        #expect(try file.contents(20_000) == model)
+        let stored = try #require(FileManager.default.contents(atPath: backing)).dropFirst(512)
+        try file.write([1], at: 0)
+        try file.write([2], at: 9_999)
+        try file.punch(4096..<8192)
+        #expect(try #require(FileManager.default.contents(atPath: backing)).dropFirst(512) == stored)
+        try file.truncate(to: 5_000)
+        #expect(
+            try #require(FileManager.default.contents(atPath: backing)).dropFirst(512).prefix(stored.count) == stored)
+        try vault.settle()
+        #expect(try file.contents(20_000) == [1] + model[1..<4096] + [UInt8](repeating: 0, count: 904))
+        withExtendedLifetime(test) {}
+    }
+
+    /// stat(2) shows what it has shown, by whichever header it is.
+    @Test func showsItsTimes() throws {
+        let (test, vault, root, _) = try afterACut()
+        let status = try vault.openFile("file", in: root).status()
+        #expect(status.modified == shown && status.size == 10_000)
+        withExtendedLifetime(test) {}
+    }
+}
