@@ -123,6 +123,7 @@ extension File {
     /// exclusively.
     func placeHoles(in file: Descriptor) throws(Errno) {
         var holes = state.unsettled.holes
+        guard !holes.isEmpty else { return }
         for block in state.unsettled.slots.keys { holes.remove(contentsOf: block..<block + 1) }
         for blocks in holes.ranges {
             try vault.keepingSetID(of: file) { () throws(Errno) in

@@ -62,7 +62,8 @@ extension File {
         let file = try writable()
         guard try beginRecords() else { return try putNameless(stored, as: block, in: file) }
         try backing { () throws(Errno) in
-            try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
+            let size = try vault.store.status(of: descriptor).size
+            try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
             let slot = try vault.openJournal().append(
                 JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
                 stored)
@@ -78,7 +79,8 @@ extension File {
     private func putNameless(_ stored: RawSpan, as block: UInt64, in file: Descriptor) throws(VaultError) {
         try settleRemoval()
         do {
-            try reserveSpace(for: stored.byteCount, ofBlock: block, in: file)
+            let size = try vault.store.status(of: descriptor).size
+            try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
             // What was there may be gone by half, and is not written in place of this.
             state.unsettled.torn[block] = stored.array(0..<stored.byteCount)
             state.unsettled.slots[block] = nil
@@ -102,7 +104,8 @@ extension File {
             return
         }
         try backing { () throws(Errno) in
-            for block in blocks { try reserveSpace(for: block.range.count, ofBlock: block.number, in: file) }
+            let size = try vault.store.status(of: descriptor).size
+            for block in blocks { try reserveSpace(for: block.range.count, ofBlock: block.number, in: file, of: size) }
         }
         let before = state.unsettled.modified
         state.unsettled.modified = .now
@@ -186,13 +189,14 @@ extension File {
     }
 
     /// Makes sure that settling cannot fail for want of space: what was acknowledged must find its place.
-    private func reserveSpace(for count: Int, ofBlock block: UInt64, in file: Descriptor) throws(Errno) {
+    ///
+    /// - Parameter size: of the backing file.
+    private func reserveSpace(
+        for count: Int, ofBlock block: UInt64, in file: Descriptor, of size: Int64
+    ) throws(Errno) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
         if let slot = state.unsettled.slots[block], slot.count >= count { return }
-        let isSparse = block >= state.header.firstSparseBlock
-        if !isSparse {
-            guard try vault.store.status(of: descriptor).size < offset + Int64(count) else { return }
-        }
+        guard block >= state.header.firstSparseBlock || size < offset + Int64(count) else { return }
         do throws(Errno) {
             try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: offset, length: Int64(count))
         } catch {

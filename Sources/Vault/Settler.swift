@@ -6,22 +6,25 @@ import Posix
 public final class Settler: @unchecked Sendable {  // unchecked: `thread` is used by whoever starts and stops it
     /// As long as file systems commonly let data wait.
     private static let interval = Duration.seconds(5)
-    /// How often it looks whether the journal fills up.
+    /// How often it looks whether there is anything to settle.
     private static let glance = Duration.milliseconds(500)
 
     private let vault: Vault
     private let failed: @Sendable (VaultError) -> Void
-    private let bell: Pipe
+    /// Rung for its end.
+    private let end: Bell
+    private let pressure: Bell
     private var thread: pthread_t?
 
     /// - Parameter failed: told of each settling that fails, which is tried again.
     public init(_ vault: Vault, failed: @escaping @Sendable (VaultError) -> Void) throws(Errno) {
         self.vault = vault
         self.failed = failed
-        bell = try Pipe()
+        (end, pressure) = (try Bell(), try Bell())
     }
 
     public func start() {
+        vault.pressure.withLock { [pressure] in $0 = pressure }
         var thread = pthread_t()
         let settler = unsafe Unmanaged.passRetained(self)
         let result = unsafe pthread_create(
@@ -36,8 +39,7 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
 
     /// Ends the thread; returns when it has ended.
     public func stop() {
-        let byte: [UInt8] = [0]
-        unsafe byte.withUnsafeBytes { bytes in _ = unsafe write(bell.writeEnd.number, bytes.baseAddress, 1) }
+        end.ring()
         if let thread { pthread_join(thread, nil) }
         thread = nil
     }
@@ -45,9 +47,10 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
     private func run() {
         var unsettledSince: Duration?
         while true {
-            // Without an end: nothing else is on the pipe, and poll does not fail for two valid descriptors.
-            let rings = (try? Poll.readable([bell.readEnd], timeout: Self.glance)) ?? []
-            if !rings.isEmpty { return }
+            // Poll does not fail for two valid descriptors.
+            let rings = (try? Poll.readable([end.descriptor, pressure.descriptor], timeout: Self.glance)) ?? []
+            if rings.contains(0) { return }
+            if rings.contains(1) { pressure.silence() }
             guard !vault.isSettled else {
                 unsettledSince = nil
                 continue
@@ -62,7 +65,11 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
 }
 
 extension Vault {
-    /// Settling now saves somebody from waiting for it.
+    /// Has the files settled soon if that saves somebody from waiting for it.
+    func ringIfPressed() {
+        if isPressed { pressure.withLock { $0 }?.ring() }
+    }
+
     var isPressed: Bool {
         files.unsettledCount > mostUnsettled / 2 || journal.withLock { $0 }?.isPressed ?? false
     }

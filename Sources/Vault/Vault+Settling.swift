@@ -113,7 +113,7 @@ extension Vault {
                 let journal = try openJournal()
                 return (try journal.reserve(count), journal.usersOfOtherHalf)
             }
-            if hasRoom { return }
+            if hasRoom { return ringIfPressed() }
             var listed: Set<FileIdentity> = []
             try settle {
                 let left = files.unsettled(users.map(\.key))

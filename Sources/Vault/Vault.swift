@@ -52,6 +52,8 @@ public final class Vault: Sendable {
 
     private let settledObserver = Mutex<SettledObserver?>(nil)
     let halfSize: UInt64
+    /// Who settles by and by is woken with it.
+    let pressure = Mutex<Bell?>(nil)
     private let unsettledLimit = Atomic<Int>(1024)
     /// How many files may wait to be settled: each keeps a descriptor open.
     public var mostUnsettled: Int {

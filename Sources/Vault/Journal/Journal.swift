@@ -122,10 +122,10 @@ final class Journal: Sendable {
         state.withLock { $0.halves[1 - $0.active].users.merging($0.halves[$0.active].users) { max($0, $1) } }
     }
 
-    /// More than half of the active half is full and the other is in use: time to settle.
+    /// A quarter of the active half is full and the other is in use: time to settle, so that it is free when this one is full.
     var isPressed: Bool {
         state.withLock { state in
-            !state.halves[1 - state.active].users.isEmpty && state.position > state.head.halfSize / 2
+            !state.halves[1 - state.active].users.isEmpty && state.position > state.head.halfSize / 4
         }
     }
 }
