@@ -46,9 +46,12 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
 
     private func run() {
         var unsettledSince: Duration?
+        var isListening = true
         while true {
-            // Poll does not fail for two valid descriptors.
-            let rings = (try? Poll.readable([end.descriptor, pressure.descriptor], timeout: Self.glance)) ?? []
+            // Poll does not fail for valid descriptors.
+            let bells = isListening ? [end.descriptor, pressure.descriptor] : [end.descriptor]
+            let rings = (try? Poll.readable(bells, timeout: Self.glance)) ?? []
+            isListening = true
             if rings.contains(0) { return }
             if rings.contains(1) { pressure.silence() }
             guard !vault.isSettled else {
@@ -58,18 +61,23 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
             let since = unsettledSince ?? BootClock.now
             unsettledSince = since
             guard BootClock.now - since >= Self.interval || vault.isPressed else { continue }
-            do throws(VaultError) { try vault.settle() } catch { failed(error) }
+            do throws(VaultError) { try vault.settle() } catch {
+                failed(error)
+                // Or it would fail, and say so, as often as somebody writes.
+                isListening = false
+            }
             unsettledSince = nil
         }
     }
 }
 
 extension Vault {
-    /// Has the files settled soon if that saves somebody from waiting for it.
+    /// Has the journal's other half freed while the active one fills up. Of the files that wait a glance sees enough.
     func ringIfPressed() {
-        if isPressed { pressure.withLock { $0 }?.ring() }
+        if journal.withLock({ $0 })?.isPressed ?? false { pressure.withLock { $0 }?.ring() }
     }
 
+    /// Settling now saves somebody from waiting for it.
     var isPressed: Bool {
         files.unsettledCount > mostUnsettled / 2 || journal.withLock { $0 }?.isPressed ?? false
     }

@@ -1,0 +1,52 @@
+import Glibc
+import Posix
+import Store
+import Synchronization
+import Testing
+
+@testable import Vault
+
+/// The thread that settles by and by.
+@Suite struct SettlerTests {
+    /// Fails every flush once it is told to.
+    private final class FailingFlushes: Interceptor {
+        let fails = Atomic(false)
+
+        func intercept<Result>(
+            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+        ) throws(Errno) -> Result {
+            let isFlush = operation.kind == .synchronize || operation.kind == .synchronizeAll
+            if isFlush && fails.load(ordering: .relaxed) { throw .EIO }
+            return try proceed()
+        }
+    }
+
+    private final class Count: Sendable {
+        let failures = Atomic(0)
+    }
+
+    /// Who writes rings each time that the journal fills up: a disk that does not take it is not asked as often.
+    @Test func aFailureIsNotTriedAgainAtEachRing() throws {
+        let hook = FailingFlushes()
+        let test = try TestVault { InterceptingStore($0, hook: hook) }
+        // More than half of what may wait: enough to settle at once.
+        test.vault.mostUnsettled = 64
+        for number in 0..<40 { try test.create(Name(bytes: "file \(number)".utf8)!).write([1], at: 0) }
+        hook.fails.store(true, ordering: .relaxed)
+        let count = Count()
+        let settler = try Settler(test.vault) { _ in count.failures.add(1, ordering: .relaxed) }
+        settler.start()
+        defer { settler.stop() }
+        let bell = try #require(test.vault.pressure.withLock { $0 })
+        while count.failures.load(ordering: .relaxed) == 0 {
+            bell.ring()
+            usleep(1000)
+        }
+        let before = count.failures.load(ordering: .relaxed)
+        for _ in 0..<400 {
+            bell.ring()
+            usleep(2000)
+        }
+        #expect(count.failures.load(ordering: .relaxed) - before < 200)
+    }
+}
