@@ -32,7 +32,7 @@ extension VaultFileSystem {
                     if dropsPrivileges { try dropPrivileges(of: file, node) }
                     try file.truncate(to: 0)
                 }
-                let opened = nodes.update(node) { addHandle(to: node, file, flags, in: &$0) }
+                let opened = nodes.update(node) { addHandle(to: node, file, flags, isNew: false, in: &$0) }
                 if !reply.succeed(opened) { removeHandle(of: node, flags) }
             } catch {
                 disuseFile(of: node)
@@ -135,7 +135,7 @@ extension VaultFileSystem {
             state.isNameless = location == nil
             state.file = Node.OpenFile(file: file, users: 1, handles: 0)
             // Within: a file of class B without a handle is one whose key an eviction wipes.
-            return flags.map { addHandle(to: node, file, $0, in: &state) }
+            return flags.map { addHandle(to: node, file, $0, isNew: true, in: &state) }
         }
         let entry = Fuse.Entry(
             node: node.id, status: node.shown(status), attributeTimeout: timeout(for: protectionClass),
@@ -144,7 +144,9 @@ extension VaultFileSystem {
     }
 
     /// A user of the file becomes a handle. Needs the node's state.
-    private func addHandle(to node: Node, _ file: File, _ flags: Int32, in state: inout Node.State) -> Opened {
+    private func addHandle(
+        to node: Node, _ file: File, _ flags: Int32, isNew: Bool, in state: inout Node.State
+    ) -> Opened {
         // Within: a class that is set meanwhile is noted here after it, or before this looks.
         let header = file.header
         state.protectionClass = header.protectionClass
@@ -153,10 +155,13 @@ extension VaultFileSystem {
         state.file!.handles += 1
         if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
         state.mayHavePages = true
+        // Most new files are written with few calls, so that it costs less to note the length with each than to be asked once
+        // more at the end.
+        if isNew { file.keepLengths() }
         // Who only reads has nothing to tell when it closes.
         return Opened(
             handle: HandleID(rawValue: node.id.rawValue), keepCache: isKnown,
-            noFlush: flags & O_ACCMODE == O_RDONLY)
+            noFlush: isNew || flags & O_ACCMODE == O_RDONLY)
     }
 
     /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.

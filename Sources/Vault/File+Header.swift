@@ -51,6 +51,7 @@ extension File {
         vault.placements.add(1, ordering: .releasing)
         state.unsettled.placedLength = state.header.length
         state.unsettled.placedGeneration = state.header.generation
+        state.unsettled.toldLength = state.length
         state.unsettled.isHeaderCurrent = true
     }
 
@@ -74,6 +75,23 @@ extension File {
             state.header.generation = max(before.generation, state.unsettled.placedGeneration)
             throw error
         }
+    }
+
+    /// From now on a header tells of the length whenever it has grown, before that is acknowledged: nobody will be told of a
+    /// close(2).
+    public func keepLengths() { keepsLengths.store(true, ordering: .relaxed) }
+
+    /// After a change: has a header tell of the length, if it is to. Unstamped: a copy that goes by size and time sees by the
+    /// size that the file has grown, and the header that follows the last change is stamped. Needs `lock` exclusively, and room
+    /// in the journal.
+    func keepLength() throws(VaultError) {
+        guard keepsLengths.load(ordering: .relaxed), !state.unsettled.isHeaderCurrent,
+            state.length != state.unsettled.toldLength
+        else { return }
+        if state.unsettled.isJournaled { return try journalHeader() }
+        if let modified = state.unsettled.modified { state.header.modified = FileTime(modified) }
+        try placeHeader()
+        state.unsettled.isHeaderCurrent = false
     }
 
     /// Writes a length that grew since the last time. What close(2) does.

@@ -163,6 +163,7 @@ extension File {
                 return (slots, unsafe add(header, bytes.span.bytes))
             }
             state.unsettled.sequence = last.sequence
+            state.unsettled.toldLength = state.length
             state.unsettled.isHeaderCurrent = true
             state.unsettled.isHeaderless = false
             return slots

@@ -37,6 +37,7 @@ extension File {
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
                 try body(key, scratch)
+                try keepLength()
             }
             return true
         }

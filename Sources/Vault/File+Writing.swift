@@ -42,6 +42,7 @@ extension File {
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
                 try body(key, scratch)
+                try keepLength()
             }
             return true
         }

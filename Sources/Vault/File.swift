@@ -33,6 +33,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     let nameless = Mutex<NamelessPlace?>(nil)
     /// It may have file capabilities, which go when it is written to.
     let mayHaveCapabilities = Atomic(true)
+    /// Each header that is needed for a length to last is written at once: see `keepLengths`.
+    let keepsLengths = Atomic(false)
     /// The second in which an access was last noted, 0 if none was.
     let noted = Atomic<Int64>(0)
 
@@ -58,6 +60,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             hasResidue = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
             isUnproven = header.length < length
             unsettled.placedLength = header.length
+            unsettled.toldLength = length
             unsettled.placedGeneration = header.generation
             unsettled.placedStamp = header.stamp
             unsettled.durableGeneration = isNew ? 0 : header.generation

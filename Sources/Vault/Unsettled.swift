@@ -16,6 +16,8 @@ struct Unsettled {
     /// That is what was found when the file was opened, and need not be on disk: whoever had it open before has written it,
     /// and perhaps nobody has flushed it since.
     var isAssumedDurable = false
+    /// The length that the last header says that was written, to the backing file or the journal.
+    var toldLength: UInt64 = 0
     /// Blocks that hold bytes below this are never written in the backing file but by settling: a header that says so may
     /// be on disk, there or in the journal.
     var guarded: UInt64 = 0

@@ -126,3 +126,22 @@ final class Replacing: Interceptor {
         return try proceed()
     }
 }
+
+/// Counts what a store is asked for.
+final class CallCounter: Interceptor {
+    private let kinds = Mutex<[Operation.Kind]>([])
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        kinds.withLock { $0.append(operation.kind) }
+        return try proceed()
+    }
+
+    /// What `body` has asked for, by kind.
+    func calls(_ body: () throws -> Void) rethrows -> [Operation.Kind: Int] {
+        kinds.withLock { $0 = [] }
+        try body()
+        return kinds.withLock { $0.reduce(into: [:]) { $0[$1, default: 0] += 1 } }
+    }
+}

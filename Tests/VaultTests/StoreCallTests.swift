@@ -7,25 +7,7 @@ import Testing
 
 /// How often a vault asks its store for what programs do all day: each is a system call, and a flush is a disk's whole turn.
 @Suite struct StoreCallTests {
-    private final class Counter: Interceptor {
-        private let kinds = Mutex<[Operation.Kind]>([])
-
-        func intercept<Result>(
-            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
-        ) throws(Errno) -> Result {
-            kinds.withLock { $0.append(operation.kind) }
-            return try proceed()
-        }
-
-        /// What `body` has asked for, by kind.
-        func calls(_ body: () throws -> Void) rethrows -> [Operation.Kind: Int] {
-            kinds.withLock { $0 = [] }
-            try body()
-            return kinds.withLock { $0.reduce(into: [:]) { $0[$1, default: 0] += 1 } }
-        }
-    }
-
-    private let counter = Counter()
+    private let counter = CallCounter()
 
     private func vault() throws -> TestVault { try TestVault { [counter] in InterceptingStore($0, hook: counter) } }
 

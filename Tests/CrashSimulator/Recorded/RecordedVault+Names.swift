@@ -16,6 +16,8 @@ extension RecordedVault {
             let file = try vault.createFile(
                 name, in: parent.directory, ownership(0o644),
                 try protectionClass ?? vault.classOfNewFile(name, in: parent.directory))
+            // As the mount does.
+            file.keepLengths()
             let made = OpenFile(file: file, inode: ledger.number(file.identifier))
             return (.makeFile(Slot(name, in: parent.inode), made.inode, protection(of: file)), made)
         }

@@ -37,6 +37,31 @@ extension MountTests {
             }
         }
 
+        /// Nobody tells of the close of a new file: its length is kept with each write that makes it longer.
+        @Test func whatIsWrittenToANewFileOutlivesIt() throws {
+            let vault = try Vault()
+            let bytes = [UInt8](seed: 7, count: 20_000)
+            let probe = try Probe()
+            let mount = try MountedVault(vault)
+            for (slot, flags) in ["rw,creat", "w,creat"].enumerated() {
+                try probe.open(slot, mount.file("file \(slot)"), flags).required()
+                for offset in stride(from: 0, to: bytes.count, by: 5000) {
+                    try probe.pwrite(slot, offset, Array(bytes[offset..<offset + 5000])).required()
+                }
+            }
+            mount.kill()
+            probe.process.send(9)
+            probe.process.wait()
+            mount.detach()
+            let other = try Probe()
+            try withMount(vault) { mount in
+                for slot in 0..<2 {
+                    let found = try other.contents(mount.file("file \(slot)"))
+                    #expect(found == bytes)
+                }
+            }
+        }
+
         /// A crash is a death too: no handler that keeps the process, or prints what is in its memory.
         @Test(arguments: [SIGSEGV, SIGABRT, SIGILL, SIGBUS])
         func aCrashEndsItAtOnce(_ signal: Int32) throws {
