@@ -81,15 +81,17 @@ extension File {
     /// close(2).
     public func keepLengths() { keepsLengths.store(true, ordering: .relaxed) }
 
-    /// After a change: has a header tell of the length, if it is to. Unstamped: a copy that goes by size and time sees by the
-    /// size that the file has grown, and the header that follows the last change is stamped. Needs `lock` exclusively, and room
-    /// in the journal.
+    /// After a change: has a header tell of the length, if it is to. In the backing file it is not stamped: a copy that goes by
+    /// size and time sees by the size that the file has grown, and the header that follows the last change is. Needs `lock`
+    /// exclusively, and room in the journal.
     func keepLength() throws(VaultError) {
         guard keepsLengths.load(ordering: .relaxed), !state.unsettled.isHeaderCurrent,
             state.length != state.unsettled.toldLength
         else { return }
         if state.unsettled.isJournaled { return try journalHeader() }
         if let modified = state.unsettled.modified { state.header.modified = FileTime(modified) }
+        if let touched = state.unsettled.touched { state.header.changed = FileTime(touched) }
+        state.header.written = FileTime(.tick)
         try placeHeader()
         state.unsettled.isHeaderCurrent = false
     }

@@ -87,7 +87,8 @@ extension File {
             }
             state.unsettled.isSynced = false
             do throws(VaultError) {
-                if state.unsettled.isJournaled {
+                // Else the close says so.
+                if state.unsettled.isJournaled, !keepsLengths.load(ordering: .relaxed) {
                     state.unsettled.isHeaderCurrent = false
                 } else {
                     try writeHeader()

@@ -71,6 +71,20 @@ import Testing
         #expect(time == shown || time.seconds - shown.seconds <= 1, "\(time) for \(shown)")
     }
 
+    /// So do the times that somebody sets, also of a file that lies in the journal.
+    @Test(arguments: [false, true]) func soDoItsTimes(_ isJournaled: Bool) throws {
+        let test = try TestVault()
+        let file = try test.create("file")
+        file.keepLengths()
+        if isJournaled { try test.vault.synchronize(test.root) }
+        try file.write([1, 2, 3], at: 0)
+        let shown = Timespec(seconds: 1_000_000_000, nanoseconds: 5)
+        try file.setTimes(accessed: .keep, modified: .at(shown))
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).status().modified == shown)
+        #expect(try vault.openFile("file", in: root).length == 3)
+    }
+
     /// It is what keeps them: else a close has to say so.
     @Test func othersAreKeptWhenTheyAreClosed() throws {
         let test = try TestVault()

@@ -14,6 +14,16 @@ extension FaultAct {
             let file = try scene.test.create("made")
             return { try scene.using(file) { try $0.write(new, at: 0) } }
         },
+        FaultAct("writes a new file whose close is told to nobody", mixing: "/made/") { scene in
+            let file = try scene.test.create("made")
+            file.keepLengths()
+            return {
+                try scene.using(file) {
+                    try $0.write(new, at: 0)
+                    try $0.write(new, at: 14_000)
+                }
+            }
+        },
         .act("overwrites what is durable", mixing: "/file/") { scene in
             try scene.using("file") { try $0.write(new, at: 100) }
         },
