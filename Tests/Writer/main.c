@@ -85,6 +85,11 @@ void must(struct tally *tally, const char *call, uint64_t start, bool succeeded)
 
 int open_or_fail(const char *path, int flags) {
     int file = open(path, flags | O_CLOEXEC, 0644);
+    // On a busy machine the first lock may come before the first file is made.
+    while (file < 0 && errno == ENOKEY && (flags & O_CREAT) != 0) {
+        pause_for(5);
+        file = open(path, flags | O_CLOEXEC, 0644);
+    }
     if (file < 0) {
         wrong("open %s: %s", path, strerrorname_np(errno));
     }
