@@ -16,9 +16,12 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let request: fuse_req_t
     /// The most bytes that the answer may have, for those answers that have a size.
     let limit: Int
+    private let call: StaleAnswers.Call
 
+    /// To be called on the thread that received the request.
     init(_ request: fuse_req_t, limit: Int = 0) {
         unsafe self.request = request
+        call = StaleAnswers.Call(thread: unsafe fuse_req_ctx(request).pointee.pid, opcode: Session.currentOpcode)
         self.limit = limit
     }
 
@@ -29,11 +32,13 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         session.use.leave()
     }
 
-    /// Answers with an error.
+    /// Answers with an error. ESTALE has the kernel look the path up again and repeat the call; the repeated one is
+    /// answered ENOENT instead.
     ///
     /// Source: fuse_reply_err.
     public consuming func fail(_ error: Errno) {
-        _ = unsafe answer { request in unsafe fuse_reply_err(request, error.rawValue) }
+        let error = unsafe Session.of(request).stale.answer(to: call, error)
+        _ = unsafe send { request in unsafe fuse_reply_err(request, error.rawValue) }
     }
 
     /// True when the process that asked has been sent a signal and would rather have EINTR than wait.
@@ -51,8 +56,13 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
             request, { request, _ in unsafe Session.of(request!).fileSystem.interrupted() }, nil)
     }
 
-    /// Sends what `send` sends, which also frees the request. False if the kernel did not take it.
+    /// Answers with what `send` sends, which also frees the request. False if the kernel did not take it.
     consuming func answer(_ send: (fuse_req_t) -> Int32) -> Bool {
+        unsafe Session.of(request).stale.succeeded(call)
+        return unsafe self.send(send)
+    }
+
+    private consuming func send(_ send: (fuse_req_t) -> Int32) -> Bool {
         let request = unsafe self.request
         discard self
         let session = unsafe Session.of(request)

@@ -10,6 +10,7 @@ import Synchronization
 public final class Session: Sendable {
     let fileSystem: any FileSystem
     let configuration: Configuration
+    let stale = StaleAnswers()
     /// For dropping what the kernel has cached.
     public let notifier = Notifier()
     private let state = Mutex(State())

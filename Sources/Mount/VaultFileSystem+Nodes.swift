@@ -99,8 +99,8 @@ extension VaultFileSystem {
     private func open(
         _ names: [Location], _ expected: (file: FileIdentifier, inode: UInt64)
     ) throws(VaultError) -> File {
-        // What was removed is missed by whoever comes late; of what was replaced the kernel is to look the name up again.
-        var failure = VaultError.system(names.isEmpty ? .ENOENT : .ESTALE)
+        // Removed, or replaced by something else: at ESTALE the kernel looks the name up again.
+        var failure = VaultError.system(.ESTALE)
         for location in names {
             do throws(VaultError) {
                 let directory = try directory(of: location.parent)

@@ -50,12 +50,13 @@ extension VaultFileSystem {
                 try vault.exchange(
                     Exchanged(first.name, in: try directory(of: first.parent), moved),
                     Exchanged(second.name, in: try directory(of: second.parent), otherMoved))
+                // While both are open: a request that found either one closed would look for it under its old name.
+                one.node.remove(first)
+                one.node.add(second)
+                other.node.remove(second)
+                other.node.add(first)
             }
         }
-        one.node.remove(first)
-        one.node.add(second)
-        other.node.remove(second)
-        other.node.add(first)
     }
 
     /// What stands somewhere, with its node, of which a lookup counts.
@@ -104,14 +105,17 @@ extension VaultFileSystem {
             let (found, node) = enter(entry, at: old)
             defer { forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
-                let old = file.protectionClass
+                let classBefore = file.protectionClass
                 defer {
                     // It may have taken over a class that is locked: B always, A while an eviction runs. Also when the
                     // rename has failed, and could not be undone.
                     nodes.update(node) { $0.protectionClass = file.protectionClass }
-                    settle(node, file, changedFrom: old)
+                    settle(node, file, changedFrom: classBefore)
                 }
                 try perform(.file(file))
+                // While it is open: a request that found it closed would look for it under its old name.
+                node.remove(old)
+                node.add(new)
             }
         case .directory:
             let entry = try vault.lookup(old.name, in: directory)
@@ -129,12 +133,12 @@ extension VaultFileSystem {
         isDone = true
     }
 
-    /// Keeps a file open that another takes the only name of: open(2) has found it perhaps, and asks for it next. If it found
-    /// the next one gone as well, it would answer ESTALE.
+    /// Keeps a file open that another file takes the only known name of: a call may have found it by that name and be about
+    /// to ask for it.
     private func keepOpen(_ gone: Gone) -> Node? {
-        guard let node = gone.node, node.isFile, gone.status.linkCount == 1, (try? useFile(of: node)) != nil else {
-            return nil
-        }
+        guard let node = gone.node, node.isFile, gone.status.linkCount == 1 || node.names.count < 2 else { return nil }
+        // The first open may show that the length in its summary is wrong; the second one then reads the header.
+        guard (try? useFile(of: node)) != nil || (try? useFile(of: node)) != nil else { return nil }
         node.state.withLock { $0.keepers += 1 }
         return node
     }

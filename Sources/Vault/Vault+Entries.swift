@@ -35,26 +35,33 @@ extension Vault {
     ) throws(VaultError) -> FoundEntry {
         // The kernel asks for a name that it knows without the lock of the directory: it may be given to something else
         // between two of our calls.
-        for turn in 0..<3 {
+        var status = status
+        var failure = VaultError.system(.ESTALE)
+        var unchanged = 0
+        for turn in 0..<Self.mostLookups {
             do throws(VaultError) {
-                let status = turn == 0 ? status : try backingStatus(of: .entry(stored, in: parent.descriptor))
                 if let found = try lookUpOnce(name, in: parent, stored, status, believingStamps: turn > 0) {
                     return found
                 }
+                failure = .system(.ESTALE)
             } catch {
                 switch error {
                 case .damaged, .system(.ELOOP), .system(.ENOTDIR), .system(.EISDIR), .system(.EINVAL), .system(.ENXIO):
-                    continue
+                    failure = error
                 default: throw error
                 }
             }
+            let latest = try backingStatus(of: .entry(stored, in: parent.descriptor))
+            // The time of a change is that of the clock's last tick: two changes may show the same one.
+            unchanged = latest.inode == status.inode && latest.changed == status.changed ? unchanged + 1 : 0
+            if unchanged == 3 { break }
+            status = latest
         }
-        let latest = try backingStatus(of: .entry(stored, in: parent.descriptor))
-        guard let found = try lookUpOnce(name, in: parent, stored, latest, believingStamps: true) else {
-            throw .system(.ESTALE)
-        }
-        return found
+        throw failure
     }
+
+    /// How often a name is looked at that is given to something else each time.
+    private static let mostLookups = 100
 
     /// Nil if another stands there by now than did at first, or has been written to.
     ///

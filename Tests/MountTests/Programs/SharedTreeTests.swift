@@ -123,5 +123,67 @@ extension MountTests {
             os.close(other)
             for _ in range(2): os.wait()
             """
+
+        /// A call on a name that another process replaces, moves or exchanges meanwhile is about the old file or the new
+        /// one; about none only where the name was gone for a moment.
+        @Test func callsOnANameThatIsReplacedFindAFile() throws {
+            try withScene { scene in
+                let said = try run("python3", ["-c", Self.calling, scene.mount.path]).succeeded().text
+                #expect(said == "done\ndone\n")
+            }
+        }
+
+        private static let calling = """
+            import ctypes, errno, os, select, sys
+            os.chdir(sys.argv[1])
+            os.mkdir("other")
+            libc = ctypes.CDLL(None, use_errno=True)
+
+            def make(name):
+                with open(name, "w") as file: file.write("text")
+
+            def exchange(one, two):
+                if libc.renameat2(-100, one.encode(), -100, two.encode(), 2) != 0:
+                    raise OSError(ctypes.get_errno(), "renameat2")
+
+            for name in "name", "swap", "gone": make(name)
+            end, other = os.pipe()
+            calls = [
+                lambda name: os.chmod(name, 0o600), lambda name: os.chown(name, 0, 0), lambda name: os.utime(name),
+                lambda name: os.truncate(name, 2), lambda name: os.setxattr(name, "user.a", b"1"),
+                lambda name: os.getxattr(name, "user.a"), lambda name: os.removexattr(name, "user.a"),
+                lambda name: os.listxattr(name), lambda name: os.stat(name), lambda name: os.access(name, os.R_OK),
+                lambda name: os.close(os.open(name, os.O_RDWR)), lambda name: os.close(os.open(name, os.O_PATH)),
+                lambda name: os.getxattr(name, "user.latchkey.class"),
+            ]
+
+            def call():
+                os.close(other)
+                while not select.select([end], [], [], 0)[0]:
+                    for name, allowed in ("name", []), ("swap", []), ("gone", [errno.ENOENT]):
+                        for number, made in enumerate(calls):
+                            try: made(name)
+                            except OSError as error:
+                                if error.errno not in allowed + [errno.ENODATA]:
+                                    sys.exit(f"call {number} on {name}: {error}")
+                print("done", flush=True)
+
+            processes = []
+            for _ in range(2):
+                process = os.fork()
+                if process == 0:
+                    try: call()
+                    except SystemExit as problem: print(problem, flush=True)
+                    finally: os._exit(0)
+                processes.append(process)
+            for turn in range(250):
+                make("new"); os.rename("new", "name")
+                make("new"); os.link("name", f"other/{turn}"); os.rename("new", "name")
+                os.rename("gone", "other/gone"); os.rename("other/gone", "gone")
+                make("new"); exchange("new", "swap"); os.unlink("new")
+                os.unlink("gone"); make("gone")
+            os.close(other)
+            for _ in processes: os.wait()
+            """
     }
 }
