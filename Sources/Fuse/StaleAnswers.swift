@@ -1,3 +1,4 @@
+import CFuse
 import Posix
 import Synchronization
 
@@ -8,50 +9,61 @@ import Synchronization
 ///
 /// Thread-safe. Source: retry_estale in linux/namei.h; do_filp_open in fs/namei.c.
 final class StaleAnswers: Sendable {
-    /// A call of a thread: the repeated one has the same number and operation.
-    struct Call: Hashable {
+    /// A request, by the thread whose system call it belongs to.
+    struct Call: Sendable {
         let thread: Int32
         let opcode: UInt32
+
+        /// One of those that the kernel makes on its way through a path: the request that the call is about follows.
+        private static let underWay: Set<UInt32> = [
+            FUSE_LOOKUP.rawValue, FUSE_GETATTR.rawValue, FUSE_GETXATTR.rawValue, FUSE_ACCESS.rawValue,
+            UInt32(LK_FUSE_STATX),
+        ]
+
+        /// Whether an answer to it, other than ESTALE, ends the system call.
+        func endsCall(failing: Bool) -> Bool {
+            failing && opcode == FUSE_LOOKUP.rawValue || !Self.underWay.contains(opcode)
+        }
     }
 
     /// Threads that never ask again leave theirs.
     static let most = 256
-    private let calls = Mutex<[Call]>([])
+    private let threads = Mutex<[Int32]>([])
     /// As many as there are: almost always none, and then nobody waits for the lock.
     private let count = Atomic<Int>(0)
 
     /// What to answer instead of `error`.
     func answer(to call: Call, _ error: Errno) -> Errno {
         guard error == .ESTALE else {
-            // Looking the path up again has failed: the call is over.
-            forget { $0.thread == call.thread }
+            if isAsked, call.endsCall(failing: true) { forget(call.thread) }
             return error
         }
-        return change { calls in
-            if let index = calls.firstIndex(of: call) {
-                calls.remove(at: index)
+        return change { threads in
+            if let index = threads.firstIndex(of: call.thread) {
+                threads.remove(at: index)
                 return .ENOENT
             }
-            if calls.count == Self.most { calls.removeFirst() }
-            calls.append(call)
+            if threads.count == Self.most { threads.removeFirst() }
+            threads.append(call.thread)
             return .ESTALE
         }
     }
 
-    /// The call has been answered, so that it is not repeated.
+    /// The request was answered as it asked.
     func succeeded(_ call: Call) {
-        forget { $0 == call }
+        if isAsked, call.endsCall(failing: false) { forget(call.thread) }
     }
 
-    private func forget(_ isOver: (Call) -> Bool) {
-        guard count.load(ordering: .acquiring) != 0 else { return }
-        change { $0.removeAll(where: isOver) }
+    private var isAsked: Bool { count.load(ordering: .acquiring) != 0 }
+
+    private func forget(_ thread: Int32) {
+        change { $0.removeAll { $0 == thread } }
     }
 
-    private func change<Result: Sendable>(_ body: (inout [Call]) -> Result) -> Result {
-        calls.withLock { calls in
-            defer { count.store(calls.count, ordering: .releasing) }
-            return body(&calls)
+    private func change<Result: Sendable>(_ body: (inout [Int32]) -> Result) -> Result {
+        threads.withLock { threads in
+            defer { count.store(threads.count, ordering: .releasing) }
+            return body(&threads)
         }
     }
 }

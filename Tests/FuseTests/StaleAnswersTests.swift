@@ -6,29 +6,42 @@ import Testing
 /// The kernel repeats a call that was answered ESTALE, once.
 @Suite struct StaleAnswersTests {
     private let answers = StaleAnswers()
-    private let open = StaleAnswers.Call(thread: 7, opcode: 14)
     private let lookup = StaleAnswers.Call(thread: 7, opcode: 1)
+    private let getattr = StaleAnswers.Call(thread: 7, opcode: 3)
+    private let setattr = StaleAnswers.Call(thread: 7, opcode: 4)
+    private let getxattr = StaleAnswers.Call(thread: 7, opcode: 22)
 
     @Test func theRepeatedCallIsToldThatNothingIsThere() {
-        #expect(answers.answer(to: open, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
         answers.succeeded(lookup)
-        #expect(answers.answer(to: open, .ESTALE) == .ENOENT)
-        #expect(answers.answer(to: open, .ESTALE) == .ESTALE)
+        answers.succeeded(getattr)
+        #expect(answers.answer(to: getxattr, .ENODATA) == .ENODATA)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ENOENT)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+    }
+
+    /// chmod(2) asks for the attributes before it sets them, and either may find the name given to something else.
+    @Test(arguments: [true, false]) func eachRequestOfACallCounts(attributesFirst: Bool) {
+        let (first, second) = attributesFirst ? (getattr, setattr) : (setattr, getattr)
+        #expect(answers.answer(to: first, .ESTALE) == .ESTALE)
+        answers.succeeded(lookup)
+        answers.succeeded(getattr)
+        #expect(answers.answer(to: second, .ESTALE) == .ENOENT)
     }
 
     @Test func aCallThatIsOverIsNotTakenForARepeatedOne() {
-        #expect(answers.answer(to: open, .ESTALE) == .ESTALE)
-        answers.succeeded(open)
-        #expect(answers.answer(to: open, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+        answers.succeeded(setattr)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
         #expect(answers.answer(to: lookup, .ENOENT) == .ENOENT)
-        #expect(answers.answer(to: open, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
     }
 
     @Test func threadsAndOtherErrorsAreToldApart() {
-        #expect(answers.answer(to: open, .ESTALE) == .ESTALE)
-        #expect(answers.answer(to: StaleAnswers.Call(thread: 8, opcode: 14), .ESTALE) == .ESTALE)
-        #expect(answers.answer(to: StaleAnswers.Call(thread: 9, opcode: 14), .EIO) == .EIO)
-        #expect(answers.answer(to: open, .ESTALE) == .ENOENT)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: StaleAnswers.Call(thread: 8, opcode: 4), .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: StaleAnswers.Call(thread: 9, opcode: 4), .EIO) == .EIO)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ENOENT)
     }
 
     @Test func threadsThatNeverAskAgainAreForgotten() {
