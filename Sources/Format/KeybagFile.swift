@@ -74,6 +74,8 @@ public struct KeybagFile: Hashable, Sendable {
             let (type, value) = try records.record()
             slots.append(try KeybagSlot(type: type, value: value))
         }
+        let identifiers = slots.compactMap { $0.head?.identifier }
+        guard Set(identifiers).count == identifiers.count else { throw .badField("slot numbers") }
     }
 
     /// All but the MACs, which the caller appends: the unlock MAC over this, the device MAC over this and that.

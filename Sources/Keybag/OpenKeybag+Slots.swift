@@ -118,7 +118,13 @@ extension OpenKeybag {
 }
 
 extension KeybagFile {
-    var nextSlotIdentifier: UInt32 { (slots.compactMap { $0.head?.identifier }.max() ?? 0) &+ 1 }
+    /// Above all that there are; at the end of the numbers, the first one that is free.
+    var nextSlotIdentifier: UInt32 {
+        let used = Set(slots.compactMap { $0.head?.identifier })
+        let highest = used.max() ?? 0
+        guard highest == .max else { return highest + 1 }
+        return (1...UInt32.max).first { !used.contains($0) }!
+    }
 
     /// The next generation.
     mutating func advance() throws(KeybagError) {
