@@ -282,6 +282,8 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse("header: not authentic")
     if flags & ~(EXPLICIT | MANY_LINKS | MOVING):
         refuse(f"unknown flags {flags:#x}")
+    if generation > 1 << 63:
+        refuse(f"generation {generation}")
     if not length <= provisional <= 1 << 62:
         refuse(f"lengths of {length} and {provisional} bytes")
     if count > PLACES_ROOM or (count == 0) != bool(flags & MANY_LINKS):
@@ -614,6 +616,8 @@ def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
         refuse("journal: its head is not authentic")
     if not 0 < half_size <= LARGEST_HALF or half_size % 4096 or count > 16:
         refuse(f"journal: halves of {half_size} bytes, {count} windows")
+    if opened > 1 << 62 or next_lap > 1 << 62:
+        refuse(f"journal: opened {opened}, next lap {next_lap}")
     if zero1 or zero2 or zero3 or any(zero4) or any(raw[80 + 16 * count:480]):
         refuse("journal: a zero byte is otherwise")
     return JournalHead(half_size, opened, next_lap, list(struct.iter_unpack("<QQ", raw[80:80 + 16 * count])))
@@ -649,6 +653,8 @@ def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int)
     signed, tag = raw[:size - 32], raw[size - 32:size]
     if not hmac.compare_digest(tag, hmac_sha256(keys.journal, keys.volume + signed)):
         refuse("record: not authentic")
+    if own_lap > 1 << 62:
+        refuse(f"record: lap {own_lap}")
     if own_position != position or lap not in (None, own_lap):
         refuse("record: of another place or lap")
     payload = signed[RECORD_FIELDS.size:][:length]
@@ -669,7 +675,8 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
         if record.kind == TWIN_RECORD and length < 16:
             refuse("record: no ID")
         if claim_of(record)[1]:
-            parts_of(claim_of(record)[1])
+            if parts_of(claim_of(record)[1])[-1] in RESERVED:
+                refuse("record: the path of something that the vault keeps for itself")
     elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
         refuse("record: a block that can be none")
     elif record.kind == HEADER_RECORD:
@@ -1240,6 +1247,7 @@ def parse_key_file(text: str) -> bytes:
 
 RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.journal",
                     b"lk.targets", b"lk.nameless")
+RESERVED = (*RESERVED_IN_ROOT, b"lk.dir", b"lk.dir.new")
 
 
 @dataclass

@@ -15,7 +15,7 @@ struct AtomicSave {
         let slash = target.lastIndex(of: "/")
         let folderPath = slash.map { String(target[...$0]) } ?? "."
         let last = slash.map { target[target.index(after: $0)...] } ?? target[...]
-        guard let name = Name(bytes: last.utf8), !name.isDotOrDotDot else {
+        guard let name = Name(bytes: last.utf8) else {
             throw .system(errno: EISDIR, path: path)
         }
         self.name = name
@@ -43,7 +43,7 @@ struct AtomicSave {
         let value = try protection.attributeValue()
         try DataProtectionError.at(path) { () throws(Errno) in
             // Before anything is made: afterwards it would be too late to find out that it cannot be opened.
-            let directory = try folder.open(".", O_RDONLY | O_DIRECTORY)
+            let directory = try folder.open(.current, O_RDONLY | O_DIRECTORY)
             let replaced = try replaced()
             let staged = try StagedFile(in: folder, protection: value, mode: replaced == nil ? 0o666 : 0o600)
             do throws(Errno) {

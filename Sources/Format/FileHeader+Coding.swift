@@ -40,6 +40,7 @@ extension FileHeader {
         }
 
         generation = bytes.integer(at: 64, as: UInt64.self)
+        guard generation <= Self.largestGeneration else { throw .badField("generation") }
         length = bytes.integer(at: 72, as: UInt64.self)
         firstSparseBlock = bytes.integer(at: Self.firstSparseBlockOffset, as: UInt64.self)
         provisionalLength = bytes.integer(at: Self.provisionalLengthOffset, as: UInt64.self)

@@ -10,6 +10,8 @@ public struct FileHeader: Hashable, Sendable {
     /// Room for both wraps together.
     public static let largestWrap = 120
     public static let largestLength: UInt64 = 1 << 62
+    /// Far above what writing comes to, and far enough below the end of the integer that counting on from it cannot overflow.
+    public static let largestGeneration: UInt64 = 1 << 63
     /// A file of more links is found at any place.
     public static let mostPlaces = 13
     /// The value of `firstSparseBlock` in a file without holes.

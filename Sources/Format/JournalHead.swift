@@ -8,6 +8,8 @@ public struct JournalHead: Hashable, Sendable {
     /// Where the first half begins.
     public static let areaOffset = 4096
     public static let largestHalf: UInt64 = 1 << 30
+    /// Of times and of laps: far enough below the end of the integer that counting on from it cannot overflow.
+    public static let largestNumber: UInt64 = 1 << 62
     public static let mostWindows = 16
 
     static let magic: [UInt8] = Array("LKJRNL\r\n".utf8)
@@ -58,7 +60,9 @@ public struct JournalHead: Hashable, Sendable {
         halfSize = bytes.integer(at: 48, as: UInt64.self)
         guard halfSize > 0, halfSize <= Self.largestHalf, halfSize % 4096 == 0 else { throw .badField("half size") }
         opened = bytes.integer(at: 56, as: UInt64.self)
+        guard opened <= Self.largestNumber else { throw .badField("opened") }
         nextLap = bytes.integer(at: 64, as: UInt64.self)
+        guard nextLap <= Self.largestNumber else { throw .badField("next lap") }
         let count = Int(bytes.integer(at: 72, as: UInt8.self))
         guard count <= Self.mostWindows else { throw .badField("windows") }
         windows = (0..<count).map { index in

@@ -72,6 +72,7 @@ public struct JournalRecord: Hashable, Sendable {
         }
         guard bytes.isZero(5..<8), bytes.isZero(56..<60) else { throw .badField("reserved") }
         lap = bytes.integer(at: 8, as: UInt64.self)
+        guard lap <= JournalHead.largestNumber else { throw .badField("lap") }
         position = bytes.integer(at: 16, as: UInt64.self)
         file = FileIdentifier(bytes, at: 24)
         generation = bytes.integer(at: 40, as: UInt64.self)

@@ -186,7 +186,7 @@ public enum DeviceKeyFile {
     /// The folder that a path is in, made if missing, and the last component.
     private static func folder(of path: String, making: Bool = true) throws(Errno) -> (Descriptor, Name) {
         var components = path.split(separator: "/").map { Array($0.utf8) }
-        guard let last = components.popLast(), let name = Name(bytes: last), !name.isDotOrDotDot, !path.hasSuffix("/")
+        guard let last = components.popLast(), let name = Name(bytes: last), !path.hasSuffix("/")
         else { throw .EINVAL }
         // Other files' names are longer.
         guard last.count + GuessCounter.suffix.utf8.count <= Name.maximumCount else { throw .ENAMETOOLONG }

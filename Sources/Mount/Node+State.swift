@@ -8,7 +8,7 @@ extension Node {
     /// The file, the class and `mayHavePages` are changed within `NodeTable.update`: a glance shows them.
     struct State {
         private var parent: Node?
-        private var name = PackedName(".")
+        private var name = PackedName(.current)
         private var more: More?
         /// The file when it was last closed, or else as it was last found.
         var seen: ClosedFile?

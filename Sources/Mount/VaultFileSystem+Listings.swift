@@ -135,8 +135,8 @@ extension VaultFileSystem {
         return try listing.entries(rewinding: offset == 0) { () throws(VaultError) in
             let parent = node.latestName?.parent ?? node
             let dots = [
-                ListedEntry(dots: ".", inode: node.backing.inode),
-                ListedEntry(dots: "..", inode: parent.backing.inode),
+                ListedEntry(dots: .current, inode: node.backing.inode),
+                ListedEntry(dots: .parent, inode: parent.backing.inode),
             ]
             return dots + (try vault.entries(of: try directory(of: node)))
         }

@@ -3,12 +3,13 @@ import Glibc
 
 // The *at calls: `self` is the directory that the names are in. None of them follows a symbolic link at the name.
 extension Descriptor {
-    /// Opens an entry; O_CLOEXEC and O_NOFOLLOW are added, so that a symbolic link is ELOOP.
+    /// Opens an entry, and nothing outside of this directory; O_CLOEXEC and O_NOFOLLOW are added, so that a symbolic link
+    /// is ELOOP.
     ///
-    /// Source: openat(2).
+    /// Source: openat2(2), RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS, RESOLVE_NO_MAGICLINKS.
     public func open(_ name: Name, _ flags: Int32, mode: UInt32 = 0) throws(Errno) -> Descriptor {
         let opened = try unsafe name.withCString { name throws(Errno) in
-            try call { unsafe lk_openat(number, name, flags | O_CLOEXEC | O_NOFOLLOW, mode) }
+            try call { unsafe lk_open_beneath(number, name, flags | O_CLOEXEC | O_NOFOLLOW, mode) }
         }
         return Descriptor(owning: opened)
     }

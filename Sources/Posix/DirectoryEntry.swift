@@ -22,7 +22,7 @@ extension Descriptor {
     ///
     /// Source: getdents64(2).
     public func entries() throws(Errno) -> [DirectoryEntry] {
-        let stream = try open(".", O_RDONLY | O_DIRECTORY)
+        let stream = try open(.current, O_RDONLY | O_DIRECTORY)
         var entries: [DirectoryEntry] = []
         while true {
             let more = try stream.nextEntries()
@@ -61,7 +61,7 @@ private func appendEntries(in records: RawSpan, to entries: inout [DirectoryEntr
         let text = records.extracting(start + 19..<start + length)
         let bytes = unsafe text.withUnsafeBytes { unsafe Array($0.prefix { $0 != 0 }) }
         // DT_* are the type bits of a mode; DT_UNKNOWN, 0, is no kind.
-        if let name = Name(bytes: bytes), !name.isDotOrDotDot {
+        if let name = Name(bytes: bytes) {
             entries.append(DirectoryEntry(name: name, inode: inode, kind: FileKind(mode: UInt32(type) << 12)))
         }
         start += length

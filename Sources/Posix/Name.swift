@@ -1,24 +1,30 @@
-/// One component of a path: 1 to 255 bytes, any but "/" and NUL.
+/// One component of a path: 1 to 255 bytes, any but "/" and NUL, and neither `.` nor `..`.
 ///
-/// Linux does not ask that names be UTF-8, and neither does this. `.` and `..` are names too; a file system that must
-/// not be asked for them checks `isDotOrDotDot`.
+/// A call that takes a folder and a name stays in that folder, whatever bytes the name was made of. Linux does not ask that
+/// names be UTF-8, and neither does this.
 public struct Name: Hashable, Sendable {
     public static let maximumCount = 255
 
     public let bytes: [UInt8]
 
-    /// Nil for no bytes, more than 255, or a "/" or NUL among them.
+    /// Nil for no bytes, more than 255, a "/" or NUL among them, `.` and `..`.
     public init?(bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         guard 1...Name.maximumCount ~= bytes.count, !bytes.contains(0), !bytes.contains(UInt8(ascii: "/")) else {
             return nil
         }
         self.bytes = bytes
+        if isDotOrDotDot { return nil }
     }
 
-    public var isDotOrDotDot: Bool {
-        bytes == [UInt8(ascii: ".")] || bytes == [UInt8(ascii: "."), UInt8(ascii: ".")]
-    }
+    private init(literal bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The folder itself, to open it once more.
+    public static let current = Name(literal: [UInt8(ascii: ".")])
+    /// The folder above, for what lists it. No call to a folder below may be given this one.
+    public static let parent = Name(literal: [UInt8(ascii: "."), UInt8(ascii: ".")])
+
+    public var isDotOrDotDot: Bool { self == Self.current || self == Self.parent }
 
     /// Lends the name as a C string, valid for the time of the call only.
     public func withCString<Result, Failure: Error>(

@@ -6,7 +6,7 @@ import Store
 
 extension File {
     /// The largest extension that is written as encrypted zeros; a larger one is a hole.
-    private static let largestFill: UInt64 = 1 << 20
+    static let largestFill: UInt64 = 1 << 20
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
     /// A cut of more than this is settled at once: then the new blocks need not go through the journal.

@@ -87,6 +87,7 @@ extension File {
             noteChange()
             let first = BlockGeometry.block(at: state.header.length)
             let end = BlockGeometry.blockCount(forLength: state.length)
+            if let missing = try firstOfManyMissing(first..<end) { try declareSparse(from: missing) }
             // Before zeros are added: the last block may be as long as the backing file makes it.
             let behind = min(end, try storedBlocks())
             if first < behind { try prove(first..<behind, key, scratch) }
@@ -108,14 +109,57 @@ extension File {
         }
     }
 
+    /// The first block in a range of which the backing file holds nothing, if it lacks more of them than are written as
+    /// zeros: the header's length is a claim, and what is written for it is bounded by what is there.
+    private func firstOfManyMissing(_ blocks: Range<UInt64>) throws(VaultError) -> UInt64? {
+        var first: UInt64?
+        var count: UInt64 = 0
+        var block = blocks.lowerBound
+        let end = min(blocks.upperBound, state.header.firstSparseBlock)
+        while block < end {
+            let offset = BlockGeometry.backingOffset(ofBlock: block)
+            let data = try backing { () throws(Errno) in
+                try vault.store.nextData(of: descriptor, from: Int64(offset))
+            }
+            let next = data.map { block + (UInt64($0) - offset) / BlockGeometry.storedBlockSize } ?? end
+            if next > block {
+                first = first ?? block
+                count += min(next, end) - block
+                if count > BlockGeometry.blockCount(forLength: Self.largestFill) { return first }
+            }
+            guard next < end, let data else { return nil }
+            let hole = try backing { () throws(Errno) in try vault.store.nextHole(of: descriptor, from: data) }
+            guard let hole, UInt64(hole) < BlockGeometry.backingOffset(ofBlock: end) else {
+                // No hole before the end of the backing file: what is behind that is missing.
+                block = max(next, try storedBlocks())
+                if block >= end { return nil }
+                continue
+            }
+            // The first block that lies in the hole as a whole; always further on.
+            let behind = UInt64(hole) - BlockGeometry.backingOffset(ofBlock: 0)
+            let size = BlockGeometry.storedBlockSize
+            block = max(next + 1, (behind + size - 1) / size)
+        }
+        return nil
+    }
+
+    /// From now on zeros from `block` on are a hole, which needs no space. The header says so before the backing file gets
+    /// longer. Needs `lock` exclusively, and room in the journal.
+    private func declareSparse(from block: UInt64) throws(VaultError) {
+        try changeHeader { $0.firstSparseBlock = min($0.firstSparseBlock, block) }
+    }
+
     /// A cut may have left the backing file shorter than a hole at its end makes it.
     private func extendBehindHole() throws(VaultError) {
         let needed = Int64(BlockGeometry.backingSize(forLength: state.length))
         guard BlockGeometry.blockCount(forLength: state.length) > state.header.firstSparseBlock else { return }
         let file = try writable()
-        try backing { () throws(Errno) in
+        do throws(Errno) {
             guard try vault.store.status(of: descriptor).size < needed else { return }
             try vault.keepingSetID(of: file) { () throws(Errno) in try vault.store.truncate(file, to: needed) }
+        } catch {
+            guard error == .EFBIG else { throw .system(error) }
+            throw .damaged("its header tells of \(state.length) bytes, which no file in this store can have")
         }
     }
 

@@ -80,7 +80,7 @@ extension Vault {
     func plainName(ofCiphertext ciphertext: [UInt8], in directory: Directory) -> Name? {
         directory.identifier.withBytes { identifier in
             guard let bytes = try? unsafe keys.names.open(ciphertext.span.bytes, associatedData: identifier),
-                let name = Name(bytes: bytes), !name.isDotOrDotDot
+                let name = Name(bytes: bytes)
             else { return nil }
             return name
         }

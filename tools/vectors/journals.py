@@ -103,7 +103,7 @@ def journal_vectors() -> dict[str, Any]:
 def head_vectors() -> dict[str, Any]:
     cases = []
     for half_size, fields in [
-            (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_lap": 2**64 - 1}),
+            (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_lap": 2**62}),
             (1 << 24, {"windows": [(1_750_000_000, 1_750_000_100)]}),
             (8192, {"opened": 1_760_000_000, "next_lap": 7, "windows": [(at, at + 9) for at in range(16)]})]:
         cases.append({"halfSize": half_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_lap", 1),
@@ -127,6 +127,8 @@ def head_vectors() -> dict[str, Any]:
                 bad("magic", magic=b"LKJRNL\n\n"), bad("version 0", version=0), bad("version 2", version=2),
                 bad("an unknown incompatible feature", incompatible=1), bad("halves of no bytes", 0),
                 bad("halves of 512 bytes", 512), bad("halves of 6000 bytes", 6000),
+                bad("opened above 2^62", opened=2**62 + 1), bad("opened 2^64 - 1", opened=2**64 - 1),
+                bad("next lap above 2^62", next_lap=2**62 + 1), bad("next lap 2^64 - 1", next_lap=2**64 - 1),
                 bad("halves above 2^30", (1 << 30) + 4096), bad("17 windows", count=17),
                 bad("zero at 10", zero1=1), bad("zero at 12", zero2=1), bad("zero at 28", zero3=1),
                 bad("zero at 79", zero4=bytes(6) + b"\1"), bad("a window that is not counted", count=0,
@@ -178,6 +180,7 @@ def record_vectors() -> dict[str, Any]:
     # Valid, and of no effect.
     ignored = [
         bad("an absolute path", file_record(file, "/etc", 1), "payload"),
+        bad("the keybag's path", file_record(file, "lk.keybag", 1), "payload"),
         bad("a path that leads out", file_record(file, "a/../../b", 1), "payload"),
         bad("a path with a NUL", file_record(file, "a\0b", 1), "payload"),
         bad("a path that ends with a slash", file_record(file, "a/", 1), "payload"),

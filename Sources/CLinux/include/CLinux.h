@@ -18,6 +18,7 @@ void lk_strerror(int error, char *buffer, size_t size);
 const char *_Nullable lk_strerrorname(int error);  // "ENOENT", or NULL
 
 int lk_openat(int directory, const char *path, int flags, mode_t mode);
+int lk_open_beneath(int directory, const char *name, int flags, mode_t mode);  // one component, never left
 int lk_duplicate(int file);  // close-on-exec
 int lk_pipe(int *ends);        // the reading, the writing one; close-on-exec
 int lk_memfd(const char *name);

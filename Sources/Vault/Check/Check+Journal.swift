@@ -18,6 +18,8 @@ extension Check {
             guard old.head.opened != 0 else { return }
             noteCuts([JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)])
             report(.pendingJournal("is counted in, and the next mount puts it into the files"))
+            let strays = try old.strays(in: try old.entries())
+            if strays > 0 { report(.strayRecords(strays)) }
             try vault.beginSession()
         } catch {
             report(
@@ -36,7 +38,7 @@ extension Vault {
     /// Whether there is no journal in a vault with something in it: one is made before the first file.
     var lacksJournal: Bool {
         guard (try? store.status(of: .journal, in: store.root)) == nil,
-            let listing = try? openFolder(".", in: store.root), let entries = try? store.nextEntries(of: listing)
+            let listing = try? openFolder(.current, in: store.root), let entries = try? store.nextEntries(of: listing)
         else { return false }
         return entries.contains { entry in
             switch BackingName(entry.name.bytes) {
@@ -52,6 +54,12 @@ extension Finding {
     static func pendingJournal(_ what: String) -> Finding {
         Finding(
             .note, .journal, BackingName.journal, reason: "the last session ended in a cut: what it holds \(what)")
+    }
+
+    static func strayRecords(_ count: Int) -> Finding {
+        Finding(
+            .damage, .journal, BackingName.journal,
+            reason: "\(count) of its records name files that are none of the vault's; they count for nothing")
     }
 
     static var missingJournal: Finding {

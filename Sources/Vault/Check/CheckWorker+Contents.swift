@@ -72,9 +72,17 @@ extension CheckWorker {
         body()
     }
 
-    /// A hole reads as zeros, and there may be very much of it: the next block at or after `block` with data in it.
+    /// The next block at or after `block` with data in it: of a hole there may be very much. Where the header allows none,
+    /// its blocks are lost.
     private func skipHole(at block: UInt64, of contents: CheckedContents) -> UInt64 {
-        guard block >= contents.firstSparseBlock else { return block }
+        let data = nextData(at: block, of: contents)
+        if block < contents.firstSparseBlock, block < data {
+            contents.lose(block..<min(data, contents.firstSparseBlock, contents.blockCount))
+        }
+        return data
+    }
+
+    private func nextData(at block: UInt64, of contents: CheckedContents) -> UInt64 {
         let journaled = contents.firstJournaledBlock(from: block)
         let offset = BlockGeometry.backingOffset(ofBlock: block)
         do throws(Errno) {

@@ -90,7 +90,7 @@ final class CheckWorker {
 
     /// A listing has an offset, so it is an open file of its own.
     private func open(_ folder: CheckedFolder) throws(VaultError) -> Descriptor {
-        try vault.openFolder(".", in: folder.directory.descriptor)
+        try vault.openFolder(.current, in: folder.directory.descriptor)
     }
 
     private func next(_ listing: Descriptor) throws(VaultError) -> [DirectoryEntry] {

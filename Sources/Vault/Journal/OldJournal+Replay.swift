@@ -11,7 +11,7 @@ extension OldJournal {
         /// The ID in its header.
         let file: FileIdentifier
         /// Its first record that counts, by its place in the journal, for each *file* or *twin* record.
-        var files: [(index: Int, path: [UInt8], low: UInt64, high: UInt64)] = []
+        var files: [(index: Int, path: [UInt8], names: BackingPath, low: UInt64, high: UInt64)] = []
         var isForgotten = false
 
         /// From where on the records count for a file with this generation on disk; nil where none does.
@@ -54,7 +54,9 @@ extension OldJournal {
     /// Brings the files to where the last session left them, durably.
     func replay() throws(VaultError) {
         let entries = try entries()
-        for entry in entries where entry.record.kind == .aside { try putBack(try payload(of: entry)) }
+        for entry in entries where entry.record.kind == .aside {
+            if let names = AsideNames(decoding: try payload(of: entry)) { try putBack(names) }
+        }
         var hasGivenBack = false
         for effect in try effects(of: entries) {
             do throws(VaultError) { try apply(effect) } catch {
@@ -80,7 +82,7 @@ extension OldJournal {
                 guard let note = try note(of: entry) else { continue }
                 if claims[tag] == nil { order.append(tag) }
                 claims[tag, default: Claim(file: note.file)].files.append(
-                    (index, note.path, entry.record.number, entry.record.generation))
+                    (index, note.path, note.names, entry.record.number, entry.record.generation))
                 claims[tag]!.isForgotten = false
                 owners[note.path] = tag
             case .forget:
@@ -96,8 +98,8 @@ extension OldJournal {
             let claim = claims[tag]!
             // The last path first: the one before it is that of a folder that was to get another name and did not.
             var found: Found?
-            for path in claim.files.map(\.path).reversed() where found == nil {
-                found = try find(claim, path)
+            for (_, path, names, _, _) in claim.files.reversed() where found == nil {
+                found = try find(claim, names)
                 // Made again only if the journal has all of it, and nobody has taken its name since.
                 let isOwner = owners[path] == tag && !claim.isForgotten && claim.files.last!.low == 0
                 if found?.generation == 0 && !isOwner { found = nil }
@@ -120,11 +122,14 @@ extension OldJournal {
         return effects
     }
 
-    /// Which file a *file* or *twin* record is about, and where that stands.
-    private func note(of entry: Entry) throws(VaultError) -> TwinNote? {
+    /// Which file a *file* or *twin* record is about, and where that stands; nil for one that counts for nothing.
+    func note(of entry: Entry) throws(VaultError) -> (file: FileIdentifier, path: [UInt8], names: BackingPath)? {
         let payload = try payload(of: entry)
-        return entry.record.kind == .twin
+        let note =
+            entry.record.kind == .twin
             ? try? TwinNote(decoding: payload) : TwinNote(file: entry.record.file, path: payload)
+        guard let note, let names = BackingPath(note.path) else { return nil }
+        return (note.file, note.path, names)
     }
 
     /// The last header among records that a reader does not refuse, and where it is.
@@ -149,8 +154,8 @@ extension OldJournal {
     }
 
     /// The file, where its records say that it stands; nil if it was removed since.
-    private func find(_ claim: Claim, _ path: [UInt8]) throws(VaultError) -> Found? {
-        guard !path.isEmpty else {
+    private func find(_ claim: Claim, _ path: BackingPath) throws(VaultError) -> Found? {
+        guard !path.names.isEmpty else {
             let match = try Walk(vault: vault).find {
                 $0.file == claim.file && claim.first(fitting: $0.generation) != nil
             }
@@ -220,13 +225,11 @@ extension OldJournal {
     }
 
     /// A cut between moving an empty directory aside and putting another in its place.
-    private func putBack(_ payload: [UInt8]) throws(VaultError) {
-        guard let note = try? AsideNote(decoding: payload), let aside = Name(bytes: note.aside),
-            let name = Name(bytes: note.name), let folder = try vault.openFolderForReplay(note.path)
-        else { return }
+    private func putBack(_ names: AsideNames) throws(VaultError) {
+        guard let folder = try vault.openFolderForReplay(names.folder) else { return }
         do throws(VaultError) {
             try vault.withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in
-                try vault.renameFresh(aside, to: name, in: folder)
+                try vault.renameFresh(names.aside, to: names.name, in: folder)
             }
         } catch {
             guard error.isAbsence || error == .system(.EEXIST) || error == .system(.ENOTEMPTY) else { throw error }

@@ -7,8 +7,8 @@ import Store
 
 extension Vault {
     /// The folder at a backing path, nil if there is none any more. An ordinary user's folders may forbid it that user.
-    func openFolderForReplay(_ path: [UInt8]) throws(VaultError) -> Descriptor? {
-        let names = path.split(separator: UInt8(ascii: "/")).compactMap { Name(bytes: Array($0)) }
+    func openFolderForReplay(_ path: BackingPath) throws(VaultError) -> Descriptor? {
+        let names = path.names
         do throws(VaultError) {
             var folder = store.root
             for name in names { folder = try pin(name, in: folder, O_DIRECTORY) }
@@ -24,8 +24,8 @@ extension Vault {
 
     /// The file at a backing path, nil if there is none any more. An ordinary user's folders and files may forbid it that
     /// user: they are the daemon's own.
-    func openForReplay(_ path: [UInt8]) throws(VaultError) -> Descriptor? {
-        let names = path.split(separator: UInt8(ascii: "/")).compactMap { Name(bytes: Array($0)) }
+    func openForReplay(_ path: BackingPath) throws(VaultError) -> Descriptor? {
+        let names = path.names
         guard let last = names.last else { return nil }
         var folder = store.root
         do throws(VaultError) {

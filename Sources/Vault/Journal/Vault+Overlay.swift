@@ -105,14 +105,14 @@ extension OldJournal {
     fileprivate func asides(in entries: [Entry]) throws(VaultError) -> [Overlays.Place: Name] {
         var asides: [Overlays.Place: Name] = [:]
         for entry in entries where entry.record.kind == .aside {
-            guard let note = try? AsideNote(decoding: try payload(of: entry)), let aside = Name(bytes: note.aside),
-                let name = Name(bytes: note.name), let folder = try vault.openFolderForReplay(note.path),
-                (try? vault.store.status(of: name, in: folder)) == nil,
-                (try? vault.store.status(of: aside, in: folder)) != nil
+            guard let names = AsideNames(decoding: try payload(of: entry)),
+                let folder = try vault.openFolderForReplay(names.folder),
+                (try? vault.store.status(of: names.name, in: folder)) == nil,
+                (try? vault.store.status(of: names.aside, in: folder)) != nil
             else { continue }
             let inode = try backing { () throws(Errno) in try vault.store.status(of: folder).inode }
-            let place = Overlays.Place(folder: inode, name: name)
-            asides[place] = asides[place] ?? aside
+            let place = Overlays.Place(folder: inode, name: names.name)
+            asides[place] = asides[place] ?? names.aside
         }
         return asides
     }

@@ -63,16 +63,20 @@ struct Salvage {
         defer { unsafe explicit_bzero(&buffer, buffer.count) }
         var offset: UInt64 = 0
         while true {
-            offset = skipHole(at: offset)
+            let data = min(skipHole(at: offset), length)
+            // Where the header allows no hole, what was confirmed is lost there.
+            let end = min(data, confirmedWithoutHoles)
+            if offset < end { lost.add(offset..<end) }
+            offset = data
             guard offset < length else { break }
-            let end = min(offset + UInt64(Self.chunk), length)
+            let chunk = offset..<min(offset + UInt64(Self.chunk), length)
             do throws(VaultError) {
-                try copyBytes(offset..<end, to: copy, &buffer)
+                try copyBytes(chunk, to: copy, &buffer)
             } catch {
                 guard isLoss(error) else { throw error }
                 var start = offset
-                while start < end {
-                    let block = start..<min(start + BlockGeometry.blockSize, end)
+                while start < chunk.upperBound {
+                    let block = start..<min(start + BlockGeometry.blockSize, chunk.upperBound)
                     do throws(VaultError) { try copyBytes(block, to: copy, &buffer) } catch {
                         guard isLoss(error) else { throw error }
                         lost.add(block)
@@ -80,7 +84,7 @@ struct Salvage {
                     start = block.upperBound
                 }
             }
-            offset = end
+            offset = chunk.upperBound
         }
         // What was lost at the end, or is a hole there.
         try copy.truncate(to: length)
@@ -99,10 +103,16 @@ struct Salvage {
         try unsafe copy.write(buffer.span.bytes.extracting(0..<range.count), at: range.lowerBound)
     }
 
-    /// The beginning of the next block at or after `offset` that is not in a hole.
+    /// Up to where the source may have no hole.
+    private var confirmedWithoutHoles: UInt64 {
+        let header = source.header
+        let (sparse, isFar) = header.firstSparseBlock.multipliedReportingOverflow(by: BlockGeometry.blockSize)
+        return isFar ? header.length : min(header.length, sparse)
+    }
+
+    /// The beginning of the next block at or after `offset` of which the backing file holds something.
     private func skipHole(at offset: UInt64) -> UInt64 {
         let block = BlockGeometry.block(at: offset)
-        guard block >= source.header.firstSparseBlock else { return offset }
         let start = BlockGeometry.backingOffset(ofBlock: block)
         do throws(Errno) {
             guard let data = try vault.store.nextData(of: source.descriptor, from: Int64(start)) else { return .max }

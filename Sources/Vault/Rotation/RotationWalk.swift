@@ -164,10 +164,10 @@ extension Vault {
     fileprivate func openListing(of folder: Descriptor) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
             do throws(Errno) {
-                return try store.open(".", in: folder, OpenFlags.directory | O_NOATIME, mode: 0)
+                return try store.open(.current, in: folder, OpenFlags.directory | O_NOATIME, mode: 0)
             } catch {
                 guard error == .EPERM else { throw .system(error) }
-                return try openFolder(".", in: folder)
+                return try openFolder(.current, in: folder)
             }
         }
     }

@@ -107,8 +107,8 @@ extension Descriptor {
         let trimmed = path.trimmingTrailingSlashes
         let start = trimmed.lastIndex(of: "/").map { trimmed.index(after: $0) } ?? trimmed.startIndex
         let flags = O_PATH | O_DIRECTORY
-        guard let name = Name(bytes: trimmed[start...].utf8), !name.isDotOrDotDot else {
-            return (try open(path: trimmed, flags), ".")
+        guard let name = Name(bytes: trimmed[start...].utf8) else {
+            return (try open(path: trimmed, flags), .current)
         }
         let folder = start == trimmed.startIndex ? "." : String(trimmed[..<start])
         return (try open(path: folder, flags), name)

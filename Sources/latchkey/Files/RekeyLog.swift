@@ -27,7 +27,7 @@ final class RekeyLog {
         guard folder.status.kind == .directory else { return nil }
         self.protectionClass = protectionClass
         do {
-            self.folder = try folder.file.open(".", O_RDONLY | O_DIRECTORY)
+            self.folder = try folder.file.open(.current, O_RDONLY | O_DIRECTORY)
             file = try self.folder.open(Self.name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
             try file.lockExclusively()
             guard try file.status().kind == .regular else { return nil }

@@ -77,7 +77,7 @@ struct Rekeying {
                 try? file.parent.unlink(temporary)
                 throw error
             }
-            let folder = try file.parent.open(".", O_RDONLY | O_DIRECTORY)
+            let folder = try file.parent.open(.current, O_RDONLY | O_DIRECTORY)
             try folder.synchronize(dataOnly: false)
             return copy
         } catch let error as Failure {

@@ -1,0 +1,65 @@
+import Format
+import Glibc
+import Posix
+
+/// A path that the journal names, from the vault's root: of components that lead down, and never out of the vault.
+///
+/// The journal's MAC says who wrote it, not that what it names is sane: its maker knows the key.
+struct BackingPath {
+    /// None for the root itself.
+    let names: [Name]
+
+    /// Nil for a path with an empty component, `.` or `..`, for an absolute one, and for one that leads to what the vault
+    /// keeps for itself, such as its keybag.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count < Int(PATH_MAX) else { return nil }
+        guard !bytes.isEmpty else {
+            names = []
+            return
+        }
+        var names: [Name] = []
+        for component in bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let name = Name(bytes: component) else { return nil }
+            names.append(name)
+        }
+        if let last = names.last, BackingName(last.bytes) == .reserved { return nil }
+        self.names = names
+    }
+}
+
+/// What an *aside* record says, with names that stay in their folder.
+struct AsideNames {
+    let folder: BackingPath
+    let aside: Name
+    let name: Name
+
+    /// Nil where a name is none, or not one that such a directory can have.
+    init?(decoding payload: [UInt8]) {
+        guard let note = try? AsideNote(decoding: payload), let folder = BackingPath(note.path),
+            let aside = Name(bytes: note.aside), let name = Name(bytes: note.name),
+            BackingName(aside.bytes) == .temporary
+        else { return nil }
+        switch BackingName(name.bytes) {
+        case .entry, .longEntry: break
+        case .reserved, .temporary, .sidecar, .foreign: return nil
+        }
+        (self.folder, self.aside, self.name) = (folder, aside, name)
+    }
+}
+
+extension OldJournal {
+    /// How many records name what is none of the vault's. They count for nothing.
+    func strays(in entries: [Entry]) throws(VaultError) -> Int {
+        var count = 0
+        for entry in entries {
+            let isStray =
+                switch entry.record.kind {
+                case .aside: AsideNames(decoding: try payload(of: entry)) == nil
+                case .file, .twin: try note(of: entry) == nil
+                case .block, .header, .forget, .hole: false
+                }
+            if isStray { count += 1 }
+        }
+        return count
+    }
+}
