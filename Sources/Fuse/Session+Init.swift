@@ -6,7 +6,7 @@ extension Session {
     /// Chooses among what the kernel offers; FUSE_INIT is answered when this returns.
     func negotiate(_ connection: UnsafeMutablePointer<fuse_conn_info>) {
         let offered = unsafe connection.pointee.capable
-        var wanted = UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_ATOMIC_O_TRUNC)
+        var wanted = UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC)
         wanted |= UInt32(FUSE_CAP_PARALLEL_DIROPS)
         switch configuration.cachedContents {
         // Not AUTO_INVAL_DATA, libfuse's default: it drops a file's pages whenever our own write has changed its mtime.
@@ -23,7 +23,9 @@ extension Session {
         }
         // Left out on purpose. WRITEBACK_CACHE: a write(2) could end in the page cache after a lock. SPLICE_READ,
         // SPLICE_WRITE, SPLICE_MOVE: contents would wait in pipes, where nobody wipes them. POSIX_LOCKS, FLOCK_LOCKS: the
-        // kernel keeps locks by itself.
+        // kernel keeps locks by itself. ASYNC_DIO: the kernel drops the pages that an asynchronous direct write covers
+        // before it sends the write, but not once it is answered (generic_file_direct_write in mm/filemap.c): a reader
+        // in between would leave old bytes in the page cache.
         unsafe connection.pointee.want = wanted & offered
 
         unsafe connection.pointee.max_write = min(connection.pointee.max_write, UInt32(configuration.maxWrite))
