@@ -14,9 +14,14 @@ public final class ControlClient: Sendable {
 
     /// Connects to a socket, and refuses one that neither this user nor root serves.
     public convenience init(socket path: String) throws(ControlError) {
+        try self.init(socket: path, of: geteuid())
+    }
+
+    /// Connects to a socket of another user's daemon, as root may.
+    convenience init(socket path: String, of owner: UInt32) throws(ControlError) {
         let socket = try connect(to: path, patience: Self.patience)
         let user = try peerUser(of: socket)
-        guard user == geteuid() || user == 0 else { throw .permissionDenied }
+        guard user == owner || user == 0 else { throw .permissionDenied }
         self.init(connected: socket)
     }
 

@@ -7,10 +7,12 @@ public struct ServedMount: Sendable {
     public let status: Status
 }
 
-extension SocketDirectory {
+extension SocketDirectories {
     /// All mounts whose daemons answer. Sockets that dead daemons have left are removed on the way.
-    public func mounts() throws(ControlError) -> [ServedMount] {
-        try sockets().compactMap { socket in mount(at: socket) }
+    public func mounts() -> [ServedMount] {
+        folders.flatMap { folder in
+            ((try? folder.sockets()) ?? []).compactMap { try? folder.mount(at: $0).get() }
+        }
     }
 
     /// The mount that a path lies in, or whose vault is the folder at that path; nil if it is neither.
@@ -20,52 +22,54 @@ extension SocketDirectory {
         var place = stat()
         guard unsafe stat(path, &place) == 0 else { throw .io(.current, doing: "look at \(path)") }
         let device = UInt64(place.st_dev)
-        if let mount = try linked(device: device) { return mount }
-        return try first { $0.device == device || isVault($0.vault, place) }
+        if let mount = linked(device: device) { return mount }
+        return mounts().first { $0.status.device == device || isVault($0.status.vault, place) }
     }
 
-    /// The mount whose files have this `st_dev`; nil if no daemon serves it.
-    public func mount(device: UInt64) throws(ControlError) -> ServedMount? {
-        if let mount = try linked(device: device) { return mount }
-        return try first { $0.device == device }
+    /// The mount whose files have this `st_dev`; nil if no daemon that serves it answers.
+    public func mount(device: UInt64) -> ServedMount? {
+        linked(device: device) ?? mounts().first { $0.status.device == device }
+    }
+
+    /// Why the daemon that serves this `st_dev` does not answer, as far as its socket tells; nil where none is known.
+    public func failure(device: UInt64) -> ControlError? {
+        for folder in folders {
+            switch folder.mount(at: folder.link(device: device)) {
+            case .success: return nil
+            case .failure(.io(.ENOENT, _)): continue
+            case .failure(let error): return error
+            }
+        }
+        return nil
+    }
+
+    /// The mount of a volume, whose ID is given in hexadecimal; nil if no daemon serves it.
+    public func mount(volume: String) -> ServedMount? {
+        folders.lazy.compactMap { try? $0.mount(at: $0.socket(volume: volume)).get() }.first
     }
 
     /// Asking all daemons takes as long as the slowest of them; the one that serves a device is known by name.
-    private func linked(device: UInt64) throws(ControlError) -> ServedMount? {
-        guard try open() != nil, let mount = mount(at: link(device: device)), mount.status.device == device else {
-            return nil
+    private func linked(device: UInt64) -> ServedMount? {
+        folders.lazy.compactMap { try? $0.mount(at: $0.link(device: device)).get() }.first {
+            $0.status.device == device
         }
-        return mount
-    }
-
-    private func first(where isWanted: (Status) -> Bool) throws(ControlError) -> ServedMount? {
-        for socket in try sockets() {
-            if let mount = mount(at: socket), isWanted(mount.status) { return mount }
-        }
-        return nil
     }
 
     private func isVault(_ path: String, _ place: stat) -> Bool {
         var vault = stat()
         return unsafe stat(path, &vault) == 0 && vault.st_dev == place.st_dev && vault.st_ino == place.st_ino
     }
+}
 
-    /// The mount of a volume, whose ID is given in hexadecimal; nil if no daemon serves it.
-    public func mount(volume: String) throws(ControlError) -> ServedMount? {
-        guard try open() != nil else { return nil }
-        return mount(at: socket(volume: volume))
-    }
-
-    /// A daemon that does not answer, or has ended meanwhile, is left out: it must not stand in the way of the others.
-    private func mount(at socket: String) -> ServedMount? {
-        do {
-            let client = try ControlClient(socket: socket)
-            return ServedMount(client: client, status: try client.status())
-        } catch .io(.ECONNREFUSED, _) {
-            removeIfDead(socket)
-            return nil
+extension SocketDirectory {
+    /// A daemon that does not answer, or has ended meanwhile, must not stand in the way of the others.
+    fileprivate func mount(at socket: String) -> Result<ServedMount, ControlError> {
+        do throws(ControlError) {
+            let client = try ControlClient(socket: socket, of: owner)
+            return .success(ServedMount(client: client, status: try client.status()))
         } catch {
-            return nil
+            if case .io(.ECONNREFUSED, _) = error { removeIfDead(socket) }
+            return .failure(error)
         }
     }
 }

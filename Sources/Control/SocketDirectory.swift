@@ -3,24 +3,57 @@ import Posix
 
 /// The folder in which the daemons of one user put their control sockets.
 ///
-/// It belongs to the user and is open to nobody else, which is checked at each use: in /tmp somebody else may have
-/// made a folder of that name.
+/// It belongs to the user and is open to no other, which is checked at each use: in /tmp another user may have made a
+/// folder of that name.
 public struct SocketDirectory: Hashable, Sendable {
     public let path: String
+    /// The user whose daemons they are.
+    let owner: UInt32
 
     public init(path: String) {
-        self.path = path
+        self.init(path: path, owner: geteuid())
     }
 
-    /// /run/latchkey for root; for others $XDG_RUNTIME_DIR/latchkey, or /tmp/latchkey-UID where that is not set.
+    init(path: String, owner: UInt32) {
+        self.path = path
+        self.owner = owner
+    }
+
+    /// Where a daemon of this user puts its socket: /run/latchkey for root; for others /tmp/latchkey-UID, or
+    /// /tmp/latchkey-UID.N where another user has made a folder of that name.
+    ///
+    /// Not in $XDG_RUNTIME_DIR: logind removes that when the user logs out, while the daemon goes on.
     public static var standard: SocketDirectory {
         let user = geteuid()
-        if user == 0 { return SocketDirectory(path: "/run/latchkey") }
-        if let runtime = unsafe getenv("XDG_RUNTIME_DIR"), unsafe runtime.pointee == UInt8(ascii: "/") {
-            return SocketDirectory(path: unsafe String(cString: runtime) + "/latchkey")
-        }
-        return SocketDirectory(path: "/tmp/latchkey-\(user)")
+        if user == 0 { return root }
+        let all = temporary(of: user)
+        if let usable = all.first(where: \.isUsable) { return usable }
+        let first = SocketDirectory(path: "\(temporaryFolder)/\(temporaryPrefix)\(user)", owner: user)
+        guard all.contains(first) else { return first }
+        return SocketDirectory(path: "\(first.path).\(UInt32.random(in: 1 ... .max))", owner: user)
     }
+
+    static let root = SocketDirectory(path: "/run/latchkey", owner: 0)
+    static let temporaryFolder = "/tmp"
+    private static let temporaryPrefix = "latchkey-"
+
+    /// The folders in /tmp that are called as one of this user's is, by whichever user they were made.
+    static func temporary(of user: UInt32) -> [SocketDirectory] {
+        SocketDirectories.names(in: temporaryFolder).filter { owner(ofTemporary: $0) == user }.map {
+            SocketDirectory(path: "\(temporaryFolder)/\($0)", owner: user)
+        }
+    }
+
+    /// Whose sockets a folder of this name in /tmp holds; nil for any other name.
+    static func owner(ofTemporary name: String) -> UInt32? {
+        guard name.hasPrefix(temporaryPrefix) else { return nil }
+        let parts = name.dropFirst(temporaryPrefix.count).split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count <= 2, parts.count == 1 || UInt32(parts[1]) != nil else { return nil }
+        return UInt32(parts[0])
+    }
+
+    /// Whether it is there, its user's own and closed to others.
+    var isUsable: Bool { (try? open()) != nil }
 
     /// Where the socket for a volume lies.
     public func socket(volume: String) -> String {
@@ -48,19 +81,9 @@ public struct SocketDirectory: Hashable, Sendable {
     /// The sockets that are there, their daemons alive or not, sorted by name; none if the folder is missing.
     public func sockets() throws(ControlError) -> [String] {
         guard let directory = try open() else { return [] }
-        guard let stream = unsafe opendir("/proc/self/fd/\(directory.number)") else {
-            throw .io(.current, doing: "read \(path)")
-        }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
-                unsafe String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
-            }
-            if name.hasSuffix(Self.suffix) { names.append(name) }
-        }
+        let names = SocketDirectories.names(in: "/proc/self/fd/\(directory.number)")
         withExtendedLifetime(directory) {}
-        return names.sorted().map { "\(path)/\($0)" }
+        return names.filter { $0.hasSuffix(Self.suffix) }.map { "\(path)/\($0)" }
     }
 
     /// Makes the folder if it is missing.
@@ -85,7 +108,7 @@ public struct SocketDirectory: Hashable, Sendable {
         }
         var status = stat()
         guard unsafe fstat(directory.number, &status) == 0 else { throw .io(.current, doing: "look at \(path)") }
-        guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else { throw .unsafeDirectory(path: path) }
+        guard status.st_uid == owner, status.st_mode & 0o077 == 0 else { throw .unsafeDirectory(path: path) }
         return directory
     }
 

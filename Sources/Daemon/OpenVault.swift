@@ -70,8 +70,7 @@ struct OpenVault: Sendable {
         _ configuration: Configuration, _ policy: PolicyInForce, log: Logger
     ) throws(StartError) -> VaultMount {
         // A copy of a vault has the volume ID of the original. Found now, not when the mount is there.
-        let directory = configuration.socketDirectory
-        if let other = try? directory.mount(volume: volume) {
+        if let other = SocketDirectories([configuration.socketDirectory]).mount(volume: volume) {
             throw StartError(.volumeServed, other.status.mountPoint)
         }
         let descriptorLimit = try StartError.when("raise the limit of open files") { () throws(Errno) in

@@ -24,11 +24,7 @@ struct ProtectedItem {
     /// The same for something that is open.
     init?(_ file: Descriptor, path: String) throws(DataProtectionError) {
         let status = try DataProtectionError.at(path) { () throws(Errno) in try file.status() }
-        let found: ServedMount?
-        do { found = try SocketDirectory.standard.mount(device: status.device) } catch {
-            throw DataProtectionError(error)
-        }
-        guard let found else { return nil }
+        guard let found = SocketDirectories.reachable.mount(device: status.device) else { return nil }
         (self.path, self.file, self.status) = (path, file, status)
         (client, mountStatus) = (found.client, found.status)
     }

@@ -11,18 +11,19 @@ import Testing
         var status = stat()
         unsafe stat(inside, &status)
         let byPath = try ServedFolder(device: UInt64(status.st_dev))
-        #expect(try byPath.directory.mount(of: inside)?.status.volume == ServedFolder.volume)
-        #expect(try byPath.directory.mount(of: "/proc") == nil)
+        #expect(try SocketDirectories([byPath.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)
+        #expect(try SocketDirectories([byPath.directory]).mount(of: "/proc") == nil)
         #expect(throws: ControlError.io(.ENOENT, doing: "look at /nowhere")) {
-            try byPath.directory.mount(of: "/nowhere")
+            try SocketDirectories([byPath.directory]).mount(of: "/nowhere")
         }
 
         let byVault = try ServedFolder(device: .max, vault: "/proc/self")
-        #expect(try byVault.directory.mount(of: "/proc/self/../self")?.status.vault == "/proc/self")
-        #expect(try byVault.directory.mount(of: "/proc") == nil)
-        #expect(try byVault.directory.mount(volume: ServedFolder.volume) != nil)
-        #expect(try byVault.directory.mount(volume: "00") == nil)
-        #expect(try byVault.directory.mounts().count == 1)
+        #expect(
+            try SocketDirectories([byVault.directory]).mount(of: "/proc/self/../self")?.status.vault == "/proc/self")
+        #expect(try SocketDirectories([byVault.directory]).mount(of: "/proc") == nil)
+        #expect(SocketDirectories([byVault.directory]).mount(volume: ServedFolder.volume) != nil)
+        #expect(SocketDirectories([byVault.directory]).mount(volume: "00") == nil)
+        #expect(SocketDirectories([byVault.directory]).mounts().count == 1)
     }
 
     @Test func `a volume is served once`() throws {
@@ -40,13 +41,13 @@ import Testing
         let dead = folder.directory.socket(volume: "dead")
         _ = try listen(at: dead)
         #expect(FileManager.default.fileExists(atPath: dead))
-        #expect(try folder.directory.mounts().count == 1)
+        #expect(SocketDirectories([folder.directory]).mounts().count == 1)
         #expect(!FileManager.default.fileExists(atPath: dead))
 
         _ = try listen(at: dead)
         let server = try ControlServer(service: folder.service, volume: "dead", in: folder.directory, version: "1.0")
         try server.start()
-        #expect(try folder.directory.mounts().count == 2)
+        #expect(SocketDirectories([folder.directory]).mounts().count == 2)
         server.stop()
     }
 
@@ -59,7 +60,7 @@ import Testing
         // It takes clients in, and never answers; asked first, since its name sorts first.
         let hanging = try listen(at: folder.directory.socket(volume: "00"))
         let link = folder.directory.link(device: device)
-        #expect(try folder.directory.mount(of: inside)?.status.volume == ServedFolder.volume)
+        #expect(try SocketDirectories([folder.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)
         var pending = [pollfd(fd: hanging.number, events: Int16(POLLIN), revents: 0)]
         #expect(unsafe poll(&pending, 1, 0) == 0, "nobody has connected to it")
 
@@ -72,7 +73,7 @@ import Testing
     @Test func `a daemon that hangs does not hide the others`() throws {
         let folder = try ServedFolder()
         let hanging = try listen(at: folder.directory.socket(volume: "hanging"))
-        #expect(try folder.directory.mounts().count == 1)
+        #expect(SocketDirectories([folder.directory]).mounts().count == 1)
         #expect(try folder.directory.sockets().count == 2)
         withExtendedLifetime(hanging) {}
     }
@@ -81,10 +82,18 @@ import Testing
         let directory = try SocketDirectory.temporary()
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
-        #expect(throws: ControlError.unsafeDirectory(path: directory.path)) { try directory.mounts() }
+        #expect(throws: ControlError.unsafeDirectory(path: directory.path)) { try directory.sockets() }
         #expect(throws: ControlError.unsafeDirectory(path: "/proc/self")) {
             try SocketDirectory(path: "/proc/self").publish(volume: "00", device: nil)
         }
-        #expect(try SocketDirectory(path: "/nowhere/at/all").mounts().isEmpty)
+        #expect(SocketDirectories([SocketDirectory(path: "/nowhere/at/all")]).mounts().isEmpty)
+    }
+
+    @Test func `a name in tmp tells whose folder it is`() {
+        #expect(SocketDirectory.owner(ofTemporary: "latchkey-1000") == 1000)
+        #expect(SocketDirectory.owner(ofTemporary: "latchkey-1000.7") == 1000)
+        for name in ["latchkey-", "latchkey-x", "latchkey-1000.", "latchkey-1000.x", "latchkey-1.2.3", "other-1000"] {
+            #expect(SocketDirectory.owner(ofTemporary: name) == nil)
+        }
     }
 }

@@ -61,9 +61,7 @@ struct Erase: ParsableCommand {
             if let failure = destruction.failure { throw CommandError(failure, of: vault.text) }
             try end(vault, destruction.deviceKey, path)
         case .orphan(let entry):
-            throw CommandError(
-                .notFound, "no daemon answers for \(entry.mountPoint)",
-                try: "latchkey unmount \(entry.mountPoint.quoted)")
+            throw SilentMount(entry).error
         }
     }
 

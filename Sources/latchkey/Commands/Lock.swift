@@ -17,11 +17,33 @@ struct Lock: ParsableCommand {
     @Flag(help: "Return only when the keys are gone, or an unlock has cancelled the lock.")
     var wait = false
 
+    @Flag(help: "Every mount of this user; for root, of everybody.")
+    var all = false
+
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var place: String
+    var place: String?
+
+    func validate() throws {
+        guard all == (place == nil) else { throw ValidationError("Name a mount, or give --all.") }
+    }
 
     func run() throws {
-        let mount = try Place.mount(of: place)
+        if let place { return try lock(Place.mount(of: place)) }
+        let (served, silent) = try Place.all()
+        if served.isEmpty && silent.isEmpty { Standard.output("No vault is mounted.") }
+        var failures = Failures(advises: true)
+        if wait {
+            // All of them begin before any is waited for.
+            for mount in served { _ = try? mount.client.lock(now: now) }
+        }
+        for mount in served {
+            do { try lock(mount) } catch let error as CommandError { failures.add(error) }
+        }
+        for mount in silent { failures.add(mount.failure) }
+        try failures.end(of: served.count + silent.count)
+    }
+
+    private func lock(_ mount: ServedMount) throws {
         let point = mount.status.mountPoint
         let status: Status
         do {

@@ -29,7 +29,7 @@ struct Monitor: ParsableCommand {
         while true {
             try follow(client, after: &last, of: mount.status)
             // Whoever reads these lines may have stopped for so long that the daemon has dropped us.
-            guard let again = try Place.mount(ofVolume: mount.status.volume), again.status.instance == instance else {
+            guard let again = Place.mount(ofVolume: mount.status.volume), again.status.instance == instance else {
                 return
             }
             client = again.client

@@ -121,11 +121,7 @@ struct Mount: ParsableCommand {
     func run() throws {
         let vault = try AbsolutePath(ofVault: self.vault)
         let point = try MountPoint(mountPoint, for: vault).path
-        if let mounted = try Place.mount(ofVault: vault)?.status.mountPoint {
-            throw CommandError(
-                .failed, "the vault \(self.vault) is mounted already, on \(mounted)",
-                try: "latchkey status \(mounted.quoted)")
-        }
+        try EndingDaemon(vault: vault).waitUntilEnded()
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
         let policy = try strength.policy.inForce()

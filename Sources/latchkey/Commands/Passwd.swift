@@ -45,9 +45,7 @@ struct Passwd: ParsableCommand {
             vault = path.text
             chosen = try change(path)
         case .orphan(let entry):
-            throw CommandError(
-                .notFound, "no daemon answers for \(entry.mountPoint)",
-                try: "latchkey unmount \(entry.mountPoint.quoted)")
+            throw SilentMount(entry).error
         }
         Standard.output("The passcode is changed. The recovery key stays as it is.")
         PasscodeAdvice.tell(of: chosen, in: vault)

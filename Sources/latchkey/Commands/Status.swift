@@ -40,14 +40,18 @@ struct StatusCommand: ParsableCommand {
             Standard.output(json ? try JSON.text(report) : report.text)
             return
         }
-        let all = try reports(of: try Place.served())
+        let (served, silent) = try Place.all()
+        let all = try reports(of: served)
         if json {
             Standard.output(try JSON.text(all))
-        } else if all.isEmpty {
+        } else if all.isEmpty && silent.isEmpty {
             Standard.output("No vault is mounted.\n  try: latchkey mount VAULT DIR")
-        } else {
+        } else if !all.isEmpty {
             Standard.output(all.map(\.text).joined(separator: "\n\n"))
         }
+        var failures = Failures(advises: true)
+        for mount in silent { failures.add(mount.failure) }
+        try failures.end(of: 1)
     }
 
     private func reports(of mounts: [ServedMount]) throws(CommandError) -> [StatusReport] {

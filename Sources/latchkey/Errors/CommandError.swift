@@ -19,6 +19,10 @@ struct CommandError: Error, CustomStringConvertible {
     private(set) var isInDoubt = false
 
     init(_ code: Code, _ message: String, try advice: String...) {
+        self.init(code, message, advice: advice)
+    }
+
+    init(_ code: Code, _ message: String, advice: [String]) {
         self.code = code
         self.message = message
         self.advice = advice

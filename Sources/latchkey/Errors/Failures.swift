@@ -2,10 +2,14 @@
 struct Failures {
     private(set) var count = 0
     private var code: CommandError.Code?
+    /// Each error says what to type next, not the first one alone.
+    private let advises: Bool
+
+    init(advises: Bool = false) { self.advises = advises }
 
     mutating func add(_ error: CommandError) {
         // What to type next, once: a folder may have thousands of locked files.
-        Standard.error(count == 0 ? error.description : "latchkey: " + error.message)
+        Standard.error(count == 0 || advises ? error.description : "latchkey: " + error.message)
         count += 1
         // Locked says more than failed: the rest goes again after an unlock.
         if code == nil || error.code == .locked { code = error.code }

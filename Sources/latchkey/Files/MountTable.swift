@@ -12,6 +12,8 @@ struct MountTable {
         let type: String
         /// Where the file system says that it comes from; for Latchkey the vault, unless `fsname=` was given.
         let source: String
+        /// Who has mounted it; nil where the file system does not say.
+        let user: UInt32?
 
         var isLatchkey: Bool { type == "fuse.latchkey" }
     }
@@ -60,7 +62,10 @@ struct MountTable {
         guard numbers.count == 2 else { return nil }
         return Entry(
             device: Self.device(numbers[0], numbers[1]), mountPoint: unescaped(fields[4]),
-            type: String(fields[dash + 1]), source: unescaped(fields[dash + 2]))
+            type: String(fields[dash + 1]), source: unescaped(fields[dash + 2]),
+            user: fields.last?.split(separator: ",").compactMap { option in
+                option.hasPrefix("user_id=") ? UInt32(option.dropFirst("user_id=".count)) : nil
+            }.first)
     }
 
     /// Undoes the kernel's octal escapes of space, tab, newline and backslash.

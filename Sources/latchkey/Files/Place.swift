@@ -24,7 +24,7 @@ enum Place {
         if !path.split(separator: "/").contains(".."),
             let entry = mounts.mount(at: AbsolutePath(lexically: path).text), entry.isLatchkey
         {
-            return try served(entry)
+            return served(entry)
         }
         let resolved: AbsolutePath
         do {
@@ -36,7 +36,7 @@ enum Place {
             throw CommandError(.notFound, error.message, try: "latchkey status")
         }
         if let entry = mounts.mount(holding: resolved.text), entry.isLatchkey {
-            return try served(entry)
+            return served(entry)
         }
         guard let vault = vault(around: resolved) else {
             throw CommandError(
@@ -47,34 +47,24 @@ enum Place {
         return .vault(vault)
     }
 
-    private static func served(_ entry: MountTable.Entry) throws(CommandError) -> Place {
-        let mount = try asking { (sockets) throws(ControlError) in try sockets.mount(device: entry.device) }
-        return mount.map { .mount($0) } ?? .orphan(entry)
+    private static func served(_ entry: MountTable.Entry) -> Place {
+        SocketDirectories.reachable.mount(device: entry.device).map { .mount($0) } ?? .orphan(entry)
     }
 
     /// The mount of a vault: by its volume ID, or, where its keybag cannot be read or a copy of it is mounted, by
     /// asking all.
     static func mount(ofVault vault: AbsolutePath) throws(CommandError) -> ServedMount? {
         if let store = try? DirectoryStore(path: vault.text), let file = try? OpenKeybag.inspect(store),
-            let mount = try asking({ (sockets) throws(ControlError) in try sockets.mount(volume: "\(file.volume)") }),
+            let mount = SocketDirectories.reachable.mount(volume: "\(file.volume)"),
             mount.status.vault == vault.text
         {
             return mount
         }
-        return try asking { (sockets) throws(ControlError) in try sockets.mount(of: vault.text) }
+        do { return try SocketDirectories.reachable.mount(of: vault.text) } catch { throw CommandError(error) }
     }
 
     /// The mount of the volume with this ID in hexadecimal, over a connection of its own; nil if no daemon serves it.
-    static func mount(ofVolume volume: String) throws(CommandError) -> ServedMount? {
-        try asking { (sockets) throws(ControlError) in try sockets.mount(volume: volume) }
-    }
-
-    /// Asks the daemons of this user.
-    private static func asking(
-        _ question: (SocketDirectory) throws(ControlError) -> ServedMount?
-    ) throws(CommandError) -> ServedMount? {
-        do { return try question(.standard) } catch { throw CommandError(error) }
-    }
+    static func mount(ofVolume volume: String) -> ServedMount? { SocketDirectories.reachable.mount(volume: volume) }
 
     /// The mount that `path` belongs to; throws, with what to type, when there is none.
     static func mount(of path: String) throws(CommandError) -> ServedMount {
@@ -85,10 +75,7 @@ enum Place {
             throw CommandError(
                 .notFound, "the vault \(vault.text) is not mounted", try: "latchkey mount \(vault.text.quoted) DIR")
         case .orphan(let entry):
-            throw CommandError(
-                .notFound,
-                "no daemon answers for \(entry.mountPoint): it has ended, or the mount is another user's",
-                try: "latchkey unmount \(entry.mountPoint.quoted)")
+            throw SilentMount(entry).error
         }
     }
 
@@ -101,13 +88,26 @@ enum Place {
         }
     }
 
-    /// All mounts of this user whose daemons answer, by mount point.
-    static func served() throws(CommandError) -> [ServedMount] {
-        do {
-            return try SocketDirectory.standard.mounts().sorted { $0.status.mountPoint < $1.status.mountPoint }
-        } catch {
-            throw CommandError(error)
+    /// All mounts of this user, for root of everybody, by mount point: those whose daemons answer, and those of which none
+    /// does.
+    static func all() throws(CommandError) -> (served: [ServedMount], silent: [SilentMount]) {
+        for _ in 0..<10 {
+            let found = try allNow()
+            if found.silent.allSatisfy(\.isSettled) { return found }
+            // One that has just been mounted has no socket for a moment, and one that ends has none any more.
+            usleep(100_000)
         }
+        return try allNow()
+    }
+
+    private static func allNow() throws(CommandError) -> (served: [ServedMount], silent: [SilentMount]) {
+        let served = SocketDirectories.reachable.mounts().sorted { $0.status.mountPoint < $1.status.mountPoint }
+        let devices = Set(served.map(\.status.device))
+        let user = geteuid()
+        let silent = try MountTable().entries.filter { entry in
+            entry.isLatchkey && !devices.contains(entry.device) && (user == 0 || entry.user == user)
+        }
+        return (served, silent.sorted { $0.mountPoint < $1.mountPoint }.map(SilentMount.init))
     }
 
     /// The vault that `path` is, or lies in.

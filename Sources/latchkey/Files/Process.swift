@@ -53,7 +53,7 @@ enum Process {
     /// Nil for a process that is not there.
     ///
     /// Source: proc_pid_stat(5); the name before it may hold anything but ends with the last parenthesis.
-    private static func state(of process: pid_t) -> Substring? {
+    static func state(of process: pid_t) -> Substring? {
         guard let bytes = try? Descriptor.open(path: "/proc/\(process)/stat", O_RDONLY).bytes(atMost: 4096) else {
             return nil
         }

@@ -31,7 +31,6 @@ func slotHolder(of path: String, deviceKey: String?) throws(CommandError) -> any
     case .mount(let mount): return MountedSlots(mount)
     case .vault(let vault): return try FolderSlots(vault, deviceKeyPath: deviceKey)
     case .orphan(let entry):
-        throw CommandError(
-            .notFound, "no daemon answers for \(entry.mountPoint)", try: "latchkey unmount \(entry.mountPoint.quoted)")
+        throw SilentMount(entry).error
     }
 }

@@ -117,7 +117,7 @@ final class MountedVault {
     func socket() throws -> String {
         let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }
             .joined()
-        let user = geteuid() == 0 ? "/run/latchkey" : vault.environment["XDG_RUNTIME_DIR"]! + "/latchkey"
+        let user = geteuid() == 0 ? "/run/latchkey" : "/tmp/latchkey-\(geteuid())"
         return "\(user)/\(volume).socket"
     }
 

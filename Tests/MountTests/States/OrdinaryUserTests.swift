@@ -69,11 +69,49 @@ extension MountTests {
                 # A key in its memory is not for the same user's other programs, either.
                 daemon=$("$LATCHKEY" status mount --json | tr -d ' \\n' | sed 's/.*"pid":\\([0-9]*\\).*/\\1/')
                 refused cat /proc/$daemon/environ; refused head -c 1 /proc/$daemon/mem
-                test "$(stat -c %a runtime/latchkey)" = 700
+                test "$(stat -c %a /tmp/latchkey-$(id -u))" = 700
                 "$LATCHKEY" unmount mount
                 refused grep -q " $(pwd)/mount " /proc/self/mounts; ! grep -s "State:.*[^Z] (" /proc/$daemon/status
                 """, in: folder
             ).succeeded()
+        }
+
+        /// A mount that was made in a session is found without that session's environment, and after logind has removed its
+        /// folder; root finds it too, and locks it.
+        @Test func isFoundWithoutTheSession() throws {
+            if let missing = Self.missing {
+                Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")
+                return
+            }
+            let folder = try TemporaryFolder()
+            try asOrdinaryUser(
+                """
+                "$LATCHKEY" mount vault mount --grace 1 --unlock --passcode-file passcode
+                trap 'cd "$HOME"; "$LATCHKEY" unmount mount' EXIT
+                echo contents > mount/file; setfattr -n user.latchkey.class -v complete mount/file
+                rm -rf runtime; unset XDG_RUNTIME_DIR
+                "$LATCHKEY" status | grep -q "^$(pwd)/mount"
+                env -i "$LATCHKEY" status mount | grep -q unlocked
+                env -i "$LATCHKEY" lock vault --now --wait
+                refused cat mount/file
+                "$LATCHKEY" unlock mount --passcode-file passcode; cat mount/file
+                "$LATCHKEY" lock --all --now --wait | grep -q "$(pwd)/mount is locked"
+                refused cat mount/file
+                """, in: folder
+            ).succeeded()
+            guard geteuid() == 0 else { return }
+            // Mounted in a namespace of its own it is not in root's table, but its daemon is asked all the same.
+            let another = try TemporaryFolder()
+            try asOrdinaryUser(
+                """
+                "$LATCHKEY" mount vault mount --grace 1 --unlock --passcode-file passcode
+                """, in: another
+            ).succeeded()
+            let vault = another.path("vault")
+            defer { _ = try? run(Built.latchkey, ["unmount", vault]) }
+            #expect(try run(Built.latchkey, ["status"]).text.contains(another.path("mount")))
+            try run(Built.latchkey, ["lock", "--all", "--now", "--wait"]).succeeded()
+            #expect(try run(Built.latchkey, ["status", vault]).succeeded().text.contains("locked: A"))
         }
 
         /// What ext4 lets the owner of a file do, whatever its mode; and what programs notice of a file that is only

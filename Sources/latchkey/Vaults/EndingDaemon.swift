@@ -1,0 +1,66 @@
+import Control
+import Glibc
+import Posix
+
+/// The daemon of an earlier mount of a vault, which may not have ended yet when the mount point is free: umount(8) and
+/// fusermount3 do not wait for it.
+struct EndingDaemon {
+    let vault: AbsolutePath
+
+    /// Seconds that it has to write down what is left to be written.
+    private static let patience = 10.0
+
+    /// Returns when no daemon has the vault.
+    ///
+    /// - Throws: when it is mounted, or its daemon goes on for too long.
+    func waitUntilEnded() throws(CommandError) {
+        let deadline = ContinuousClock.now + .seconds(Self.patience)
+        var hasTold = false
+        while true {
+            let served = try Place.mount(ofVault: vault)
+            if let served, try MountTable().latchkeyMount(device: served.status.device) != nil {
+                let point = served.status.mountPoint
+                throw CommandError(
+                    .failed, "the vault \(vault.text) is mounted already, on \(point)",
+                    try: "latchkey status \(point.quoted)")
+            }
+            guard served != nil || isLocked else { return }
+            guard ContinuousClock.now < deadline else { throw stillThere(served) }
+            if !hasTold, isatty(STDERR_FILENO) == 1 {
+                Standard.error("Waiting for the daemon of an earlier mount of \(vault.text) to end.")
+                hasTold = true
+            }
+            usleep(20_000)
+        }
+    }
+
+    private func stillThere(_ served: ServedMount?) -> CommandError {
+        guard let status = served?.status else {
+            return CommandError(
+                .failed, "another process has the vault \(vault.text): fsck, or a daemon that does not answer",
+                try: "latchkey status", "fuser -v \((vault.text + "/lk.lock").quoted)")
+        }
+        return CommandError(
+            .failed,
+            "the daemon of an earlier mount of \(vault.text), process \(status.pid), has not ended: programs hold files"
+                + " of it open", try: "latchkey status --holders", "latchkey lock --now \(vault.text.quoted)")
+    }
+
+    /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a daemon
+    /// that starts. Source: proc_locks(5).
+    private var isLocked: Bool {
+        var status = stat()
+        guard unsafe lstat(vault.text + "/lk.lock", &status) == 0,
+            let bytes = try? Descriptor.open(path: "/proc/locks", O_RDONLY).bytes()
+        else { return false }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").contains { line in
+            let fields = line.split(separator: " ")
+            guard fields.count > 5, fields[1] == "FLOCK" else { return false }
+            let numbers = fields[5].split(separator: ":")
+            guard numbers.count == 3, let major = UInt64(numbers[0], radix: 16),
+                let minor = UInt64(numbers[1], radix: 16), let inode = UInt64(numbers[2])
+            else { return false }
+            return inode == UInt64(status.st_ino) && MountTable.device(major, minor) == UInt64(status.st_dev)
+        }
+    }
+}

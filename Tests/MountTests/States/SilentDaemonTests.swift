@@ -1,0 +1,69 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountTests {
+    /// A daemon that cannot be asked may hold keys: no command calls its mount one that is not there.
+    @Suite struct SilentDaemon {
+        @Test func withoutItsSocketItIsNamed() throws {
+            try withMount(try Vault()) { mount in
+                let socket = try mount.socket()
+                let folder = (socket as NSString).deletingLastPathComponent
+                var status = stat()
+                try #require(unsafe stat(mount.path, &status) == 0)
+                let link = "\(folder)/device-\(status.st_dev)"
+                try FileManager.default.moveItem(atPath: socket, toPath: socket + ".away")
+                let target = try FileManager.default.destinationOfSymbolicLink(atPath: link)
+                try FileManager.default.removeItem(atPath: link)
+                defer {
+                    try? FileManager.default.moveItem(atPath: socket + ".away", toPath: socket)
+                    try? FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+                }
+                for command in [["status"], ["status", mount.path], ["lock", mount.path], ["lock", "--all"]] {
+                    try expectNamed(mount, command, "kill -USR1 \(mount.daemon.pid)")
+                }
+                // The way that is told works.
+                mount.daemon.send(SIGUSR1)
+            }
+        }
+
+        @Test func aStoppedOneIsNamed() throws {
+            try withMount(try Vault()) { mount in
+                mount.daemon.send(SIGSTOP)
+                defer { mount.daemon.send(SIGCONT) }
+                try expectNamed(mount, ["status"], "kill -CONT \(mount.daemon.pid)")
+                try expectNamed(mount, ["lock", "--now", mount.path], "kill -CONT \(mount.daemon.pid)")
+            }
+        }
+
+        private func expectNamed(_ mount: MountedVault, _ command: [String], _ advice: String) throws {
+            let said = try mount.latchkey(command)
+            #expect(said.status == 1, "\(said)")
+            #expect(said.errors.contains(mount.path) && said.errors.contains(advice), "\(said)")
+            #expect(!said.text.contains("No vault is mounted"), "\(said)")
+        }
+
+        /// umount(8) does not wait for the daemon, and the next mount does.
+        @Test func aMountWaitsForTheDaemonOfTheOneBefore() throws {
+            let vault = try Vault()
+            let point = try vault.folder.makeFolder("again")
+            for turn in 0..<8 {
+                try vault.latchkey(
+                    ["mount", "--unlock", "--passcode-file", vault.passcodeFile, vault.path, point]
+                ).succeeded()
+                try shell("head -c 3000000 /dev/urandom > \(point)/file\(turn); umount \(point)").succeeded()
+            }
+            try vault.latchkey(["mount", vault.path, point]).succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
+        }
+
+        /// Two mounts of one vault: the second is refused at once, by name.
+        @Test func aMountedVaultIsNotWaitedFor() throws {
+            try withMount(try Vault()) { mount in
+                let other = try mount.vault.folder.makeFolder("other")
+                let said = try mount.latchkey(["mount", mount.vault.path, other])
+                #expect(said.status == 1 && said.errors.contains("mounted already, on \(mount.path)"), "\(said)")
+            }
+        }
+    }
+}
