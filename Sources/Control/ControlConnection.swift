@@ -6,10 +6,13 @@ import Posix
 package struct ControlConnection: ~Copyable {
     private let server: ControlServer
     private var stream: MessageStream
+    /// It has a thread of its own. Else others wait while it is served: it gets little time, and no call that waits.
+    private let isAlone: Bool
 
     /// The socket is connected and non-blocking.
-    package init(server: ControlServer, socket: Descriptor) {
+    package init(server: ControlServer, socket: Descriptor, isAlone: Bool = true) {
         self.server = server
+        self.isAlone = isAlone
         stream = MessageStream(socket: socket)
     }
 
@@ -27,7 +30,8 @@ package struct ControlConnection: ~Copyable {
     /// - Throws: when the connection has to end; but after `timedOut` without a whole call, it may go on.
     package mutating func answerNext() throws(ControlError) -> Bool {
         let limits = server.limits
-        guard let message = try stream.receive(idle: .after(seconds: limits.idle), within: limits.message) else {
+        let idle = isAlone ? limits.idle : min(limits.idle, 1)
+        guard let message = try stream.receive(idle: .after(seconds: idle), within: min(limits.message, idle)) else {
             return false
         }
         guard let frame = try? message.decode(CallFrame.self) else { throw .malformed("not a call") }
@@ -92,7 +96,9 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.Lock":
             let parameters = try call.optionalParameters(or: LockParameters())
             let status = service.lock(now: parameters.now ?? false)
-            return try .success(StatusReply(status: parameters.wait == true ? try statusAfterLocking() : status))
+            // Where others wait, the answer comes at once: its state tells that the lock goes on.
+            let waits = parameters.wait == true && isAlone
+            return try .success(StatusReply(status: waits ? try statusAfterLocking() : status))
         case "io.latchkey.Unlock":
             let parameters = try call.parameters(UnlockParameters.self)
             let secret = try call.descriptor(parameters.secret, "secret")
@@ -199,6 +205,12 @@ package struct ControlConnection: ~Copyable {
         } catch {
             return try send(.failure(error))
         }
+        guard isAlone, server.beginMonitor() else {
+            try send(.failure(.failed(reason: "too many watch already: latchkey status answers all the same")))
+            // Its place is for another.
+            throw .disconnected
+        }
+        defer { server.endMonitor() }
         try watch(after: parameters.position) { change throws(ControlError) in
             try send(.success(change, continues: true))
             return true

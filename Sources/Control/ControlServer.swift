@@ -10,13 +10,16 @@ public final class ControlServer: Sendable {
     /// What clients may use up.
     package struct Limits: Sendable {
         var connections: Int
+        /// Of those, how many may watch: the others are for calls, a lock above all.
+        var monitors: Int
         /// Seconds between two calls.
         var idle: Double
         /// Seconds for the rest of a call that has begun, and for an answer to be read.
         var message: Double
 
-        package init(connections: Int = 64, idle: Double = 300, message: Double = 5) {
+        package init(connections: Int = 64, monitors: Int = 48, idle: Double = 300, message: Double = 5) {
             self.connections = connections
+            self.monitors = monitors
             self.idle = idle
             self.message = message
         }
@@ -27,6 +30,11 @@ public final class ControlServer: Sendable {
         var listener: Descriptor?
         var connections: [Int: Descriptor] = [:]
         var accepted = 0
+        var monitors = 0
+        /// Given up when the process has no descriptor left, so that one caller can still be taken in.
+        var spare: Descriptor?
+        /// Callers for whom there is neither room nor a thread of their own: for the threads that are kept for them.
+        var waiting: [Descriptor] = []
         var isStopping = false
     }
 
@@ -40,6 +48,10 @@ public final class ControlServer: Sendable {
     /// Happens once, when the server stops.
     let stopping: Wakeup
     private let drained: Wakeup
+    private let someoneWaits: Wakeup
+    /// Threads that are made at the start, while there are some to be had.
+    private static let keptThreads = 2
+    private static let mostWaiting = 16
 
     /// Publishes the socket; clients may connect from now on, and are answered after `start`.
     ///
@@ -63,14 +75,21 @@ public final class ControlServer: Sendable {
             vendor: "Latchkey", product: "latchkey", version: version, url: "", interfaces: InterfaceDescription.names)
         stopping = try Wakeup()
         drained = try Wakeup()
+        someoneWaits = try Wakeup()
         path = directory.socket(volume: volume)
         withdraw = { directory.withdraw(volume: volume, device: device) }
-        state = Mutex(State(listener: try directory.publish(volume: volume, device: device)))
+        state = Mutex(
+            State(
+                listener: try directory.publish(volume: volume, device: device),
+                spare: try? stopping.readable.duplicate()))
     }
 
     public func start() throws(ControlError) {
         guard let listener = state.withLock({ $0.listener.take() }) else { return }
-        do { try startThread { self.accept(from: listener) } } catch { throw .io(error, doing: "start a thread") }
+        do {
+            for _ in 0..<Self.keptThreads { try startThread { self.serveWaiting() } }
+            try startThread { self.accept(from: listener) }
+        } catch { throw .io(error, doing: "start a thread") }
     }
 
     /// Removes the socket, lets answers under way be read for a short while, and ends all connections.
@@ -108,13 +127,69 @@ public final class ControlServer: Sendable {
             if number >= 0 {
                 admit(Descriptor(owning: number))
             } else if Errno.current == .EMFILE || Errno.current == .ENFILE {
-                // The caller stays in the queue; a descriptor may be free again soon.
-                usleep(50_000)
+                serveWithTheLastDescriptor(listener)
             }
         }
     }
 
-    /// Serves a new connection in a thread of its own, unless it may not or there are too many.
+    /// Takes a caller in where the process has no descriptor left: files that are open must not keep a lock from being
+    /// asked for.
+    private func serveWithTheLastDescriptor(_ listener: Descriptor) {
+        guard state.withLock({ $0.spare.take() }) != nil else {
+            // The caller stays in the queue; a descriptor may be free again soon.
+            usleep(50_000)
+            return restoreSpare()
+        }
+        let number = lk_unix_accept(listener.number)
+        if number >= 0 {
+            serve(Descriptor(owning: number))
+        } else {
+            restoreSpare()
+        }
+    }
+
+    private func restoreSpare() {
+        state.withLock { if $0.spare == nil { $0.spare = try? stopping.readable.duplicate() } }
+    }
+
+    /// Leaves a caller to the threads that are kept for this.
+    private func serve(_ socket: Descriptor) {
+        let user = try? peerUser(of: socket)
+        guard user == geteuid() || user == 0, (try? socket.setNonblocking(true)) != nil else {
+            return refuse(socket, .permissionDenied)
+        }
+        let isTaken = state.withLock { state in
+            guard state.waiting.count < Self.mostWaiting, !state.isStopping else { return false }
+            state.waiting.append(socket)
+            return true
+        }
+        guard isTaken else { return refuse(socket, .failed(reason: "too many connections")) }
+        someoneWaits.signal()
+    }
+
+    private func serveShortly(_ socket: consuming Descriptor) {
+        var connection = ControlConnection(server: self, socket: socket, isAlone: false)
+        connection.serve()
+    }
+
+    /// Answers those who wait, one after another, until the server stops. They get little time, and no call that waits.
+    private func serveWaiting() {
+        while true {
+            var entries = [
+                pollfd(fd: someoneWaits.readable.number, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: stopping.readable.number, events: Int16(POLLIN), revents: 0),
+            ]
+            guard (try? poll(&entries, by: .never)) != nil, entries[1].revents == 0 else { return }
+            someoneWaits.clear()
+            while let socket = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
+                serveShortly(consume socket)
+                // Its descriptor is free again.
+                restoreSpare()
+            }
+        }
+    }
+
+    /// Serves a new connection in a thread of its own, or where there are too many in one that is kept.
     private func admit(_ socket: Descriptor) {
         let user = try? peerUser(of: socket)
         guard user == geteuid() || user == 0, (try? socket.setNonblocking(true)) != nil else {
@@ -126,7 +201,8 @@ public final class ControlServer: Sendable {
             state.connections[state.accepted] = socket
             return state.accepted
         }
-        guard let key else { return refuse(socket, .failed(reason: "too many connections")) }
+        // Connections that are open without a call must not keep a lock from being asked for, either.
+        guard let key else { return serve(socket) }
         do {
             try startThread {
                 var connection = ControlConnection(server: self, socket: socket)
@@ -134,9 +210,22 @@ public final class ControlServer: Sendable {
                 self.remove(key)
             }
         } catch {
+            // No thread is to be had: RLIMIT_NPROC, or memory.
             remove(key)
+            serve(socket)
         }
     }
+
+    /// Whether another connection may watch; each that may says so when it ends, by `endMonitor`.
+    func beginMonitor() -> Bool {
+        state.withLock { state in
+            guard state.monitors < limits.monitors else { return false }
+            state.monitors += 1
+            return true
+        }
+    }
+
+    func endMonitor() { state.withLock { $0.monitors -= 1 } }
 
     private func remove(_ key: Int) {
         state.withLock { _ = $0.connections.removeValue(forKey: key) }

@@ -89,10 +89,39 @@ import Testing
             let one = try folder.client()
             let two = try folder.client()
             _ = (try one.status(), try two.status())
+            // One more is answered, but may not wait.
             let third = try folder.client()
-            #expect(throws: ControlError.self) { try third.status() }
+            _ = try third.status()
+            #expect(throws: ControlError.self) { try third.monitor { _ in false } }
         }()
-        while (try? folder.client().status()) == nil {}
+        #expect(soon { (try? folder.client().status()) != nil })
+    }
+
+    /// Those who watch leave room for those who call.
+    @Test func `monitors are bounded for themselves`() throws {
+        let folder = try ServedFolder(limits: ControlServer.Limits(connections: 4, monitors: 2))
+        let one = try folder.stream()
+        let two = try folder.stream()
+        let call = message(#"{"method":"io.latchkey.Monitor","more":true}"#)
+        try one.send(call, by: .after(seconds: 5))
+        try two.send(call, by: .after(seconds: 5))
+        let third = try folder.client()
+        #expect(soon { (try? third.monitor { _ in false }) == nil })
+        let client = try folder.client()
+        #expect(try client.lock().state == .locking || client.status().state == .locked)
+        shutdown(one.socket.number, Int32(SHUT_RDWR))
+        shutdown(two.socket.number, Int32(SHUT_RDWR))
+        #expect(soon { (try? folder.client().monitor { _ in false }) != nil })
+    }
+
+    /// Whether it comes true within ten seconds.
+    private func soon(_ isTrue: () -> Bool) -> Bool {
+        let end = ContinuousClock.now + .seconds(10)
+        while !isTrue() {
+            guard ContinuousClock.now < end else { return false }
+            usleep(2_000)
+        }
+        return true
     }
 
     @Test func `a monitor that does not read is dropped, and nobody waits for it`() throws {
@@ -104,7 +133,11 @@ import Testing
         for _ in 0..<2_000 { folder.service.set(.locked) }
         #expect(try client.status().state == .locked)
         // Its place is free again.
-        while (try? folder.client().status()) == nil { folder.service.set(.locked) }
+        #expect(
+            soon {
+                folder.service.set(.locked)
+                return (try? folder.client().status()) != nil
+            })
         withExtendedLifetime(lazy.socket) {}
     }
 }

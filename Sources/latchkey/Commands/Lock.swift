@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Glibc
 import Posix
 
 /// `latchkey lock`: takes the class keys out of the daemon's memory.
@@ -67,9 +68,18 @@ struct Lock: ParsableCommand {
         }
         defer { progress?.end() }
         var end = lock
-        try mount.client.monitor(after: StatusChange(nil, lock).position) { change in
-            end = change.status
-            return end.state == .locking
+        do throws(ControlError) {
+            try mount.client.monitor(after: StatusChange(nil, lock).position) { change in
+                end = change.status
+                return end.state == .locking
+            }
+        } catch {
+            // The daemon has no room for another who watches. Its state is told all the same.
+            while end.state == .locking {
+                usleep(50_000)
+                guard let again = Place.mount(ofVolume: lock.volume) else { throw error }
+                end = again.status
+            }
         }
         return end
     }

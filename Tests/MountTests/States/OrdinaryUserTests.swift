@@ -9,7 +9,7 @@ extension MountTests {
             if geteuid() != 0 {
                 return nil
             }
-            for program in ["unshare", "setpriv", "fusermount3", "mknod"] {
+            for program in ["unshare", "setpriv", "fusermount3", "mknod", "prlimit"] {
                 if (try? run("sh", ["-c", "command -v \(program)"]).status) != 0 {
                     return "\(program) is not installed"
                 }
@@ -105,11 +105,15 @@ extension MountTests {
             try asOrdinaryUser(
                 """
                 "$LATCHKEY" mount vault mount --grace 1 --unlock --passcode-file passcode
+                daemon=$("$LATCHKEY" status mount --json | tr -d ' \\n' | sed 's/.*"pid":\\([0-9]*\\).*/\\1/')
+                prlimit --pid $daemon --nproc=1:1
                 """, in: another
             ).succeeded()
             let vault = another.path("vault")
             defer { _ = try? run(Built.latchkey, ["unmount", vault]) }
             #expect(try run(Built.latchkey, ["status"]).text.contains(another.path("mount")))
+            // No thread can be made any more: the calls are answered on the thread that takes them in.
+            try run(Built.latchkey, ["status", vault]).succeeded()
             try run(Built.latchkey, ["lock", "--all", "--now", "--wait"]).succeeded()
             #expect(try run(Built.latchkey, ["status", vault]).succeeded().text.contains("locked: A"))
         }

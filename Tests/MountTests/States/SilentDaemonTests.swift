@@ -43,6 +43,49 @@ extension MountTests {
             #expect(!said.text.contains("No vault is mounted"), "\(said)")
         }
 
+        /// What runs out does not keep the lock from being asked for: connections of those who watch.
+        @Test func aLockIsTakenBesideManyWhoWatch() throws {
+            try withMount(try Vault()) { mount in
+                let said = try run("python3", ["-c", Self.watching, mount.socket(), Built.latchkey, mount.path])
+                #expect(said.status == 0 && said.text.contains("is locked"), "\(said)")
+            }
+        }
+
+        private static let watching = """
+            import socket, subprocess, sys
+            watching = []
+            for _ in range(70):
+                try:
+                    one = socket.socket(socket.AF_UNIX)
+                    one.connect(sys.argv[1])
+                    one.sendall(b'{"method":"io.latchkey.Monitor","more":true}\\0')
+                    one.settimeout(5)
+                    one.recv(1)
+                    watching.append(one)
+                except OSError: pass
+            print(len(watching))
+            sys.exit(subprocess.run([sys.argv[2], "lock", "--now", "--wait", sys.argv[3]]).returncode)
+            """
+
+        /// Descriptors: somebody holds files open until there are no more.
+        @Test func aLockIsTakenWithoutDescriptors() throws {
+            try withMount(try Vault(), descriptorLimit: 96) { mount in
+                let said = try run("python3", ["-c", Self.opening, mount.path, Built.latchkey])
+                #expect(said.status == 0 && said.text.contains("is locked"), "\(said)")
+            }
+        }
+
+        private static let opening = """
+            import os, subprocess, sys
+            files = []
+            try:
+                for number in range(300):
+                    files.append(os.open(f"{sys.argv[1]}/{number}", os.O_CREAT | os.O_RDWR))
+            except OSError as error: print(error, flush=True)
+            status = subprocess.run([sys.argv[2], "status", sys.argv[1]]).returncode
+            sys.exit(status or subprocess.run([sys.argv[2], "lock", "--now", "--wait", sys.argv[1]]).returncode)
+            """
+
         /// umount(8) does not wait for the daemon, and the next mount does.
         @Test func aMountWaitsForTheDaemonOfTheOneBefore() throws {
             let vault = try Vault()
