@@ -31,8 +31,8 @@ public final class ControlServer: Sendable {
         var connections: [Int: Descriptor] = [:]
         var accepted = 0
         var monitors = 0
-        /// Given up when the process has no descriptor left, so that one caller can still be taken in.
-        var spare: Descriptor?
+        /// Given up one by one when the process has no descriptor left, so that callers can still be taken in.
+        var spares: [Descriptor] = []
         /// Callers for whom there is neither room nor a thread of their own: for the threads that are kept for them.
         var waiting: [Descriptor] = []
         var isStopping = false
@@ -51,6 +51,8 @@ public final class ControlServer: Sendable {
     private let someoneWaits: Wakeup
     /// Threads that are made at the start, while there are some to be had.
     private static let keptThreads = 2
+    /// A command that locks and shows how far that is has three connections.
+    private static let keptDescriptors = 4
     private static let mostWaiting = 16
 
     /// Publishes the socket; clients may connect from now on, and are answered after `start`.
@@ -81,7 +83,8 @@ public final class ControlServer: Sendable {
         state = Mutex(
             State(
                 listener: try directory.publish(volume: volume, device: device),
-                spare: try? stopping.readable.duplicate()))
+                spares: []))
+        restoreSpares()
     }
 
     public func start() throws(ControlError) {
@@ -135,21 +138,25 @@ public final class ControlServer: Sendable {
     /// Takes a caller in where the process has no descriptor left: files that are open must not keep a lock from being
     /// asked for.
     private func serveWithTheLastDescriptor(_ listener: Descriptor) {
-        guard state.withLock({ $0.spare.take() }) != nil else {
+        guard state.withLock({ $0.spares.popLast() }) != nil else {
             // The caller stays in the queue; a descriptor may be free again soon.
             usleep(50_000)
-            return restoreSpare()
+            return restoreSpares()
         }
         let number = lk_unix_accept(listener.number)
         if number >= 0 {
             serve(Descriptor(owning: number))
         } else {
-            restoreSpare()
+            restoreSpares()
         }
     }
 
-    private func restoreSpare() {
-        state.withLock { if $0.spare == nil { $0.spare = try? stopping.readable.duplicate() } }
+    private func restoreSpares() {
+        state.withLock { state in
+            while state.spares.count < Self.keptDescriptors, let spare = try? stopping.readable.duplicate() {
+                state.spares.append(spare)
+            }
+        }
     }
 
     /// Leaves a caller to the threads that are kept for this.
@@ -184,7 +191,7 @@ public final class ControlServer: Sendable {
             while let socket = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
                 serveShortly(consume socket)
                 // Its descriptor is free again.
-                restoreSpare()
+                restoreSpares()
             }
         }
     }

@@ -100,13 +100,16 @@ import Testing
     /// Those who watch leave room for those who call.
     @Test func `monitors are bounded for themselves`() throws {
         let folder = try ServedFolder(limits: ControlServer.Limits(connections: 4, monitors: 2))
-        let one = try folder.stream()
-        let two = try folder.stream()
+        var one = try folder.stream()
+        var two = try folder.stream()
         let call = message(#"{"method":"io.latchkey.Monitor","more":true}"#)
         try one.send(call, by: .after(seconds: 5))
         try two.send(call, by: .after(seconds: 5))
+        // Both watch once they are told the state.
+        #expect(try one.receive(idle: .after(seconds: 5)) != nil)
+        #expect(try two.receive(idle: .after(seconds: 5)) != nil)
         let third = try folder.client()
-        #expect(soon { (try? third.monitor { _ in false }) == nil })
+        #expect(throws: ControlError.self) { try third.monitor { _ in false } }
         let client = try folder.client()
         #expect(try client.lock().state == .locking || client.status().state == .locked)
         shutdown(one.socket.number, Int32(SHUT_RDWR))
