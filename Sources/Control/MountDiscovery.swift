@@ -5,6 +5,8 @@ import Posix
 public struct ServedMount: Sendable {
     public let client: ControlClient
     public let status: Status
+    /// The user who owns the socket, or root: what the status says is that user's word.
+    public let owner: UInt32
 }
 
 extension SocketDirectories {
@@ -62,11 +64,20 @@ extension SocketDirectories {
 }
 
 extension SocketDirectory {
+    /// Root asks every user's daemons. One that names another user's vault would have root's commands meant for that vault.
+    private func isBelieved(_ answer: Status) -> Bool {
+        guard owner != geteuid() else { return true }
+        var vault = stat()
+        return unsafe lstat(answer.vault, &vault) == 0 && vault.st_uid == owner
+    }
+
     /// A daemon that does not answer, or has ended meanwhile, must not stand in the way of the others.
     fileprivate func mount(at socket: String) -> Result<ServedMount, ControlError> {
         do throws(ControlError) {
             let client = try ControlClient(socket: socket, of: owner)
-            return .success(ServedMount(client: client, status: try client.status()))
+            let status = try client.status()
+            guard isBelieved(status) else { return .failure(.permissionDenied) }
+            return .success(ServedMount(client: client, status: status, owner: owner))
         } catch {
             if case .io(.ECONNREFUSED, _) = error { removeIfDead(socket) }
             return .failure(error)

@@ -37,6 +37,11 @@ public struct Name: Hashable, Sendable {
 extension Name: ExpressibleByStringLiteral {
     /// Traps if the literal is no name.
     public init(stringLiteral value: String) {
+        // What stands in the source says which folder it means.
+        if let dots = [Self.current, .parent].first(where: { $0.bytes.elementsEqual(value.utf8) }) {
+            self = dots
+            return
+        }
         guard let name = Name(bytes: value.utf8) else { preconditionFailure("not a file name: \(value)") }
         self = name
     }

@@ -48,7 +48,10 @@ enum Place {
     }
 
     private static func served(_ entry: MountTable.Entry) -> Place {
-        SocketDirectories.reachable.mount(device: entry.device).map { .mount($0) } ?? .orphan(entry)
+        guard let mount = SocketDirectories.reachable.mount(device: entry.device),
+            entry.user == nil || entry.user == mount.owner
+        else { return .orphan(entry) }
+        return .mount(mount)
     }
 
     /// The mount of a vault: by its volume ID, or, where its keybag cannot be read or a copy of it is mounted, by
@@ -102,10 +105,12 @@ enum Place {
 
     private static func allNow() throws(CommandError) -> (served: [ServedMount], silent: [SilentMount]) {
         let served = SocketDirectories.reachable.mounts().sorted { $0.status.mountPoint < $1.status.mountPoint }
-        let devices = Set(served.map(\.status.device))
         let user = geteuid()
         let silent = try MountTable().entries.filter { entry in
-            entry.isLatchkey && !devices.contains(entry.device) && (user == 0 || entry.user == user)
+            let isServed = served.contains {
+                $0.status.device == entry.device && (entry.user == nil || entry.user == $0.owner)
+            }
+            return entry.isLatchkey && !isServed && (user == 0 || entry.user == user)
         }
         return (served, silent.sorted { $0.mountPoint < $1.mountPoint }.map(SilentMount.init))
     }
