@@ -8,7 +8,7 @@ extension MountTests.DataProtection {
         let line = "write NSFileProtectionComplete \(it.path("file")) \(contents)\n"
         let outcome = try run(
             "strace",
-            ["-f", "-e", "trace=openat,setxattr,fsetxattr,pwrite64,fsync,renameat2", "-o", log] + options
+            ["-f", "-e", "trace=openat,openat2,setxattr,fsetxattr,pwrite64,fsync,renameat2", "-o", log] + options
                 + [Built.protected], input: Array(line.utf8), environment: it.mount.vault.environment)
         #expect(outcome.text == "ok\n", "\(outcome)")
         return String(decoding: try Disk.read(log), as: UTF8.self).split(separator: "\n").map(String.init)
