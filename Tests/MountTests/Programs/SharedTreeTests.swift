@@ -125,7 +125,7 @@ extension MountTests {
             """
 
         /// A call on a name that another process replaces, moves or exchanges meanwhile is about the old file or the new
-        /// one; about none only where the name was gone for a moment.
+        /// one; about none only where the name, or the file that the call had found, was gone for a moment.
         @Test func callsOnANameThatIsReplacedFindAFile() throws {
             try withScene { scene in
                 let said = try run("python3", ["-c", Self.calling, scene.mount.path]).succeeded().text
@@ -160,7 +160,7 @@ extension MountTests {
             def call():
                 os.close(other)
                 while not select.select([end], [], [], 0)[0]:
-                    for name, allowed in ("name", []), ("swap", []), ("gone", [errno.ENOENT]):
+                    for name, allowed in ("name", []), ("swap", [errno.ENOENT]), ("gone", [errno.ENOENT]):
                         for number, made in enumerate(calls):
                             try: made(name)
                             except OSError as error:
