@@ -96,6 +96,12 @@ int lk_known_inode(int directory, const char *path, uint64_t *device, uint64_t *
     return 0;
 }
 
+int lk_known_directory(const char *path) {
+    struct statx status;
+    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) return -1;
+    return S_ISDIR(status.stx_mode);
+}
+
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags) {
     return renameat2(old_directory, old_name, new_directory, new_name, flags);
 }

@@ -39,6 +39,7 @@ enum InterfaceDescription {
         # lockWhenIdle: the seconds without use after which it locks by itself, if it does.
         # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
         # rotation: how far the files are from having the vault's new keys; absent where none has an old one.
+        # ending: true once the mount is unmounted while programs still use its files; the daemon ends with the last of them.
         # grace: the seconds between a lock and the end of the keys.
         # whenLocked: fail, or freeze: open(2) and read(2) of what is locked wait for the next unlock, freezeTimeout seconds at
         # most if that is there. waitingRequests: how many wait now.
@@ -72,7 +73,8 @@ enum InterfaceDescription {
           changed: ?float,
           hasPasscode: ?bool,
           lockWhenIdle: ?float,
-          rotation: ?Rotation
+          rotation: ?Rotation,
+          ending: ?bool
         )
 
         # How far the files of a vault are from having its new keys.
@@ -182,8 +184,8 @@ enum InterfaceDescription {
         # What protects a file. file: a descriptor of it, opened in any way, O_PATH too.
         method Explain(file: int) -> (explanation: Explanation)
 
-        # Unmounts. With lazy the mount disappears at once and ends when its last user has gone. The daemon closes the
-        # connection when it has ended and the vault is free.
+        # Unmounts. With lazy the mount is locked without grace, disappears, and ends when its last user has gone; its status has
+        # ending then. The daemon closes the connection when it has ended and the vault is free.
         method Unmount(lazy: ?bool) -> ()
 
         # Makes the vault unreadable for good: destroys the device key and the keybag with every way in, wipes the keys in memory, and

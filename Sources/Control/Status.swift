@@ -77,6 +77,9 @@ public struct Status: Codable, Hashable, Sendable {
     public var lockWhenIdle: Double?
     /// Nil unless files have old keys still.
     public var rotation: Rotation?
+    /// True once the mount is unmounted while programs still use its files: the daemon ends with the last of them. Nil
+    /// before that.
+    public var ending: Bool?
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
@@ -85,7 +88,7 @@ public struct Status: Codable, Hashable, Sendable {
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
         instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
-        lockWhenIdle: Double? = nil, rotation: Rotation? = nil
+        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -115,5 +118,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.hasPasscode = hasPasscode
         self.lockWhenIdle = lockWhenIdle
         self.rotation = rotation
+        self.ending = ending
     }
 }

@@ -103,13 +103,19 @@ public final class StatusSubscription: Sendable {
     }
 
     /// Waits until `body` answers a result for one of the statuses, the present one first.
-    public func first<Result>(where body: (Status) -> Result?) throws(ControlError) -> Result {
+    ///
+    /// - Parameter seconds: how long to wait for it; nil for no end.
+    /// - Throws: `timedOut`.
+    public func first<Result>(
+        within seconds: Double? = nil, where body: (Status) -> Result?
+    ) throws(ControlError) -> Result {
+        let deadline = seconds.map { Deadline.after(seconds: $0) } ?? .never
         while true {
             guard let changes = take() else { throw .timedOut }
             for change in changes {
                 if let result = body(change.status) { return result }
             }
-            _ = try wakeup.readable.wait(for: Int16(POLLIN), by: .never)
+            guard try wakeup.readable.wait(for: Int16(POLLIN), by: deadline) != 0 else { throw .timedOut }
         }
     }
 }

@@ -57,7 +57,7 @@ public struct MountFacts: Sendable {
             pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
             changed: moment.changed, hasPasscode: hasPasscode(),
-            lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation)
+            lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation, ending: moment.isDetached ? true : nil)
     }
 
     private var freezeTimeout: Double? {
@@ -82,6 +82,8 @@ struct LockMoment {
     var sequence: Int
     /// Seconds since 1970.
     var changed: Double
+    /// Whether the mount has left the tree.
+    var isDetached: Bool
 }
 
 extension Duration {

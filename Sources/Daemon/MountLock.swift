@@ -17,6 +17,8 @@ public final class MountLock: Sendable {
         var sequence = 0
         /// When it last was, in seconds since 1970.
         var changed = MountFacts.wallClock
+        /// Whether the mount has left the tree while programs use its files.
+        var isDetached = false
     }
 
     private let state: Mutex<State>
@@ -56,6 +58,28 @@ public final class MountLock: Sendable {
     @discardableResult
     public func lock(now: Bool) -> Status {
         handle(now ? .lockNow : .lock)
+    }
+
+    /// Locks without grace, and waits until the keys are gone; not longer than `seconds`, after which they still go as soon
+    /// as they can.
+    func lockAndWait(seconds: Double) {
+        let isLocking = { (status: Status) in status.state == .locking }
+        guard isLocking(lock(now: true)) else { return }
+        do throws(ControlError) {
+            try subscribe().first(within: seconds) { isLocking($0) ? nil : () }
+        } catch {
+            log.warning("the keys are not gone yet: \(error)")
+        }
+    }
+
+    /// The mount has left the tree, and programs may use its files still. It locks: nobody sees it any more, and who has
+    /// unmounted it wants its keys gone. An unlock is possible after that.
+    func noteDetached() {
+        let isNew = state.withLock { state in
+            defer { state.isDetached = true }
+            return !state.isDetached
+        }
+        if isNew { lock(now: false) }
     }
 
     /// How often somebody has asked for a lock so far: what an unlock begins with.
@@ -179,7 +203,7 @@ public final class MountLock: Sendable {
             state: Status.State(state.machine.state),
             graceRemaining: state.machine.graceRemaining(at: BootClock.now),
             lastLockDuration: state.machine.lastLockDuration, instance: instance, sequence: state.sequence,
-            changed: state.changed)
+            changed: state.changed, isDetached: state.isDetached)
         return facts.status(moment, of: mount)
     }
 }

@@ -164,8 +164,15 @@ public final class MountService: ControlService {
         mount.classes(ofInodes: inodes).map { $0?.name ?? "" }
     }
 
+    /// Seconds that a lazy unmount waits for the keys to go: while the mount is in the tree they go faster.
+    private static let patienceForLock = 5.0
+
     public func unmount(lazily: Bool) throws(ControlError) {
+        // Its users may have files open for as long as they like, and the mount is to be seen nowhere: keys that stayed would
+        // be forgotten.
+        if lazily { lock.lockAndWait(seconds: Self.patienceForLock) }
         try unmounts.withShared { () throws(ControlError) in try mount.unmount(lazily: lazily) }
+        if lazily { lock.noteDetached() }
         log.info("unmounted on request", metadata: ["lazily": "\(lazily)"])
     }
 

@@ -64,7 +64,10 @@ final class RunningMount: Sendable {
 
             let socket = configuration.socketDirectory.socket(volume: opened.volume)
             let thread = SignalThread(
-                signals: signals, lock: lock, mount: mount, log: log, idleLimit: configuration.lockWhenIdle
+                signals: signals, lock: lock, mount: mount, log: log, idleLimit: configuration.lockWhenIdle,
+                watch: try StartError.when("watch the table of mounts") { () throws(Errno) in
+                    try MountWatch(device: mount.device)
+                }
             ) {
                 unsafe unlink(socket)
                 exit()

@@ -4,10 +4,12 @@ import Logging
 import Posix
 import Synchronization
 
-/// The thread that hears the signals and the deadline, and looks whether anybody uses the mount.
+/// The thread that hears the signals and the deadline, and looks whether anybody uses the mount and whether it is in the
+/// tree.
 ///
 /// SIGUSR1 locks, with the grace. SIGTERM, SIGINT and SIGHUP unmount: in the ordinary way, or lazily if the mount is in
-/// use, and then the daemon goes on for its last user. A second one makes durable what was written, and ends at once.
+/// use, and then it locks, with the grace, and the daemon goes on for its last user. So it is where another program has taken
+/// the mount out of the tree. A second signal makes durable what was written, and ends at once.
 public final class SignalThread: Sendable {
     private let signals: SignalDescriptor
     private let lock: MountLock
@@ -15,21 +17,23 @@ public final class SignalThread: Sendable {
     private let log: Logger
     /// The time without use after which it locks.
     private let idleLimit: Duration?
+    private let watch: MountWatch?
     /// Ends the process; another thing in tests.
     private let exit: @Sendable () -> Void
 
     public static let handled: [Int32] = [SIGUSR1, SIGTERM, SIGINT, SIGHUP]
 
     /// - Parameter signals: blocks `handled`; made before any thread is.
-    public init(
+    init(
         signals: SignalDescriptor, lock: MountLock, mount: any MountedFileSystem, log: Logger,
-        idleLimit: Duration? = nil, exit: @escaping @Sendable () -> Void
+        idleLimit: Duration? = nil, watch: MountWatch? = nil, exit: @escaping @Sendable () -> Void
     ) {
         self.signals = signals
         self.lock = lock
         self.mount = mount
         self.log = log
         self.idleLimit = idleLimit
+        self.watch = watch
         self.exit = exit
     }
 
@@ -39,13 +43,21 @@ public final class SignalThread: Sendable {
 
     private func run() {
         var isEnding = false
-        var watch = idleLimit.map { IdleWatch(limit: $0, now: BootClock.now) }
+        var idle = idleLimit.map { IdleWatch(limit: $0, now: BootClock.now) }
+        var watched = watch
         while true {
             do {
-                let ready = try Poll.readable([lock.deadline, signals.descriptor], timeout: watch?.interval)
-                look(&watch)
+                let ready = try Poll.readable(
+                    [lock.deadline, signals.descriptor], changing: watched.map { [$0.descriptor] } ?? [],
+                    timeout: idle?.interval)
+                look(&idle)
                 if ready.contains(0) { lock.deadlinePassed() }
                 if ready.contains(1) { try take(signals.next(), isEnding: &isEnding) }
+                if ready.contains(2), watched?.isGone == true {
+                    log.notice("the mount has left the tree: it locks, and ends with its last user")
+                    lock.noteDetached()
+                    watched = nil
+                }
             } catch {
                 // Without this thread nothing would end the grace.
                 fatalError("cannot wait for signals: \(error)")
@@ -81,7 +93,8 @@ public final class SignalThread: Sendable {
         do throws(ControlError) {
             try mount.unmount(lazily: false)
         } catch {
-            log.notice("the mount is in use, and ends with its last user: \(error)")
+            log.notice("the mount is in use: it locks, and ends with its last user: \(error)")
+            lock.lock(now: false)
             do throws(ControlError) {
                 try mount.unmount(lazily: true)
             } catch {

@@ -23,6 +23,17 @@ public struct KnownInode: Hashable, Sendable {
         }
     }
 
+    /// Whether a path leads to a directory, which no inode ceases to be: so the file system is not asked either.
+    public static func isDirectory(path: String) throws(Errno) -> Bool {
+        var isDirectory = false
+        try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+            let result = unsafe lk_known_directory(path)
+            guard result >= 0 else { throw .current }
+            isDirectory = result == 1
+        }
+        return isDirectory
+    }
+
     public init(_ file: Descriptor) throws(Errno) {
         self.init(device: 0, inode: 0)
         try perform { unsafe lk_known_inode(file.number, "", &device, &inode) }

@@ -7,10 +7,16 @@ public enum Poll {
     /// Waits until one of the descriptors is readable, closed by its peer or broken; which ones, as indices.
     ///
     /// None after the timeout; nil waits without end.
-    public static func readable(_ descriptors: [Descriptor], timeout: Duration? = nil) throws(Errno) -> [Int] {
+    ///
+    /// - Parameter changing: waited for as well, each until it reports an exceptional condition (POLLPRI), as a table of
+    ///   mounts does that has changed. Their indices follow those of the others.
+    public static func readable(
+        _ descriptors: [Descriptor], changing: [Descriptor] = [], timeout: Duration? = nil
+    ) throws(Errno) -> [Int] {
         let deadline = timeout.map { BootClock.now + $0 }
         var entries = descriptors.map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
-        defer { withExtendedLifetime(descriptors) {} }
+        entries += changing.map { pollfd(fd: $0.number, events: Int16(POLLPRI), revents: 0) }
+        defer { withExtendedLifetime((descriptors, changing)) {} }
         while true {
             let result = unsafe Glibc.poll(&entries, UInt(entries.count), milliseconds(until: deadline))
             if result == -1 {

@@ -19,8 +19,10 @@ import Testing
     private var holders: Holders {
         Holders(
             holders: [
-                Holder(pid: 5, name: "vim", openFiles: ["complete": 2, "none": 1], mappedFiles: ["complete": 1]),
-                Holder(pid: 99, name: "sqlite3", openFiles: [:], mappedFiles: ["complete-unless-open": 1]),
+                Holder(
+                    pid: 5, name: "vim", openFiles: ["complete": 2, "none": 1], mappedFiles: ["complete": 1], folders: 0
+                ),
+                Holder(pid: 99, name: "sqlite3", openFiles: [:], mappedFiles: ["complete-unless-open": 1], folders: 0),
             ], unseenProcesses: 12)
     }
 

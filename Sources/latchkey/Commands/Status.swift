@@ -21,8 +21,9 @@ struct StatusCommand: ParsableCommand {
             freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
             the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: waiting, renewing, \
-            finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys); and with --holders, \
-            holders (pid, name, openFiles, mappedFiles) and unseenProcesses (number). Fields may be added.
+            finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys), ending (true once it is \
+            unmounted while programs still use its files); and with --holders, or while ending, \
+            holders (pid, name, openFiles, mappedFiles, folders) and unseenProcesses (number). Fields may be added.
             """)
 
     @Flag(help: "Show which processes have files open or mapped.")
@@ -55,11 +56,14 @@ struct StatusCommand: ParsableCommand {
     }
 
     private func reports(of mounts: [ServedMount]) throws(CommandError) -> [StatusReport] {
-        guard holders else { return mounts.map { StatusReport($0.status) } }
-        let scan = try HolderScan(devices: Set(mounts.map(\.status.device)))
-        var reports: [StatusReport] = []
-        for mount in mounts { reports.append(StatusReport(mount.status, try Holders(of: mount, in: scan))) }
-        return reports
+        // Of a mount that is ending its users are what there is to know.
+        let looked = mounts.filter { holders || $0.status.ending == true }
+        guard !looked.isEmpty else { return mounts.map { StatusReport($0.status) } }
+        let scan = try HolderScan(devices: Set(looked.map(\.status.device)))
+        return try mounts.map { (mount) throws(CommandError) in
+            let isLooked = holders || mount.status.ending == true
+            return StatusReport(mount.status, isLooked ? try Holders(of: mount, in: scan) : nil)
+        }
     }
 }
 
@@ -81,7 +85,7 @@ struct StatusReport: Encodable {
 
     var text: String {
         var table = Table()
-        table.add("state", state)
+        table.add("state", status.ending == true ? [ending, state] : [state])
         if status.hasPasscode == false {
             table.add(
                 "protection",
@@ -91,7 +95,7 @@ struct StatusReport: Encodable {
         table.add("class keys", status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))
         table.add("open files", openFiles)
         table.add("file keys", status.fileKeysInMemory == 0 ? "none in memory" : "\(status.fileKeysInMemory) in memory")
-        if let holders { table.add("held by", lines(holders)) }
+        if let holders { table.add("held by", holders.lines) }
         if let took = status.lastLockDuration {
             table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
         }
@@ -103,6 +107,10 @@ struct StatusReport: Encodable {
         table.add("volume", status.volume)
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
         return status.mountPoint + "\n" + table.lines(indent: 2)
+    }
+
+    private var ending: String {
+        "ending: \(status.mountPoint) is unmounted, and the daemon ends when no program uses its files any more"
     }
 
     private var state: String {
@@ -130,16 +138,6 @@ struct StatusReport: Encodable {
             status.openFiles[kind.name].flatMap { $0 > 0 ? "\(kind.letter): \($0)" : nil }
         }
         return counts.isEmpty ? "none" : counts.joined(separator: ", ")
-    }
-
-    private func lines(_ found: Holders) -> [String] {
-        var lines = found.holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
-        if lines.isEmpty { lines = ["nobody"] }
-        if found.unseenProcesses > 0 {
-            let noun = found.unseenProcesses == 1 ? "process" : "processes"
-            lines.append("\(Amount.count(found.unseenProcesses)) \(noun) could not be looked at: only root sees all")
-        }
-        return lines
     }
 
     private var deviceKey: [String] {

@@ -7,9 +7,12 @@ import Posix
 struct Unmount: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Unmount a vault; its keys leave memory.",
-        discussion: "Returns when the daemon has ended and the vault can be mounted again.")
+        discussion: """
+            Returns when the daemon has ended and the vault can be mounted again. With --lazy it returns while programs \
+            still use files of the mount: these obey the lock, and the daemon ends with the last of them.
+            """)
 
-    @Flag(help: "Even while it is in use: it disappears at once, and ends when its last user has gone.")
+    @Flag(help: "Even while it is in use: it locks without grace, disappears, and ends when its last user has gone.")
     var lazy = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
@@ -27,8 +30,7 @@ struct Unmount: ParsableCommand {
         let point = mount.status.mountPoint
         do {
             try mount.client.unmount(lazily: lazy)
-            // A lazy one may go on for as long as its users like.
-            guard !lazy else { return }
+            if lazy || mount.status.ending == true { return try tellUsers(of: mount) }
             guard try mount.client.waitForEnd(seconds: 30), Process.waitUntilEnded(pid_t(mount.status.pid)) else {
                 throw CommandError(
                     .failed, "\(point) is unmounted, but its daemon, process \(mount.status.pid), still runs",
@@ -41,6 +43,22 @@ struct Unmount: ParsableCommand {
         } catch {
             throw CommandError(.failed, "\(error)")
         }
+    }
+
+    /// A mount that is out of the tree may go on for as long as its users like: says who they are.
+    private func tellUsers(of mount: ServedMount) throws {
+        // Of one without users nothing is left to tell.
+        guard try !mount.client.waitForEnd(seconds: 1) else { return }
+        guard let ending = Place.mount(ofVolume: mount.status.volume) else { return }
+        let users = try Holders(of: ending).lines.map { "  " + $0 }.joined(separator: "\n")
+        let status = mount.status
+        let text =
+            "\(status.mountPoint) is ending: its daemon, process \(status.pid), serves the programs that use its files:"
+        guard lazy else {
+            throw CommandError(
+                .failed, "\(text)\n\(users)", try: "latchkey lock --now \(status.vault.quoted)")
+        }
+        Standard.output("\(text)\n\(users)")
     }
 
     /// Takes away a mount that a daemon has left behind: by the kernel for root, by fusermount3 for others.

@@ -39,6 +39,12 @@ enum Place {
             return served(entry)
         }
         guard let vault = vault(around: resolved) else {
+            // Unmounted lazily, and still in use.
+            if let mount = SocketDirectories.reachable.mounts()
+                .first(where: { $0.status.ending == true && $0.status.mountPoint == resolved.text })
+            {
+                return .mount(mount)
+            }
             throw CommandError(
                 .notFound, "\(path) is neither in a Latchkey mount nor a vault", try: "latchkey status",
                 "latchkey mount VAULT DIR")

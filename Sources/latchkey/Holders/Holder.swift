@@ -9,14 +9,18 @@ struct Holder: Codable {
     /// How many files it has open, and how many mapped, by the long name of their class.
     let openFiles: [String: Int]
     let mappedFiles: [String: Int]
+    /// How many folders it has open, or works in: these keep a mount from being unmounted too.
+    let folders: Int
 
-    /// As "A: 2 open, 1 mapped; C: 1 open".
+    /// As "A: 2 open, 1 mapped; C: 1 open; 1 folder".
     var text: String {
-        ProtectionClass.allCases.compactMap { kind in
+        var parts = ProtectionClass.allCases.compactMap { kind -> String? in
             let counts = [(openFiles[kind.name], "open"), (mappedFiles[kind.name], "mapped")]
                 .compactMap { count, what in count.map { "\($0) \(what)" } }
             return counts.isEmpty ? nil : "\(kind.letter): \(counts.joined(separator: ", "))"
-        }.joined(separator: "; ")
+        }
+        if folders > 0 { parts.append(Amount.of(folders, "folder")) }
+        return parts.joined(separator: "; ")
     }
 }
 
@@ -31,8 +35,8 @@ struct Holders: Codable {
         self.unseenProcesses = unseenProcesses
     }
 
-    /// Asks the daemon for the classes. What it does not know as an open file is none by now, or never was: a folder, or
-    /// a descriptor that only names a file.
+    /// Asks the daemon for the classes. What it does not know as an open file is none by now, or never was: a descriptor that
+    /// only names a file.
     init(of mount: ServedMount, in scan: HolderScan) throws(CommandError) {
         let device = mount.status.device
         let inodes = Set(scan.processes.flatMap { $0.opened.union($0.mapped) }.filter { $0.device == device })
@@ -51,9 +55,26 @@ struct Holders: Codable {
             }
             let holder = Holder(
                 pid: process.process, name: process.name, openFiles: count(process.opened),
-                mappedFiles: count(process.mapped))
-            return holder.openFiles.isEmpty && holder.mappedFiles.isEmpty ? nil : holder
+                mappedFiles: count(process.mapped), folders: process.folders.count { $0.device == device })
+            let isIdle = holder.openFiles.isEmpty && holder.mappedFiles.isEmpty && holder.folders == 0
+            return isIdle ? nil : holder
         }
         unseenProcesses = scan.unseen
+    }
+
+    /// A look at all processes for one mount.
+    init(of mount: ServedMount) throws(CommandError) {
+        try self.init(of: mount, in: HolderScan(devices: [mount.status.device]))
+    }
+
+    /// A line for each, and one for what was not to be seen.
+    var lines: [String] {
+        var lines = holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
+        if lines.isEmpty { lines = ["nobody"] }
+        if unseenProcesses > 0 {
+            let noun = unseenProcesses == 1 ? "process" : "processes"
+            lines.append("\(Amount.count(unseenProcesses)) \(noun) could not be looked at: only root sees all")
+        }
+        return lines
     }
 }

@@ -18,7 +18,7 @@ struct HolderScan {
         }
         let all = entries.compactMap { Int("\($0.name)") }.sorted()
             .filter { $0 != getpid() }.compactMap { ProcessFiles($0, on: devices) }
-        processes = all.filter { !$0.opened.isEmpty || !$0.mapped.isEmpty }
+        processes = all.filter { !$0.opened.isEmpty || !$0.mapped.isEmpty || !$0.folders.isEmpty }
         unseen = all.count { $0.isHidden }
     }
 }

@@ -9,6 +9,8 @@ struct ProcessFiles {
     let name: String
     let opened: Set<KnownInode>
     let mapped: Set<KnownInode>
+    /// Open ones, its working directory and its root.
+    let folders: Set<KnownInode>
     /// Some of it was not to be seen, for want of permission.
     let isHidden: Bool
 
@@ -22,7 +24,16 @@ struct ProcessFiles {
         self.process = process
         self.name = PrintablePath(name.last == UInt8(ascii: "\n") ? name.dropLast() : name).text
         var isHidden = false
-        opened = Self.look(&isHidden) { () throws(Errno) in try Self.opened(by: process, on: devices) }
+        var folders: Set<KnownInode> = []
+        opened = Self.look(&isHidden) { () throws(Errno) in try Self.opened(by: process, on: devices, &folders) }
+        for place in ["cwd", "root"] {
+            folders.formUnion(
+                Self.look(&isHidden) { () throws(Errno) in
+                    let folder = try KnownInode(path: "/proc/\(process)/\(place)")
+                    return devices.contains(folder.device) ? [folder] : []
+                })
+        }
+        self.folders = folders
         mapped = Self.look(&isHidden) { () throws(Errno) in try Self.mapped(by: process, on: devices) }
         self.isHidden = isHidden
     }
@@ -39,13 +50,20 @@ struct ProcessFiles {
         }
     }
 
-    private static func opened(by process: Int, on devices: Set<UInt64>) throws(Errno) -> Set<KnownInode> {
+    private static func opened(
+        by process: Int, on devices: Set<UInt64>, _ folders: inout Set<KnownInode>
+    ) throws(Errno) -> Set<KnownInode> {
         let folder = "/proc/\(process)/fd"
         var files: Set<KnownInode> = []
         for entry in try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).entries() {
             do throws(Errno) {
                 let file = try KnownInode(path: "\(folder)/\(entry.name)")
-                if devices.contains(file.device) { files.insert(file) }
+                guard devices.contains(file.device) else { continue }
+                if try KnownInode.isDirectory(path: "\(folder)/\(entry.name)") {
+                    folders.insert(file)
+                } else {
+                    files.insert(file)
+                }
             } catch .ENOENT {
                 // Closed meanwhile.
             }

@@ -9,13 +9,15 @@ struct EndingDaemon {
 
     /// Seconds that it has to write down what is left to be written.
     private static let patience = 10.0
+    /// Seconds after which programs that use files of the earlier mount count: they are about to end, or they stay.
+    private static let patienceForUsers = 1.0
 
     /// Returns when no daemon has the vault.
     ///
     /// - Throws: when it is mounted, or its daemon goes on for too long.
     func waitUntilEnded() throws(CommandError) {
-        let deadline = ContinuousClock.now + .seconds(Self.patience)
-        var hasTold = false
+        let start = ContinuousClock.now
+        var hasTold = false, hasLooked = false
         while true {
             let served = try Place.mount(ofVault: vault)
             if let served, try MountTable().latchkeyMount(device: served.status.device) != nil {
@@ -25,7 +27,12 @@ struct EndingDaemon {
                     try: "latchkey status \(point.quoted)")
             }
             guard served != nil || isLocked else { return }
-            guard ContinuousClock.now < deadline else { throw stillThere(served) }
+            let waited = start.duration(to: .now)
+            guard waited < .seconds(Self.patience) else { throw try stillThere(served) }
+            if !hasLooked, waited > .seconds(Self.patienceForUsers), let served {
+                hasLooked = true
+                if try !Holders(of: served).holders.isEmpty { throw try stillThere(served) }
+            }
             if !hasTold, isatty(STDERR_FILENO) == 1 {
                 Standard.error("Waiting for the daemon of an earlier mount of \(vault.text) to end.")
                 hasTold = true
@@ -34,16 +41,17 @@ struct EndingDaemon {
         }
     }
 
-    private func stillThere(_ served: ServedMount?) -> CommandError {
-        guard let status = served?.status else {
+    private func stillThere(_ served: ServedMount?) throws(CommandError) -> CommandError {
+        guard let served else {
             return CommandError(
                 .failed, "another process has the vault \(vault.text): fsck, or a daemon that does not answer",
                 try: "latchkey status", "fuser -v \((vault.text + "/lk.lock").quoted)")
         }
+        let users = try Holders(of: served).lines.map { "\n  " + $0 }.joined()
         return CommandError(
             .failed,
-            "the daemon of an earlier mount of \(vault.text), process \(status.pid), has not ended: programs hold files"
-                + " of it open", try: "latchkey status --holders", "latchkey lock --now \(vault.text.quoted)")
+            "the daemon of an earlier mount of \(vault.text), process \(served.status.pid), has not ended: programs use its"
+                + " files:\(users)", try: "latchkey lock --now \(vault.text.quoted)")
     }
 
     /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a daemon

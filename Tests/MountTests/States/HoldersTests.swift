@@ -43,7 +43,7 @@ extension MountTests {
                 try scene.mount.lockNow()
                 #expect(try holder(scene.probe.process, in: try holders(scene)) == first)
                 let text = try scene.mount.latchkey("status", scene.mount.path, "--holders").succeeded().text
-                let line = "\(scene.probe.process.pid) (probe): A: 1 open, 1 mapped; C: 1 open\n"
+                let line = "\(scene.probe.process.pid) (probe): A: 1 open, 1 mapped; C: 1 open; 1 folder\n"
                 #expect(text.contains(line), "\(text)")
 
                 other.process.send(SIGKILL)

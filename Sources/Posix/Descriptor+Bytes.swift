@@ -1,8 +1,8 @@
-import Posix
+import Glibc
 
 extension Descriptor {
     /// The first `limit` bytes of the file, or all when it has fewer.
-    func bytes(atMost limit: Int = .max) throws(Errno) -> [UInt8] {
+    public func bytes(atMost limit: Int = .max) throws(Errno) -> [UInt8] {
         var contents: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: min(limit, 1 << 16))
         while contents.count < limit {
@@ -14,7 +14,7 @@ extension Descriptor {
     }
 
     /// What one read of a pipe gives, at most one byte; nothing at its end.
-    func nextByte() throws(Errno) -> UInt8? {
+    public func nextByte() throws(Errno) -> UInt8? {
         var buffer: [UInt8] = [0]
         var elements = buffer.mutableSpan
         var bytes = unsafe elements.mutableBytes
@@ -22,7 +22,7 @@ extension Descriptor {
     }
 
     /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file.
-    func read(into buffer: inout [UInt8], at offset: Int64) throws(Errno) -> Int {
+    public func read(into buffer: inout [UInt8], at offset: Int64) throws(Errno) -> Int {
         var elements = buffer.mutableSpan
         var bytes = unsafe elements.mutableBytes
         return try read(into: &bytes, at: offset)
