@@ -35,8 +35,13 @@ struct GuessCounter: Sendable {
         /// When the last one was tried, in seconds since 1970.
         var last: UInt64 = 0
         /// Of the last wrong one, whose Argon2 derivation yields it: enough to tell that the same one comes again, and too
-        /// little to confirm what it was.
+        /// little to confirm what it was. 0 for none.
         var fingerprint: UInt16 = 0
+
+        /// The same as far as a chip's count of wrong passcodes leaves it: bits made from one would let it be guessed past that.
+        func without(fingerprint isLeftOut: Bool) -> Record {
+            isLeftOut ? Record(wrong: wrong, last: last) : self
+        }
     }
 
     /// Seconds from the last of so many wrong ones until the next may be tried.
@@ -63,15 +68,17 @@ struct GuessCounter: Sendable {
     ///
     /// - Parameters:
     ///   - limit: of wrong ones in a row; 0 for none.
+    ///   - isGuarded: a chip counts wrong ones as well: nothing that is made from one is kept, and the same one again counts.
     ///   - erase: destroys the keys, after the last wrong one that there may be; what it could not is its result.
     ///   - body: gets the fingerprint of the last wrong one, and leaves that of this one.
     /// - Throws: `tooManyGuesses` and `noMoreGuesses`, and then nothing was tried; `erased` when this was the last wrong one
     ///   that there may be, or another process has had it: the keys in memory are to go as well.
     func counted<Result: ~Copyable>(
-        upTo limit: UInt8 = 0, erase: () -> String? = { nil },
+        upTo limit: UInt8 = 0, isGuarded: Bool = false, erase: () -> String? = { nil },
         _ body: (inout UInt16) throws(KeybagError) -> Result
     ) throws(KeybagError) -> Result {
-        try locked { (before, write) throws(KeybagError) in
+        try locked { (found, write) throws(KeybagError) in
+            let before = found.without(fingerprint: isGuarded)
             guard before.wrong != Self.erased else { throw .erased(remains: nil) }
             let now = UInt64(max(time(nil), 0))
             let wait = Self.wait(before, now: now)
@@ -97,13 +104,13 @@ struct GuessCounter: Sendable {
                     try write(before)
                     throw error
                 }
-                let isSame = before.wrong > 0 && fingerprint == before.fingerprint
+                let isSame = before.wrong > 0 && before.fingerprint != 0 && fingerprint == before.fingerprint
                 if isSame {
                     try write(before)
                     throw error
                 }
                 let wrong = min(before.wrong + 1, Self.most)
-                try write(Record(wrong: wrong, last: now, fingerprint: fingerprint))
+                try write(Record(wrong: wrong, last: now, fingerprint: fingerprint).without(fingerprint: isGuarded))
                 guard limit > 0, wrong >= limit else { throw error }
                 let remains = erase()
                 // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.

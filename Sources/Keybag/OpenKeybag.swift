@@ -133,7 +133,7 @@ public final class OpenKeybag: Sendable {
         // Not counted: no passcode could be right.
         guard device.isGuarded || !sealed.file.allPasscodesNeedChip else { throw .passcodesNeedTPM }
         return try guesses.counted(
-            upTo: sealed.file.settings.eraseAfter,
+            upTo: sealed.file.settings.eraseAfter, isGuarded: device.isGuarded,
             erase: { destroy(deviceKeyPath: guesses.deviceKeyPath, keepingCount: true).failure.map { "\($0)" } }
         ) { (fingerprint) throws(KeybagError) in
             try findSlot(of: sealed, credential, &fingerprint)

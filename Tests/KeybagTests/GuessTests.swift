@@ -98,6 +98,32 @@ import Testing
         }
     }
 
+    /// What a chip guards leaves no bits behind that are made from it, in a file of an earlier version neither; then the same wrong
+    /// one counts again, as it does for the chip. 0 is no fingerprint.
+    @Test func nothingIsKeptOfWhatAChipGuards() throws {
+        let vault = try Vault()
+        let counter = counter(vault)
+        func record(guarded: Bool, fingerprint: UInt16) throws -> [UInt8] {
+            _ = failure {
+                try counter.counted(isGuarded: guarded) { (found) throws(KeybagError) in
+                    found = fingerprint
+                    // While it is tried, too.
+                    if guarded {
+                        #expect((try? Data(contentsOf: URL(filePath: counter.path)))?[28..<30] == Data([0, 0]))
+                    }
+                    throw .wrong(.passcode)
+                }
+            }
+            return Array(try Data(contentsOf: URL(filePath: counter.path)))
+        }
+        #expect(try record(guarded: false, fingerprint: 0x1234)[28..<30] == [0x34, 0x12])
+        for count in 2...3 as ClosedRange<UInt8> {
+            let bytes = try record(guarded: true, fingerprint: 0x1234)
+            #expect(bytes[24] == count && bytes[28..<30] == [0, 0])
+        }
+        #expect(try record(guarded: false, fingerprint: 0)[24] == 4)
+    }
+
     /// Another vault's file, or one of other bytes, is no count; where nothing can be written the vault opens.
     @Test func otherFiles() throws {
         let vault = try Vault()

@@ -92,6 +92,23 @@ extension MountTests {
             try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path]).succeeded()
         }
 
+        /// The count beside the device key keeps nothing of a wrong passcode, with which candidates for it could be tested past the
+        /// chip's lockout; nor does one of an earlier version, once it has been written.
+        @Test func theCountTellsNothingOfTheLastWrongOne() throws {
+            let vault = try made()
+            let count = URL(filePath: try vault.deviceKeyFile() + ".tries")
+            let guess = try vault.folder.write("2580", to: "guess")
+            for number in 1...2 as ClosedRange<UInt8> {
+                #expect(try vault.latchkey(["slot", "test", "--passcode-file", guess, vault.path]).status == 3)
+                var bytes = Array(try Data(contentsOf: count))
+                #expect(bytes[24] == number && bytes[28..<30] == [0, 0], "\(bytes)")
+                bytes.replaceSubrange(28..<30, with: [0x34, 0x12])
+                try Data(bytes).write(to: count)
+            }
+            try vault.latchkey(["slot", "test", "--passcode-file", vault.passcodeFile, vault.path]).succeeded()
+            #expect(Array(try Data(contentsOf: count))[24..<30] == [0, 0, 0, 0, 0, 0])
+        }
+
         /// Bound to registers: a machine that was started otherwise does not open it, until it is bound to how it is now.
         @Test func boundToRegisters() throws {
             let vault = try made(["--pcrs", "7,16"])
