@@ -110,7 +110,7 @@ extension VaultFileSystem {
             if node.isFile {
                 try tree.withShared { () throws(VaultError) in
                     try withFile(of: node) { (file) throws(VaultError) in
-                        try change(file, node, changes, hasHandle: handle != nil)
+                        try change(file, node, changes, hasHandle: handle != nil, for: request)
                     }
                 }
             } else {
@@ -125,17 +125,19 @@ extension VaultFileSystem {
     }
 
     private func change(
-        _ file: File, _ node: Node, _ changes: AttributeChanges, hasHandle: Bool
+        _ file: File, _ node: Node, _ changes: AttributeChanges, hasHandle: Bool, for request: Request
     ) throws(VaultError) {
         if let size = changes.size {
             try withGate(of: file, for: hasHandle ? .use : .open) { (_) throws(VaultError) in
                 try file.dropCapabilities()
-                if changes.dropsPrivileges { try dropPrivileges(of: file, node) }
+                if changes.dropsPrivileges { try dropPrivileges(of: file, node, for: request) }
                 try vault.reclaimingSpace { () throws(VaultError) in try file.truncate(to: UInt64(size)) }
             }
         }
         if changes.areOfOwner {
             try file.dropCapabilities()
+            // The backing store decides by the daemon's groups, which may be root's.
+            if !request.keepsSetIDBits { try dropPrivileges(of: file, node, for: request) }
             try file.setOwner(user: changes.owner, group: changes.group)
         }
         if let mode = changes.mode { try file.setMode(mode & 0o7777) }
@@ -170,17 +172,6 @@ extension VaultFileSystem {
         if changes.accessed != .keep || changes.modified != .keep {
             try vault.setTimes(accessed: changes.accessed, modified: changes.modified, of: name, in: directory)
         }
-    }
-
-    /// Removes the set-user-ID bit, and the set-group-ID bit where the group may execute: what the kernel asks for at
-    /// a write by somebody without CAP_FSETID.
-    func dropPrivileges(of file: File, _ node: Node) throws(VaultError) {
-        let mode = try file.permissions()
-        var kept = mode & ~0o4000
-        if mode & 0o010 != 0 { kept &= ~0o2000 }
-        guard kept != mode else { return }
-        node.state.withLock { $0.hasFreshMetadata = true }
-        try file.setMode(kept)
     }
 
     func statfs(_ request: Request, _ id: NodeID, reply: consuming Reply<FileSystemStatistics>) {

@@ -10,11 +10,11 @@ extension VaultFileSystem {
     func open(
         _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>
     ) {
-        open(id, flags: flags, dropsPrivileges: dropsPrivileges, reply, parked.arrival)
+        open(request, id, flags: flags, dropsPrivileges: dropsPrivileges, reply, parked.arrival)
     }
 
     private func open(
-        _ id: NodeID, flags: Int32, dropsPrivileges: Bool, _ reply: consuming Reply<Opened>,
+        _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, _ reply: consuming Reply<Opened>,
         _ arrival: ParkedRequests.Arrival
     ) {
         let node: Node
@@ -29,7 +29,7 @@ extension VaultFileSystem {
                 if flags & O_ACCMODE != O_RDONLY { try file.prepareToWrite() }
                 if flags & O_TRUNC != 0 {
                     try file.dropCapabilities()
-                    if dropsPrivileges { try dropPrivileges(of: file, node) }
+                    if dropsPrivileges { try dropPrivileges(of: file, node, for: request) }
                     try file.truncate(to: 0)
                 }
                 let opened = nodes.update(node) { addHandle(to: node, file, flags, isNew: false, in: &$0) }
@@ -42,7 +42,7 @@ extension VaultFileSystem {
             log(error, at: nodes[id])
             guard error == .locked else { return reply.fail(error.errno) }
             parked.park(reply, arrival) { [self] reply, arrival in
-                open(id, flags: flags, dropsPrivileges: dropsPrivileges, reply, arrival)
+                open(request, id, flags: flags, dropsPrivileges: dropsPrivileges, reply, arrival)
             }
         }
     }
@@ -240,7 +240,7 @@ extension VaultFileSystem {
             defer { gates.leave(protectionClass) }
             if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
             if !isPage { try file.dropCapabilities() }
-            if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node) }
+            if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node, for: request) }
             try vault.reclaimingSpace { () throws(VaultError) in try file.write(bytes, at: UInt64(offset)) }
             reply.succeed(bytes.byteCount)
         } catch {
@@ -294,7 +294,7 @@ extension VaultFileSystem {
                 else { throw .system(.EOPNOTSUPP) }
                 // The kernel leaves it to us, and does not say who may keep them.
                 try file.dropCapabilities()
-                if request.user != 0 { try dropPrivileges(of: file, node) }
+                if !request.keepsSetIDBits { try dropPrivileges(of: file, node, for: request) }
                 if kind != 0 { try file.punch(range) }
                 if kind != FALLOC_FL_PUNCH_HOLE { try file.allocate(range, keepingLength: keepsLength) }
             }

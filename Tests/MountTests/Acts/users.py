@@ -1,11 +1,14 @@
 """Several users: who may do what, and whose it is then."""
 
+import ctypes
 import os
 import stat
 
-from acting import act, attempt, contents, elsewhere, make
+from acting import act, attempt, checked, contents, elsewhere, libc, make
 
 ONE, TWO = 1234, 1235
+# Source: linux/falloc.h.
+KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 
 
 def owner(path):
@@ -96,18 +99,24 @@ def sticky_folders(say):
 @act
 def set_id_bits_go(say):
     os.chmod(".", 0o777)
-    for mode in (0o6777, 0o6767, 0o4777, 0o2777):
+
+    def allocate(mode):
+        file = os.open("file", os.O_WRONLY)
+        return checked(libc.fallocate(file, mode, ctypes.c_long(0), ctypes.c_long(4096)))
+
+    for mode in (0o6777, 0o6767, 0o4777, 0o2777, 0o2766, 0o6666):
         for number, change in enumerate((
             lambda: os.write(os.open("file", os.O_WRONLY), b"x"), lambda: os.truncate("file", 0),
             lambda: os.close(os.open("file", os.O_WRONLY | os.O_TRUNC)), lambda: os.chmod("file", mode),
-            lambda: os.posix_fallocate(os.open("file", os.O_WRONLY), 0, 100), lambda: os.chown("file", -1, 88),
+            lambda: os.posix_fallocate(os.open("file", os.O_WRONLY), 0, 100), lambda: os.chown("file", -1, 89),
+            lambda: allocate(KEEP_SIZE), lambda: allocate(PUNCH_HOLE | KEEP_SIZE), lambda: allocate(ZERO_RANGE),
         )):
-            for user in (ONE, TWO):
+            for user, groups in ((ONE, [88, 89]), (ONE, [89]), (TWO, [88]), (TWO, []), (TWO, range(100, 400)), (None, [])):
                 make("file", b"text")
                 os.chown("file", ONE, 88)
                 os.chmod("file", mode)
-                said = elsewhere(change, user=user, groups=[88])
-                say(oct(mode), number, user, said, owner("file")[2])
+                said = elsewhere(change, user=user, groups=groups)
+                say(oct(mode), number, user, list(groups)[:2], said, owner("file")[1:])
                 os.unlink("file")
 
 
