@@ -69,9 +69,14 @@ extension Vault {
         try backing { () throws(Errno) in try store.setMode(ownership.mode, of: file.descriptor) }
     }
 
-    /// Gives a new FIFO, socket or device node its mode, and the list that it inherits.
+    /// Gives a new FIFO, socket or device node to its owner, then the list that it inherits, and its mode: in the order
+    /// that holds for files.
     func give(node name: Name, in folder: Descriptor, _ inheritance: Inheritance) throws(Errno) {
-        var mode = inheritance.ownership.mode
+        let ownership = inheritance.ownership
+        var mode = ownership.mode
+        if isPrivileged {
+            try store.setOwner(user: ownership.user, group: ownership.group, of: name, in: folder)
+        }
         if let list = inheritance.access {
             let node = AttributeSubject(node: try store.open(name, in: folder, O_PATH, mode: 0))
             do throws(VaultError) { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: node) } catch {

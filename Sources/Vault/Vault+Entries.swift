@@ -170,7 +170,7 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let inherited = try inheritance(ownership, in: parent, of: .fifo)
         try prepareSidecar(of: stored, in: parent)
-        try makeOwned(stored, in: parent, inherited.ownership) { (name) throws(Errno) in
+        try makeOwned(stored, in: parent) { (name) throws(Errno) in
             try store.makeNode(name, in: parent.descriptor, mode: mode, device: device)
             do throws(Errno) { try give(node: name, in: parent.descriptor, inherited) } catch {
                 try? store.unlink(name, in: parent.descriptor)
@@ -179,9 +179,10 @@ extension Vault {
         }
     }
 
-    /// Makes something with `make` that then belongs to its owner, or not at all.
+    /// Makes something with `make`, which gives it to its owner if `isPrivileged`: with its name once it is its owner's, or
+    /// not at all.
     func makeOwned(
-        _ stored: StoredName, in parent: Directory, _ owner: Ownership, make: (Name) throws(Errno) -> Void
+        _ stored: StoredName, in parent: Directory, make: (Name) throws(Errno) -> Void
     ) throws(VaultError) {
         guard isPrivileged else {
             do { return try make(stored.name) } catch {
@@ -191,10 +192,7 @@ extension Vault {
         }
         let temporary = Name.temporary()
         do {
-            try backing { () throws(Errno) in
-                try make(temporary)
-                try store.setOwner(user: owner.user, group: owner.group, of: temporary, in: parent.descriptor)
-            }
+            try backing { () throws(Errno) in try make(temporary) }
             try renameFresh(temporary, to: stored.name, in: parent)
         } catch {
             try? store.unlink(temporary, in: parent.descriptor)

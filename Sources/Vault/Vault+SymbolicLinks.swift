@@ -55,9 +55,12 @@ extension Vault {
         try prepareSidecar(of: stored, in: parent)
         let long = sealed.count > Self.longestInLink ? try placeLongTarget(sealed) : nil
         do {
-            try makeOwned(stored, in: parent, owner) { (name) throws(Errno) in
+            try makeOwned(stored, in: parent) { (name) throws(Errno) in
                 try store.makeSymbolicLink(
                     to: long?.bytes ?? Base64URL.encode(sealed), name, in: parent.descriptor)
+                if isPrivileged {
+                    try store.setOwner(user: owner.user, group: owner.group, of: name, in: parent.descriptor)
+                }
             }
         } catch {
             if let long { drop(long, in: parent) }

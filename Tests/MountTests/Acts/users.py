@@ -121,6 +121,21 @@ def set_id_bits_go(say):
 
 
 @act
+def set_id_bits_of_what_is_made(say):
+    for kind in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK):
+        for mode in (0o2010, 0o2000, 0o4100, 0o6755):
+            for folder_mode, user in ((0o777, None), (0o777, ONE), (0o2777, None), (0o2777, ONE)):
+                os.mkdir("folder")
+                os.chown("folder", -1, 88)
+                os.chmod("folder", folder_mode)
+                os.umask(0)
+                said = elsewhere(lambda: os.mknod("folder/made", kind | mode), user=user)
+                say(oct(kind), oct(mode), oct(folder_mode), user, said, owner("folder/made"))
+                os.unlink("folder/made")
+                os.rmdir("folder")
+
+
+@act
 def lists(say):
     """chmod(2) and lists of access control, through the attributes that carry them."""
     import struct
