@@ -54,10 +54,15 @@ public final class ControlClient: Sendable {
 
     /// Opens all classes.
     ///
-    /// - Parameter secret: what the daemon reads the passcode, or the recovery key's text, from, to its end: the reading
-    ///   end of a pipe whose writing end is closed, or a file.
-    public func unlock(_ kind: SecretKind = .passcode, secret: Descriptor) throws(ControlError) -> Status {
-        let reply: StatusReply = try call("Unlock", UnlockParameters(kind: kind, secret: 0), [secret])
+    /// - Parameters:
+    ///   - secret: what the daemon reads the passcode, or the recovery key's text, from, to its end: the reading
+    ///     end of a pipe whose writing end is closed, or a file.
+    ///   - mayBeLast: a passcode is tried also if the vault's keys are erased should it be wrong, here and in the other calls.
+    public func unlock(
+        _ kind: SecretKind = .passcode, secret: Descriptor, mayBeLast: Bool = false
+    ) throws(ControlError) -> Status {
+        let parameters = UnlockParameters(kind: kind, secret: 0, lastGuess: mayBeLast ? true : nil)
+        let reply: StatusReply = try call("Unlock", parameters, [secret])
         return reply.status
     }
 
@@ -65,9 +70,11 @@ public final class ControlClient: Sendable {
     ///   - kind: of the old one: a passcode, or none.
     ///   - allowingWeak: takes four digits for the new one.
     public func changePasscode(
-        _ kind: SecretKind = .passcode, from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false
+        _ kind: SecretKind = .passcode, from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false,
+        mayBeLast: Bool = false
     ) throws(ControlError) {
-        let parameters = ChangePasscodeParameters(old: 0, new: 1, weak: allowingWeak, kind: kind)
+        let parameters = ChangePasscodeParameters(
+            old: 0, new: 1, weak: allowingWeak, kind: kind, lastGuess: mayBeLast ? true : nil)
         let _: NoParameters = try call("ChangePasscode", parameters, [old, new])
     }
 
@@ -81,9 +88,10 @@ public final class ControlClient: Sendable {
     ///
     /// - Parameter secret: what opens the vault now, as of `unlock`.
     public func addSlot(
-        _ new: NewSlotSource, name: String = "", opening kind: SecretKind, secret: Descriptor
+        _ new: NewSlotSource, name: String = "", opening kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
     ) throws(ControlError) -> Int {
         var parameters = AddSlotParameters(kind: kind, secret: 0, newKind: .escrowKey, name: name)
+        parameters.lastGuess = mayBeLast ? true : nil
         var descriptors = [secret]
         switch new {
         case .secret(let kind, let descriptor, let allowingWeak):
@@ -102,14 +110,20 @@ public final class ControlClient: Sendable {
         return reply.slot
     }
 
-    public func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
-        let parameters = RemoveSlotParameters(kind: kind, secret: 0, slot: slot)
+    public func removeSlot(
+        _ slot: Int, opening kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
+    ) throws(ControlError) {
+        let parameters = RemoveSlotParameters(
+            kind: kind, secret: 0, slot: slot, lastGuess: mayBeLast ? true : nil)
         let _: NoParameters = try call("RemoveSlot", parameters, [secret])
     }
 
     /// The number of the slot that a secret opens; nothing is unlocked.
-    public func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
-        let reply: SlotReply = try call("TestSlot", UnlockParameters(kind: kind, secret: 0), [secret])
+    public func testSlot(
+        _ kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
+    ) throws(ControlError) -> Int {
+        let parameters = UnlockParameters(kind: kind, secret: 0, lastGuess: mayBeLast ? true : nil)
+        let reply: SlotReply = try call("TestSlot", parameters, [secret])
         return reply.slot
     }
 

@@ -102,14 +102,14 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.Unlock":
             let parameters = try call.parameters(UnlockParameters.self)
             let secret = try call.descriptor(parameters.secret, "secret")
-            return try .success(StatusReply(status: try service.unlock(parameters.kind ?? .passcode, secret: secret)))
+            return try .success(StatusReply(status: try service.unlock(parameters.opener, secret: secret)))
         case "io.latchkey.ChangePasscode":
             let parameters = try call.parameters(ChangePasscodeParameters.self)
             let old = try call.descriptor(parameters.old, "old")
             let new = try call.descriptor(parameters.new, "new")
-            let kind = parameters.kind ?? .passcode
-            guard kind == .passcode || kind == .noPasscode else { throw .invalidParameter("kind") }
-            try service.changePasscode(kind, from: old, to: new, allowingWeak: parameters.weak ?? false)
+            let opener = parameters.opener
+            guard [.passcode, .noPasscode].contains(opener.kind) else { throw .invalidParameter("kind") }
+            try service.changePasscode(opener, from: old, to: new, allowingWeak: parameters.weak ?? false)
             return try .success(NoParameters())
         case "io.latchkey.Slots":
             return try .success(SlotsReply(slots: service.slots))
@@ -118,12 +118,12 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.RemoveSlot":
             let parameters = try call.parameters(RemoveSlotParameters.self)
             let secret = try call.descriptor(parameters.secret, "secret")
-            try service.removeSlot(parameters.slot, opening: parameters.kind ?? .passcode, secret: secret)
+            try service.removeSlot(parameters.slot, opening: parameters.opener, secret: secret)
             return try .success(NoParameters())
         case "io.latchkey.TestSlot":
             let parameters = try call.parameters(UnlockParameters.self)
             let secret = try call.descriptor(parameters.secret, "secret")
-            return try .success(SlotReply(slot: try service.testSlot(parameters.kind ?? .passcode, secret: secret)))
+            return try .success(SlotReply(slot: try service.testSlot(parameters.opener, secret: secret)))
         case "io.latchkey.Rotate":
             return try .success(StatusReply(status: try service.rotate(rotation(call))))
         case "io.latchkey.Explain":
@@ -167,7 +167,7 @@ package struct ControlConnection: ~Copyable {
         default: throw .invalidParameter("new")
         }
         return try server.service.addSlot(
-            new, name: parameters.name ?? "", opening: parameters.kind ?? .passcode, secret: secret)
+            new, name: parameters.name ?? "", opening: parameters.opener, secret: secret)
     }
 
     private func rotation(_ call: Call) throws(ControlError) -> NewRotation? {
@@ -176,14 +176,14 @@ package struct ControlConnection: ~Copyable {
             guard parameters == RotateParameters() else { throw .invalidParameter("secret") }
             return nil
         }
-        let kind = parameters.kind ?? .passcode
+        let opener = Opener(parameters.kind, lastGuess: parameters.lastGuess)
         // Those that need no device key are replaced.
-        guard kind != .recoveryKey, kind != .escrowKey else { throw .invalidParameter("kind") }
+        guard opener.kind != .recoveryKey, opener.kind != .escrowKey else { throw .invalidParameter("kind") }
         let key = try parameters.recoveryKey.map { (position) throws(ControlError) in
             try call.descriptor(position, "recoveryKey")
         }
         return NewRotation(
-            kind, secret: try call.descriptor(position, "secret"), recoveryKey: key,
+            opener, secret: try call.descriptor(position, "secret"), recoveryKey: key,
             dropping: parameters.dropping ?? [])
     }
 

@@ -3,7 +3,8 @@ import Posix
 /// Why a control call failed: what the daemon answered, or what happened on the way.
 public enum ControlError: Error, Hashable, Sendable {
     // io.latchkey
-    case wrongPasscode
+    /// How many wrong ones there may still be, where there is a limit.
+    case wrongPasscode(Guesses? = nil)
     case wrongRecoveryKey
     /// A key file or a private key opens nothing.
     case wrongKey(SecretKind)
@@ -17,9 +18,11 @@ public enum ControlError: Error, Hashable, Sendable {
     case tooManyGuesses(seconds: Int)
     /// No passcode is tried any more; the other ways in open the vault.
     case noMoreGuesses
-    /// That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends.
-    /// `remains` says what could not be.
-    case erased(remains: String?)
+    /// One more wrong passcode would erase the vault's keys, and the call does not say that it may: nothing was tried.
+    case lastGuess(limit: Int)
+    /// The vault's keys are destroyed, and the daemon ends. `remains` says what could not be; `limit` is there if it was this
+    /// wrong passcode that was the last of so many.
+    case erased(limit: Int? = nil, remains: String?)
     /// A new passcode of four digits.
     case weakPasscode
     /// The administrator's policy forbids it.
@@ -65,13 +68,15 @@ struct ErrorParameters: Codable {
     var kind: SecretKind?
     var slot: Int?
     var seconds: Int?
+    var guesses: Guesses?
+    var limit: Int?
 }
 
 extension ControlError {
     /// The error's name and parameters on the wire. What happened on the way has none and becomes `Failed`.
     var wire: (name: String, parameters: ErrorParameters) {
         switch self {
-        case .wrongPasscode: ("io.latchkey.WrongPasscode", ErrorParameters())
+        case .wrongPasscode(let guesses): ("io.latchkey.WrongPasscode", ErrorParameters(guesses: guesses))
         case .wrongRecoveryKey: ("io.latchkey.WrongRecoveryKey", ErrorParameters())
         case .wrongKey(let kind): ("io.latchkey.WrongKey", ErrorParameters(kind: kind))
         case .noSuchSlot(let slot): ("io.latchkey.NoSuchSlot", ErrorParameters(slot: slot))
@@ -80,7 +85,9 @@ extension ControlError {
         case .tooManyGuesses(let seconds):
             ("io.latchkey.TooManyGuesses", ErrorParameters(seconds: seconds))
         case .noMoreGuesses: ("io.latchkey.NoMoreGuesses", ErrorParameters())
-        case .erased(let remains): ("io.latchkey.Erased", ErrorParameters(reason: remains))
+        case .lastGuess(let limit): ("io.latchkey.LastGuess", ErrorParameters(limit: limit))
+        case .erased(let limit, let remains):
+            ("io.latchkey.Erased", ErrorParameters(reason: remains, limit: limit))
         case .weakPasscode: ("io.latchkey.WeakPasscode", ErrorParameters())
         case .forbidden(let reason): ("io.latchkey.Forbidden", ErrorParameters(reason: reason))
         case .busy: ("io.latchkey.Busy", ErrorParameters())
@@ -105,7 +112,7 @@ extension ControlError {
     init(name: String, parameters: ErrorParameters) {
         self =
             switch name {
-            case "io.latchkey.WrongPasscode": .wrongPasscode
+            case "io.latchkey.WrongPasscode": .wrongPasscode(parameters.guesses)
             case "io.latchkey.WrongRecoveryKey": .wrongRecoveryKey
             case "io.latchkey.WrongKey": .wrongKey(parameters.kind ?? .keyFile)
             case "io.latchkey.NoSuchSlot": .noSuchSlot(parameters.slot ?? 0)
@@ -113,7 +120,8 @@ extension ControlError {
             case "io.latchkey.PasscodeLength": .passcodeLength(parameters.bytes ?? 0)
             case "io.latchkey.TooManyGuesses": .tooManyGuesses(seconds: parameters.seconds ?? 0)
             case "io.latchkey.NoMoreGuesses": .noMoreGuesses
-            case "io.latchkey.Erased": .erased(remains: parameters.reason)
+            case "io.latchkey.LastGuess": .lastGuess(limit: parameters.limit ?? 0)
+            case "io.latchkey.Erased": .erased(limit: parameters.limit, remains: parameters.reason)
             case "io.latchkey.WeakPasscode": .weakPasscode
             case "io.latchkey.Forbidden": .forbidden(reason: parameters.reason ?? "")
             case "io.latchkey.Busy": .busy

@@ -11,11 +11,11 @@ public protocol ControlService: AnyObject, Sendable {
     func lock(now: Bool) -> Status
 
     /// Reads the secret from the descriptor, to its end, and opens all classes.
-    func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status
+    func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status
 
-    /// - Parameter kind: of the old one: a passcode, or none.
+    /// - Parameter opener: of the old one: a passcode, or none.
     func changePasscode(
-        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+        _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
     ) throws(ControlError)
 
     /// The ways into the vault.
@@ -23,13 +23,13 @@ public protocol ControlService: AnyObject, Sendable {
 
     /// Adds a way in: its number. `secret` opens the vault now.
     func addSlot(
-        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+        _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
     ) throws(ControlError) -> Int
 
-    func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError)
+    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError)
 
     /// The number of the slot that the secret opens.
-    func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int
+    func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int
 
     /// Begins to give the files new keys, and returns without waiting for its end; nil goes on with what is not finished.
     func rotate(_ new: NewRotation?) throws(ControlError) -> Status

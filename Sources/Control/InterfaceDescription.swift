@@ -19,6 +19,9 @@ enum InterfaceDescription {
         # passcode it is the passcode as typed; recovery-key, its text; key-file, the text in a key file; escrow-key, an X25519
         # private key in 64 hexadecimal digits; fido2, what a security key has derived, likewise; no-passcode, anything: of a vault that has no passcode, and that the device key alone
         # opens. Where a kind may be absent it is passcode then.
+        #
+        # lastGuess: of a passcode. Where one more wrong passcode erases the vault's keys, it is tried only if this is true; else the call
+        # fails with LastGuess, and nothing is tried or counted. It is for a person, or a program that was told to, to say so.
         interface io.latchkey
 
         # One mount.
@@ -37,6 +40,8 @@ enum InterfaceDescription {
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: what keeps the device key: "software" is a file, "tpm2" the TPM of this machine.
         # lockWhenIdle: the seconds without use after which it locks by itself, if it does.
+        # guesses: how many wrong passcodes the vault takes, as of the last passcode that this daemon has tried; absent where there is no
+        # limit.
         # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
         # rotation: how far the files are from having the vault's new keys; absent where none has an old one.
         # ending: true once the mount is unmounted while programs still use its files; the daemon ends with the last of them.
@@ -74,7 +79,15 @@ enum InterfaceDescription {
           hasPasscode: ?bool,
           lockWhenIdle: ?float,
           rotation: ?Rotation,
-          ending: ?bool
+          ending: ?bool,
+          guesses: ?Guesses
+        )
+
+        # How many wrong passcodes a vault takes before its keys are erased. left: from now on; at 1 the next is the last, and at 0 none is
+        # tried any more. limit: in a row.
+        type Guesses (
+          left: int,
+          limit: int
         )
 
         # How far the files of a vault are from having its new keys.
@@ -145,11 +158,11 @@ enum InterfaceDescription {
         method Lock(now: ?bool, wait: ?bool) -> (status: MountStatus)
 
         # Opens all classes. kind, secret: see above. Fails if somebody has locked since it was asked for.
-        method Unlock(kind: ?string, secret: int) -> (status: MountStatus)
+        method Unlock(kind: ?string, secret: int, lastGuess: ?bool) -> (status: MountStatus)
 
         # Replaces the passcode. old and new: descriptors, see above. weak: takes four digits, too. kind: of old, passcode or, for a
         # vault that has none, no-passcode.
-        method ChangePasscode(old: int, new: int, weak: ?bool, kind: ?string) -> ()
+        method ChangePasscode(old: int, new: int, weak: ?bool, kind: ?string, lastGuess: ?bool) -> ()
 
         # The ways into the vault.
         method Slots() -> (slots: []Slot)
@@ -165,21 +178,28 @@ enum InterfaceDescription {
           publicKey: ?string,
           securityKey: ?SecurityKey,
           name: ?string,
-          weak: ?bool
+          weak: ?bool,
+          lastGuess: ?bool
         ) -> (slot: int)
 
         # Removes one; not the last.
-        method RemoveSlot(kind: ?string, secret: int, slot: int) -> ()
+        method RemoveSlot(kind: ?string, secret: int, slot: int, lastGuess: ?bool) -> ()
 
         # Which one a secret opens. Nothing is unlocked.
-        method TestSlot(kind: ?string, secret: int) -> (slot: int)
+        method TestSlot(kind: ?string, secret: int, lastGuess: ?bool) -> (slot: int)
 
         # Makes new class keys, and gives them to the files in the background, while the mount is unlocked, until all have them. kind,
         # secret: what opens the vault now, and from then on; no recovery-key and no escrow-key. recoveryKey: a descriptor of a new
         # recovery key's text, if the vault is to have one. dropping: the numbers of all slots that go, which are all but the one that
         # secret opens and those of escrow keys; if others would go, nothing is done. Without parameters it goes on with what is not
         # finished.
-        method Rotate(kind: ?string, secret: ?int, recoveryKey: ?int, dropping: ?[]int) -> (status: MountStatus)
+        method Rotate(
+          kind: ?string,
+          secret: ?int,
+          recoveryKey: ?int,
+          dropping: ?[]int,
+          lastGuess: ?bool
+        ) -> (status: MountStatus)
 
         # What protects a file. file: a descriptor of it, opened in any way, O_PATH too.
         method Explain(file: int) -> (explanation: Explanation)
@@ -208,8 +228,8 @@ enum InterfaceDescription {
         # them all any more (it keeps 64), or is another one, the mount as it is now comes first, without an event.
         method Monitor(since: ?int, instance: ?string) -> (status: MountStatus, event: ?string)
 
-        # The passcode, or the old one, is wrong. Nothing has changed.
-        error WrongPasscode()
+        # The passcode, or the old one, is wrong. Nothing has changed. guesses: how many there may still be, where there is a limit.
+        error WrongPasscode(guesses: ?Guesses)
 
         # The recovery key is wrong. Nothing has changed.
         error WrongRecoveryKey()
@@ -233,9 +253,13 @@ enum InterfaceDescription {
         # open it, and end this.
         error NoMoreGuesses()
 
-        # That was the last wrong passcode that the vault takes: its keys are destroyed, and the daemon ends. The reason is there if
-        # not all could be.
-        error Erased(reason: ?string)
+        # One more wrong passcode erases the vault's keys, and the call does not say that it may (lastGuess). Nothing was tried, and nothing
+        # counted. limit: of wrong passcodes in a row.
+        error LastGuess(limit: int)
+
+        # The vault's keys are destroyed, and the daemon ends. The reason is there if not all could be; limit if it was this wrong passcode
+        # that was the last of so many.
+        error Erased(reason: ?string, limit: ?int)
 
         # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
         error WeakPasscode()

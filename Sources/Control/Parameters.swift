@@ -12,6 +12,9 @@ struct LockParameters: Codable {
 struct UnlockParameters: Codable {
     var kind: SecretKind?
     var secret: Int
+    var lastGuess: Bool?
+
+    var opener: Opener { Opener(kind, lastGuess: lastGuess) }
 }
 
 struct ChangePasscodeParameters: Codable {
@@ -19,6 +22,9 @@ struct ChangePasscodeParameters: Codable {
     var new: Int
     var weak: Bool?
     var kind: SecretKind?
+    var lastGuess: Bool?
+
+    var opener: Opener { Opener(kind, lastGuess: lastGuess) }
 }
 
 struct SlotsReply: Codable {
@@ -34,12 +40,18 @@ struct AddSlotParameters: Codable {
     var securityKey: NewSecurityKey?
     var name: String?
     var weak: Bool?
+    var lastGuess: Bool?
+
+    var opener: Opener { Opener(kind, lastGuess: lastGuess) }
 }
 
 struct RemoveSlotParameters: Codable {
     var kind: SecretKind?
     var secret: Int
     var slot: Int
+    var lastGuess: Bool?
+
+    var opener: Opener { Opener(kind, lastGuess: lastGuess) }
 }
 
 struct SlotReply: Codable {

@@ -37,7 +37,7 @@ public struct Rotation: Codable, Hashable, Sendable {
 
 /// What a rotation begins with.
 public struct NewRotation: Sendable {
-    public var kind: SecretKind
+    public var opener: Opener
     /// What opens the vault now, to be read to its end.
     public var secret: Descriptor
     /// A new recovery key, as text; nil for none.
@@ -45,8 +45,8 @@ public struct NewRotation: Sendable {
     /// The slots that go.
     public var dropping: [Int]
 
-    public init(_ kind: SecretKind, secret: Descriptor, recoveryKey: Descriptor?, dropping: [Int]) {
-        self.kind = kind
+    public init(_ opener: Opener, secret: Descriptor, recoveryKey: Descriptor?, dropping: [Int]) {
+        self.opener = opener
         self.secret = secret
         self.recoveryKey = recoveryKey
         self.dropping = dropping
@@ -58,6 +58,7 @@ struct RotateParameters: Codable, Equatable {
     var secret: Int?
     var recoveryKey: Int?
     var dropping: [Int]?
+    var lastGuess: Bool?
 }
 
 extension ControlClient {
@@ -68,7 +69,8 @@ extension ControlClient {
         var parameters = RotateParameters()
         var descriptors: [Descriptor] = []
         if let new {
-            parameters.kind = new.kind
+            parameters.kind = new.opener.kind
+            parameters.lastGuess = new.opener.lastGuess
             parameters.dropping = new.dropping
             parameters.secret = 0
             descriptors.append(new.secret)

@@ -80,6 +80,8 @@ public struct Status: Codable, Hashable, Sendable {
     /// True once the mount is unmounted while programs still use its files: the daemon ends with the last of them. Nil
     /// before that.
     public var ending: Bool?
+    /// How many wrong passcodes the vault takes, as of the last one that the daemon has tried; nil where there is no limit.
+    public var guesses: Guesses?
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
@@ -88,7 +90,7 @@ public struct Status: Codable, Hashable, Sendable {
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
         instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
-        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil
+        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, guesses: Guesses? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -119,5 +121,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.lockWhenIdle = lockWhenIdle
         self.rotation = rotation
         self.ending = ending
+        self.guesses = guesses
     }
 }

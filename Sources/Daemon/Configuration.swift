@@ -36,12 +36,12 @@ public struct Configuration: Sendable {
     public var threads = 16
 
     public struct Unlock: Sendable {
-        public var kind: SecretKind
+        public var opener: Opener
         /// The reading end of a pipe, or a file, which holds the passcode or the recovery key's text.
         public var secret: Descriptor
 
-        public init(_ kind: SecretKind, secret: Descriptor) {
-            self.kind = kind
+        public init(_ opener: Opener, secret: Descriptor) {
+            self.opener = opener
             self.secret = secret
         }
     }

@@ -19,21 +19,21 @@ final class KeybagHolder: Keyholder {
         self.deviceKeyPath = deviceKeyPath
     }
 
-    func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
+    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
         do throws(KeybagError) {
-            return released(try keybag.unlock(Credential(Credential.Kind(kind), reading: secret)))
+            return released(try keybag.unlock(Credential(opener, reading: secret)))
         } catch {
             throw ControlError(error)
         }
     }
 
     func changePasscode(
-        _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError) {
         try policy.check(new)
         do throws(KeybagError) {
             try keybag.changePasscode(
-                from: Credential(Credential.Kind(kind), reading: old), to: new, allowingWeak: allowingWeak)
+                from: Credential(opener, reading: old), to: new, allowingWeak: allowingWeak)
         } catch {
             throw ControlError(error)
         }
@@ -48,7 +48,7 @@ final class KeybagHolder: Keyholder {
     var slots: [Slot] { keybag.file.slots.map { Slot($0) } }
 
     func addSlot(
-        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(ControlError) -> Int {
         guard let label = SlotLabel(name) else { throw .invalidParameter("name") }
         if new.kind == .passcode { try check(new) }
@@ -56,7 +56,7 @@ final class KeybagHolder: Keyholder {
         do throws(KeybagError) {
             return Int(
                 try keybag.addSlot(
-                    NewSlot(new), label: label, opening: Credential(Credential.Kind(kind), reading: secret)))
+                    NewSlot(new), label: label, opening: Credential(opener, reading: secret)))
         } catch {
             throw ControlError(error)
         }
@@ -69,18 +69,18 @@ final class KeybagHolder: Keyholder {
         }
     }
 
-    func removeSlot(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) {
+    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(ControlError) {
         guard let slot = UInt32(exactly: slot) else { throw .noSuchSlot(slot) }
         do throws(KeybagError) {
-            try keybag.removeSlot(slot, opening: Credential(Credential.Kind(kind), reading: secret))
+            try keybag.removeSlot(slot, opening: Credential(opener, reading: secret))
         } catch {
             throw ControlError(error)
         }
     }
 
-    func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int {
+    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> Int {
         do throws(KeybagError) {
-            return Int(try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret)))
+            return Int(try keybag.slot(openedBy: Credential(opener, reading: secret)))
         } catch {
             throw ControlError(error)
         }
@@ -89,7 +89,7 @@ final class KeybagHolder: Keyholder {
     var isRotating: Bool { keybag.isRotating }
 
     func beginRotation(
-        opening kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
+        opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
     ) throws(ControlError) {
         do throws(KeybagError) {
             let key: Secret?
@@ -98,7 +98,7 @@ final class KeybagHolder: Keyholder {
             case .none: key = nil
             }
             try keybag.beginRotation(
-                opening: Credential(Credential.Kind(kind), reading: secret), recoveryKey: key,
+                opening: Credential(opener, reading: secret), recoveryKey: key,
                 dropping: Set(dropping.map { UInt32(clamping: $0) }))
         } catch {
             throw ControlError(error)
@@ -133,19 +133,20 @@ extension ControlError {
     init(_ error: KeybagError) {
         self =
             switch error {
-            case .wrong(.passcode): .wrongPasscode
-            case .wrong(.recoveryKey), .malformedRecoveryKey: .wrongRecoveryKey
-            case .wrong(.keyFile), .notAKeyFile: .wrongKey(.keyFile)
-            case .wrong(.escrowKey): .wrongKey(.escrowKey)
-            case .wrong(.securityKey): .wrongKey(.securityKey)
-            case .wrong(.noPasscode): .wrongKey(.noPasscode)
+            case .wrong(.passcode, let left): .wrongPasscode(left.map { Guesses($0) })
+            case .lastGuess(let limit): .lastGuess(limit: limit)
+            case .wrong(.recoveryKey, _), .malformedRecoveryKey: .wrongRecoveryKey
+            case .wrong(.keyFile, _), .notAKeyFile: .wrongKey(.keyFile)
+            case .wrong(.escrowKey, _): .wrongKey(.escrowKey)
+            case .wrong(.securityKey, _): .wrongKey(.securityKey)
+            case .wrong(.noPasscode, _): .wrongKey(.noPasscode)
             case .notAPublicKey: .invalidParameter("publicKey")
             case .noSuchSlot(let slot): .noSuchSlot(Int(slot))
             case .lastSlot: .lastSlot
             case .weakPasscode: .weakPasscode
             case .tooManyGuesses(let seconds): .tooManyGuesses(seconds: Int(clamping: seconds))
             case .noMoreGuesses: .noMoreGuesses
-            case .erased(let remains): .erased(remains: remains)
+            case .erased(let limit, let remains): .erased(limit: limit, remains: remains)
             case .changedMeanwhile: .failed(reason: "the keybag was changed meanwhile: try again")
             case .passcodeLength(let bytes): .passcodeLength(bytes)
             case .damaged(let reason): .damaged(reason: reason)

@@ -21,12 +21,15 @@ public struct MountFacts: Sendable {
     public var deviceKey: String
     /// Whether it takes more than the device key to unlock. Answers at once.
     public var hasPasscode: @Sendable () -> Bool
+    /// How many wrong passcodes the vault takes still; nil where there is no limit. Answers at once.
+    public var guesses: @Sendable () -> Guesses?
 
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
         version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
         lockWhenIdle: Duration? = nil,
-        hasPasscode: @escaping @Sendable () -> Bool = { true }
+        hasPasscode: @escaping @Sendable () -> Bool = { true },
+        guesses: @escaping @Sendable () -> Guesses? = { nil }
     ) {
         self.mountPoint = mountPoint
         self.vault = vault
@@ -40,6 +43,7 @@ public struct MountFacts: Sendable {
         self.deviceKey = deviceKey
         self.lockWhenIdle = lockWhenIdle
         self.hasPasscode = hasPasscode
+        self.guesses = guesses
     }
 
     /// The status at a moment. Takes no lock that anybody holds while he waits for a disk.
@@ -57,7 +61,8 @@ public struct MountFacts: Sendable {
             pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
             changed: moment.changed, hasPasscode: hasPasscode(),
-            lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation, ending: moment.isDetached ? true : nil)
+            lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation, ending: moment.isDetached ? true : nil,
+            guesses: guesses())
     }
 
     private var freezeTimeout: Double? {

@@ -38,12 +38,14 @@ public final class MountService: ControlService {
         lock.lock(now: now)
     }
 
-    public func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
+    public func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status {
         let secret = try Secret.read(from: secret)
         // Before the passcode is proven: that takes its time, and a lock may come meanwhile.
         let locks = lock.locks
         do throws(ControlError) {
-            let keys = try inTurn(kind == .passcode) { () throws(ControlError) in try keyholder.prove(kind, secret) }
+            let keys = try inTurn(opener.kind == .passcode) { () throws(ControlError) in
+                try keyholder.prove(opener, secret)
+            }
             return try lock.unlock(with: keys, since: locks)
         } catch {
             log.notice("unlock refused: \(error)")
@@ -52,12 +54,12 @@ public final class MountService: ControlService {
     }
 
     public func changePasscode(
-        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+        _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
     ) throws(ControlError) {
         let old = try Secret.read(from: old)
         let new = try Secret.read(from: new)
         try changing("change of the passcode", derives: true) { () throws(ControlError) in
-            try keyholder.changePasscode(kind, from: old, to: new, allowingWeak: allowingWeak)
+            try keyholder.changePasscode(opener, from: old, to: new, allowingWeak: allowingWeak)
         }
         log.notice("passcode changed")
     }
@@ -65,30 +67,30 @@ public final class MountService: ControlService {
     public var slots: [Slot] { keyholder.slots }
 
     public func addSlot(
-        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+        _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
     ) throws(ControlError) -> Int {
         let secret = try Secret.read(from: secret)
         let new = try NewSecret(reading: new)
-        let slot = try changing("adding a slot", derives: kind == .passcode || new.kind == .passcode) {
+        let slot = try changing("adding a slot", derives: opener.kind == .passcode || new.kind == .passcode) {
             () throws(ControlError) in
-            try keyholder.addSlot(new, name: name, opening: kind, secret)
+            try keyholder.addSlot(new, name: name, opening: opener, secret)
         }
         log.notice("slot \(slot) added")
         return slot
     }
 
-    public func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+    public func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError) {
         let secret = try Secret.read(from: secret)
-        try changing("removing a slot", derives: kind == .passcode) { () throws(ControlError) in
-            try keyholder.removeSlot(slot, opening: kind, secret)
+        try changing("removing a slot", derives: opener.kind == .passcode) { () throws(ControlError) in
+            try keyholder.removeSlot(slot, opening: opener, secret)
         }
         log.notice("slot \(slot) removed")
     }
 
-    public func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
+    public func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int {
         let secret = try Secret.read(from: secret)
-        return try changing("testing a slot", derives: kind == .passcode) { () throws(ControlError) in
-            try keyholder.testSlot(kind, secret)
+        return try changing("testing a slot", derives: opener.kind == .passcode) { () throws(ControlError) in
+            try keyholder.testSlot(opener, secret)
         }
     }
 
@@ -102,9 +104,9 @@ public final class MountService: ControlService {
         guard !keyholder.isRotating else { throw .failed(reason: "files have old keys still: nothing new is begun") }
         let secret = try Secret.read(from: new.secret)
         let recoveryKey = try new.recoveryKey.map { (key) throws(ControlError) in try Secret.read(from: key) }
-        try changing("new keys", derives: new.kind == .passcode) { () throws(ControlError) in
+        try changing("new keys", derives: new.opener.kind == .passcode) { () throws(ControlError) in
             try keyholder.beginRotation(
-                opening: new.kind, secret, recoveryKey: recoveryKey, dropping: new.dropping)
+                opening: new.opener, secret, recoveryKey: recoveryKey, dropping: new.dropping)
         }
         log.notice("the vault has new keys")
         lock.announce(.rotationDidBegin)

@@ -82,10 +82,10 @@ public protocol Keyholder: AnyObject, Sendable {
     /// Takes as long as the passcode's derivation, and changes nothing.
     ///
     /// - Throws: `wrongPasscode`, `wrongRecoveryKey`, `tampered`, `damaged` and others.
-    func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys
+    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys
 
     func changePasscode(
-        _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError)
 
     /// Destroys what releases the keys.
@@ -96,13 +96,13 @@ public protocol Keyholder: AnyObject, Sendable {
 
     /// Adds a way in; `secret` opens the vault now.
     func addSlot(
-        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(ControlError) -> Int
 
-    func removeSlot(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(ControlError)
+    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(ControlError)
 
     /// The slot that the secret opens.
-    func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int
+    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> Int
 
     /// Whether files may have old keys. Answers at once.
     var isRotating: Bool { get }
@@ -113,7 +113,7 @@ public protocol Keyholder: AnyObject, Sendable {
     ///   - recoveryKey: a new one, as text.
     ///   - dropping: the slots that go.
     func beginRotation(
-        opening kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
+        opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
     ) throws(ControlError)
 }
 

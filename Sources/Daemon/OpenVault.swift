@@ -54,7 +54,7 @@ struct OpenVault: Sendable {
         let secret: Secret
         do { secret = try Secret.read(from: unlock.secret) } catch { throw StartError(because: error) }
         do {
-            return try keybag.unlock(Credential(Credential.Kind(unlock.kind), reading: secret))
+            return try keybag.unlock(Credential(unlock.opener, reading: secret))
         } catch {
             throw StartError(because: error)
         }

@@ -1,5 +1,5 @@
 public import Control
-import Crypto
+public import Crypto
 public import Format
 public import Keybag
 
@@ -17,6 +17,17 @@ extension Credential.Kind {
             case .noPasscode: .noPasscode
             }
     }
+}
+
+extension Credential {
+    /// What a client has handed over.
+    public init(_ opener: Opener, reading secret: borrowing Secret) throws(KeybagError) {
+        try self.init(Kind(opener.kind), reading: secret, mayBeLast: opener.mayBeLast)
+    }
+}
+
+extension Guesses {
+    init(_ left: GuessesLeft) { self.init(left: left.number, limit: left.limit) }
 }
 
 extension Slot {

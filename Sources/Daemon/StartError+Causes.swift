@@ -7,12 +7,14 @@ extension StartError {
     init(because error: KeybagError) {
         self =
             switch error {
-            case .wrong(.passcode): StartError(.wrongPasscode)
-            case .wrong(.recoveryKey), .malformedRecoveryKey: StartError(.wrongRecoveryKey)
-            case .wrong(let kind): StartError(.wrongKey, kind.rawValue)
+            case .wrong(.passcode, let left): StartError(.wrongPasscode, guesses: left.map { Guesses($0) })
+            case .lastGuess(let limit): StartError(.lastGuess, "\(limit)")
+            case .wrong(.recoveryKey, _), .malformedRecoveryKey: StartError(.wrongRecoveryKey)
+            case .wrong(let kind, _): StartError(.wrongKey, kind.rawValue)
             case .tooManyGuesses(let seconds): StartError(.tooManyGuesses, "\(seconds)")
             case .noMoreGuesses: StartError(.noMoreGuesses)
-            case .erased(let remains): StartError(.erased, remains ?? "")
+            case .erased(let limit, let remains):
+                StartError(.erased, remains ?? "", guesses: limit.map { Guesses(left: 0, limit: $0) })
             case .notAKeyFile: StartError(.wrongKey, Credential.Kind.keyFile.rawValue)
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .notAVault: StartError(.notAVault)
@@ -38,12 +40,14 @@ extension StartError {
     init(because error: ControlError) {
         self =
             switch error {
-            case .wrongPasscode: StartError(.wrongPasscode)
+            case .wrongPasscode(let guesses): StartError(.wrongPasscode, guesses: guesses)
+            case .lastGuess(let limit): StartError(.lastGuess, "\(limit)")
             case .wrongRecoveryKey: StartError(.wrongRecoveryKey)
             case .wrongKey(let kind): StartError(.wrongKey, kind.rawValue)
             case .tooManyGuesses(let seconds): StartError(.tooManyGuesses, "\(seconds)")
             case .noMoreGuesses: StartError(.noMoreGuesses)
-            case .erased(let remains): StartError(.erased, remains ?? "")
+            case .erased(let limit, let remains):
+                StartError(.erased, remains ?? "", guesses: limit.map { Guesses(left: 0, limit: $0) })
             case .passcodeLength(let bytes): StartError(.passcodeLength, "\(bytes)")
             case .damaged(let reason): StartError(.damaged, reason)
             case .tampered(let reason): StartError(.tampered, reason)

@@ -1,13 +1,18 @@
+public import Control
+
 /// Why a daemon did not start, for the command that started it to say in words.
 public struct StartError: Error, Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Hashable, Sendable {
+        /// `guesses` says how many wrong ones there may still be, where there is a limit.
         case wrongPasscode = "wrong-passcode"
         case wrongRecoveryKey = "wrong-recovery-key"
         /// The detail is the number of seconds until the next passcode is tried.
         case tooManyGuesses = "too-many-guesses"
         /// No passcode is tried any more.
         case noMoreGuesses = "no-more-guesses"
-        /// That was the last wrong passcode; the keys are destroyed.
+        /// One more wrong passcode would erase the keys, and nobody has said that it may. The detail is the limit.
+        case lastGuess = "last-guess"
+        /// The keys are destroyed. The detail says what could not be; `guesses` is there if this was the last wrong passcode.
         case erased
         /// The administrator's policy forbids it; the detail says how.
         case forbidden
@@ -37,9 +42,11 @@ public struct StartError: Error, Codable, Hashable, Sendable {
 
     public var kind: Kind
     public var detail: String
+    public var guesses: Guesses?
 
-    public init(_ kind: Kind, _ detail: String = "") {
+    public init(_ kind: Kind, _ detail: String = "", guesses: Guesses? = nil) {
         self.kind = kind
         self.detail = detail
+        self.guesses = guesses
     }
 }

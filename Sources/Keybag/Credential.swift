@@ -20,22 +20,25 @@ public struct Credential: ~Copyable, Sendable {
     }
 
     public let kind: Kind
+    /// Whether it is tried also where it is the last guess: a wrong passcode erases the vault's keys then.
+    public let mayBeLast: Bool
     /// A passcode's bytes, else a key of 32.
     let secret: Secret
 
-    private init(_ kind: Kind, _ secret: consuming Secret) {
+    private init(_ kind: Kind, _ secret: consuming Secret, mayBeLast: Bool = false) {
         self.kind = kind
+        self.mayBeLast = mayBeLast
         self.secret = secret
     }
 
     /// - Parameter text: what was typed or is in a file: a passcode, a recovery key, a key file's line, or in 64 hexadecimal
     ///   digits an X25519 private key or what a security key has derived.
     /// - Throws: `passcodeLength`, `malformedRecoveryKey`, `notAKeyFile`, `wrong` of one in digits.
-    public init(_ kind: Kind, reading text: borrowing Secret) throws(KeybagError) {
+    public init(_ kind: Kind, reading text: borrowing Secret, mayBeLast: Bool = false) throws(KeybagError) {
         switch kind {
         case .passcode:
             try requirePasscode(text)
-            self.init(kind, try crypto(try text.copy()))
+            self.init(kind, try crypto(try text.copy()), mayBeLast: mayBeLast)
         case .recoveryKey: self.init(kind, try RecoveryKeyText.decode(text))
         case .keyFile: self.init(kind, try KeyFile.decode(text))
         case .escrowKey: self.init(kind, try EscrowKey.decode(text))

@@ -68,13 +68,14 @@ struct GuessCounter: Sendable {
     ///
     /// - Parameters:
     ///   - limit: of wrong ones in a row; 0 for none.
+    ///   - mayBeLast: it is tried also if the keys are to be destroyed should it be wrong.
     ///   - isGuarded: a chip counts wrong ones as well: nothing that is made from one is kept, and the same one again counts.
     ///   - erase: destroys the keys, after the last wrong one that there may be; what it could not is its result.
     ///   - body: gets the fingerprint of the last wrong one, and leaves that of this one.
-    /// - Throws: `tooManyGuesses` and `noMoreGuesses`, and then nothing was tried; `erased` when this was the last wrong one
+    /// - Throws: `tooManyGuesses`, `noMoreGuesses` and `lastGuess`, and then nothing was tried; `erased` when this was the last wrong one
     ///   that there may be, or another process has had it: the keys in memory are to go as well.
     func counted<Result: ~Copyable>(
-        upTo limit: UInt8 = 0, isGuarded: Bool = false, erase: () -> String? = { nil },
+        upTo limit: UInt8 = 0, mayBeLast: Bool = false, isGuarded: Bool = false, erase: () -> String? = { nil },
         _ body: (inout UInt16) throws(KeybagError) -> Result
     ) throws(KeybagError) -> Result {
         try locked { (found, write) throws(KeybagError) in
@@ -93,6 +94,8 @@ struct GuessCounter: Sendable {
             // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had the
             // right passcode, and bad luck, is not to lose all.
             guard limit == 0 || before.wrong < limit else { throw .noMoreGuesses }
+            // Here, where no other process counts meanwhile.
+            guard limit == 0 || before.wrong + 1 < limit || mayBeLast else { throw .lastGuess(limit: Int(limit)) }
             try write(Record(wrong: min(before.wrong + 1, Self.most), last: now, fingerprint: before.fingerprint))
             var fingerprint: UInt16 = 0
             do throws(KeybagError) {
@@ -100,24 +103,39 @@ struct GuessCounter: Sendable {
                 try write(Record())
                 return result
             } catch {
-                guard case .wrong = error else {
+                guard case .wrong(let kind, _) = error else {
                     try write(before)
                     throw error
                 }
                 let isSame = before.wrong > 0 && before.fingerprint != 0 && fingerprint == before.fingerprint
                 if isSame {
                     try write(before)
-                    throw error
+                    throw .wrong(kind, Self.left(after: before, of: limit))
                 }
                 let wrong = min(before.wrong + 1, Self.most)
-                try write(Record(wrong: wrong, last: now, fingerprint: fingerprint).without(fingerprint: isGuarded))
-                guard limit > 0, wrong >= limit else { throw error }
+                let counted = Record(wrong: wrong, last: now, fingerprint: fingerprint)
+                try write(counted.without(fingerprint: isGuarded))
+                guard limit > 0, wrong >= limit else { throw .wrong(kind, Self.left(after: counted, of: limit)) }
                 let remains = erase()
                 // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.
                 try? write(Record(wrong: Self.erased, last: now))
-                throw .erased(remains: remains)
+                throw .erased(limit: Int(limit), remains: remains)
             }
         }
+    }
+
+    /// How many wrong ones there may still be; nil where there is no limit.
+    static func left(after record: Record, of limit: UInt8) -> GuessesLeft? {
+        limit == 0 ? nil : GuessesLeft(Int(limit) - Int(min(record.wrong, UInt32(limit))), of: Int(limit))
+    }
+
+    /// The same as the file says it now, while nobody is waited for. A file that cannot be read counts as nothing.
+    func left(of limit: UInt8) -> GuessesLeft? {
+        guard limit > 0 else { return nil }
+        let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
+        guard let file = try? Descriptor.open(path: path, flags), Self.isRegular(file), let record = try? read(file)
+        else { return Self.left(after: Record(), of: limit) }
+        return Self.left(after: record, of: limit)
     }
 
     /// Counts from nothing, whatever was counted for a device key of before.

@@ -16,8 +16,11 @@ public enum KeybagError: Error, Hashable, Sendable {
     case damaged(String)
     /// Whole, but not as a key's holder left it; the text says what does not fit, and which files to distrust.
     case tampered(String)
-    /// It opens no slot.
-    case wrong(Credential.Kind)
+    /// It opens no slot. Of a passcode: how many wrong ones there may still be, where there is a limit.
+    case wrong(Credential.Kind, GuessesLeft? = nil)
+    /// One more wrong passcode would erase the vault's keys, and nobody has said that it may: nothing was tried, and nothing
+    /// counted. The limit is of so many in a row.
+    case lastGuess(limit: Int)
     /// The text is no recovery key: mistyped, or incomplete.
     case malformedRecoveryKey
     /// What was given is not what a key file holds.
@@ -56,8 +59,9 @@ public enum KeybagError: Error, Hashable, Sendable {
     /// No passcode is tried any more: one more wrong one would erase the vault, and the last try was cut off. The other ways
     /// in open it, and end this.
     case noMoreGuesses
-    /// This was the last wrong passcode that the vault takes: its keys are destroyed. `remains` says what could not be.
-    case erased(remains: String?)
+    /// The keys are destroyed. `remains` says what could not be; `limit` is there if it was this wrong passcode that was the last
+    /// of so many.
+    case erased(limit: Int? = nil, remains: String?)
     /// A new passcode of four digits, which somebody who has the disk tries all of.
     case weakPasscode
     /// What the chip that holds the device key says; the text says why.

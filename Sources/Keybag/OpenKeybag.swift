@@ -22,6 +22,7 @@ public final class OpenKeybag: Sendable {
     let isDestroyed = Atomic(false)
     /// The same.
     let hasPreviousKeys: Atomic<Bool>
+    private let left: Mutex<GuessesLeft?>
 
     public var volume: VolumeIdentifier { keys.volume }
     public var settings: KeybagSettings { file.settings }
@@ -33,6 +34,10 @@ public final class OpenKeybag: Sendable {
 
     /// Whether the device key alone opens the vault. Answers at once.
     public var hasNoPasscode: Bool { isOpenToAll.load(ordering: .relaxed) }
+
+    /// How many wrong passcodes the vault takes, as of the last passcode that was tried here; nil where there is no limit. Answers
+    /// at once.
+    public var guessesLeft: GuessesLeft? { left.withLock { $0 } }
 
     /// Whether `lk.keybag` is another than the one that was opened: that one was `lk.keybag.old` then, and has not been
     /// put back.
@@ -69,6 +74,7 @@ public final class OpenKeybag: Sendable {
         ring = KeyRing(volume: sealed.file.volume, publicKey: sealed.file.publicKey)
         ring.install(classKeyD: try crypto(try slot.classKeyD()))
         ring.install(previousClassKeyD: try sealed.file.previousClassKeyD(device))
+        left = Mutex(device.guesses?.left(of: sealed.file.settings.eraseAfter))
         self.storage = storage
         self.isReadOnly = isReadOnly
         self.device = device
@@ -85,7 +91,7 @@ public final class OpenKeybag: Sendable {
     // MARK: - Unlocking
 
     /// The class keys. With a passcode it takes as long as its Argon2 cost does, and makes that what it has to be by now.
-    /// - Throws: `wrong` for a credential that opens nothing; `tampered` if the keybag is not as a key's holder left it.
+    /// - Throws: `wrong` for a credential that opens nothing; `lastGuess` for a passcode that must not be the last; `tampered` if the keybag is not as a key's holder left it.
     public func unlock(_ credential: borrowing Credential) throws(KeybagError) -> ClassKeys {
         let sealed = sealed.withLock { $0 }
         let opened = try openSlot(of: sealed, credential)
@@ -124,6 +130,10 @@ public final class OpenKeybag: Sendable {
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(KeybagError) -> OpenedSlot {
         guard let guesses = device.guesses else { return try findSlot(of: sealed, credential) }
+        defer {
+            let now = guesses.left(of: sealed.file.settings.eraseAfter)
+            left.withLock { $0 = now }
+        }
         guard credential.kind == .passcode else {
             let opened = try findSlot(of: sealed, credential)
             // Whoever cannot write there has opened it all the same.
@@ -133,7 +143,7 @@ public final class OpenKeybag: Sendable {
         // Not counted: no passcode could be right.
         guard device.isGuarded || !sealed.file.allPasscodesNeedChip else { throw .passcodesNeedTPM }
         return try guesses.counted(
-            upTo: sealed.file.settings.eraseAfter, isGuarded: device.isGuarded,
+            upTo: sealed.file.settings.eraseAfter, mayBeLast: credential.mayBeLast, isGuarded: device.isGuarded,
             erase: { destroy(deviceKeyPath: guesses.deviceKeyPath, keepingCount: true).failure.map { "\($0)" } }
         ) { (fingerprint) throws(KeybagError) in
             try findSlot(of: sealed, credential, &fingerprint)

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `a secret travels as a descriptor`() throws {
-        #expect(throws: ControlError.wrongPasscode) { try client.unlock(secret: try memoryFile([1])) }
+        #expect(throws: ControlError.wrongPasscode()) { try client.unlock(secret: try memoryFile([1])) }
         #expect(try client.unlock(secret: try memoryFile(TestService.passcode)).state == .unlocked)
         try client.changePasscode(from: try memoryFile(TestService.passcode), to: try memoryFile([2]))
         let four = { try memoryFile(Array("1234".utf8)) }
@@ -37,16 +37,17 @@ import Testing
     @Test func `new keys are begun with secrets in descriptors`() throws {
         let right = { try memoryFile(TestService.passcode) }
         #expect(try client.rotate(nil).rotation == nil)
-        let without = NewRotation(.passcode, secret: try right(), recoveryKey: nil, dropping: [3, 4])
+        let without = NewRotation(Opener(.passcode), secret: try right(), recoveryKey: nil, dropping: [3, 4])
         #expect(try client.rotate(without).rotation == Rotation(phase: .renewing, files: 2))
-        let with = NewRotation(.keyFile, secret: try right(), recoveryKey: try memoryFile([1, 2, 3]), dropping: [])
+        let with = NewRotation(
+            Opener(.keyFile), secret: try right(), recoveryKey: try memoryFile([1, 2, 3]), dropping: [])
         #expect(try client.rotate(with).rotation == Rotation(phase: .renewing, renewed: 3))
         #expect(try client.status().rotation?.renewed == 3)
-        let wrong = NewRotation(.passcode, secret: try memoryFile([1]), recoveryKey: nil, dropping: [])
-        #expect(throws: ControlError.wrongPasscode) { try client.rotate(wrong) }
+        let wrong = NewRotation(Opener(.passcode), secret: try memoryFile([1]), recoveryKey: nil, dropping: [])
+        #expect(throws: ControlError.wrongPasscode()) { try client.rotate(wrong) }
         // These are replaced themselves.
         for kind in [SecretKind.recoveryKey, .escrowKey] {
-            let refused = NewRotation(kind, secret: try right(), recoveryKey: nil, dropping: [])
+            let refused = NewRotation(Opener(kind), secret: try right(), recoveryKey: nil, dropping: [])
             #expect(throws: ControlError.invalidParameter("kind")) { try client.rotate(refused) }
         }
     }
@@ -76,7 +77,7 @@ import Testing
             try client.removeSlot(2, opening: .passcode, secret: try right())
         }
         #expect(try client.testSlot(.keyFile, secret: right()) == 1)
-        #expect(throws: ControlError.wrongPasscode) { try client.testSlot(.passcode, secret: try right()) }
+        #expect(throws: ControlError.wrongPasscode()) { try client.testSlot(.passcode, secret: try right()) }
         #expect(throws: ControlError.invalidParameter("publicKey")) {
             let parameters = AddSlotParameters(secret: 0, newKind: .escrowKey, new: 0)
             let _: SlotReply = try client.call("AddSlot", parameters, [try right()])

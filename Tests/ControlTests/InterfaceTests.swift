@@ -21,8 +21,10 @@ import Testing
 
     @Test func `every error comes back as it went`() throws {
         let errors: [ControlError] = [
-            .wrongPasscode, .wrongRecoveryKey, .wrongKey(.escrowKey), .noSuchSlot(9), .lastSlot, .weakPasscode,
+            .wrongPasscode(), .wrongPasscode(Guesses(left: 2, limit: 4)), .lastGuess(limit: 4), .wrongRecoveryKey,
+            .wrongKey(.escrowKey), .noSuchSlot(9), .lastSlot, .weakPasscode,
             .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased(remains: nil), .erased(remains: "p"),
+            .erased(limit: 4, remains: nil),
             .forbidden(reason: "p"),
             .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
             .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound("i"),
@@ -57,7 +59,8 @@ import Testing
             lastLockDuration: 0.5, mountPoint: "/m", vault: "/v", volume: "00", device: 3, deviceKey: "software",
             grace: 10, readOnly: true, version: "1", formatVersion: 1, pid: 4, whenLocked: .freeze, freezeTimeout: 8,
             waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false, lockWhenIdle: 11,
-            rotation: Rotation(phase: .renewing, done: 0.5, files: 12, renewed: 13, failed: 14, failure: "why"))
+            rotation: Rotation(phase: .renewing, done: 0.5, files: 12, renewed: 13, failed: 14, failure: "why"),
+            guesses: Guesses(left: 15, limit: 16))
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
         let text = InterfaceDescription.latchkey

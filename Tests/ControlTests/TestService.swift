@@ -58,16 +58,16 @@ final class TestService: ControlService {
         return status
     }
 
-    func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
-        guard contents(of: secret) == Self.passcode else { throw .wrongPasscode }
+    func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status {
+        guard contents(of: secret) == Self.passcode else { throw .wrongPasscode() }
         set(.unlocked)
         return status
     }
 
     func changePasscode(
-        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+        _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
     ) throws(ControlError) {
-        guard contents(of: old) == Self.passcode else { throw .wrongPasscode }
+        guard contents(of: old) == Self.passcode else { throw .wrongPasscode() }
         let passcode = contents(of: new)
         guard !passcode.isEmpty else { throw .passcodeLength(0) }
         guard allowingWeak || passcode != Array("1234".utf8) else { throw .weakPasscode }
@@ -76,7 +76,7 @@ final class TestService: ControlService {
     var slots: [Slot] { [Slot(id: 1, kind: "passcode", created: 7, name: "mine", isPortable: false)] }
 
     func addSlot(
-        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+        _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
     ) throws(ControlError) -> Int {
         guard contents(of: secret) == Self.passcode else { throw .wrongKey(.keyFile) }
         switch new {
@@ -86,18 +86,18 @@ final class TestService: ControlService {
         }
     }
 
-    func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError) {
         throw slot == 1 ? .lastSlot : .noSuchSlot(slot)
     }
 
-    func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int {
-        guard kind == .keyFile else { throw .wrongPasscode }
+    func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int {
+        guard opener.kind == .keyFile else { throw .wrongPasscode() }
         return 1
     }
 
     func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
         if let new {
-            guard contents(of: new.secret) == Self.passcode else { throw .wrongPasscode }
+            guard contents(of: new.secret) == Self.passcode else { throw .wrongPasscode() }
             let key = new.recoveryKey.map { contents(of: $0).count } ?? 0
             state.withLock { $0.status.rotation = Rotation(phase: .renewing, files: new.dropping.count, renewed: key) }
         }

@@ -86,18 +86,18 @@ final class TestKeyholder: Keyholder {
         self.mount = mount
     }
 
-    func prove(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
+    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
         let right = passcode.withLock { $0 }
         guard try secret.equals(Secret(text: right)) else {
-            throw kind == .passcode ? .wrongPasscode : .wrongRecoveryKey
+            throw opener.kind == .passcode ? .wrongPasscode() : .wrongRecoveryKey
         }
         return TestKeys(mount: mount)
     }
 
     func changePasscode(
-        _ kind: SecretKind, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(ControlError) {
-        _ = try prove(.passcode, old)
+        _ = try prove(Opener(.passcode), old)
         let text = new.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
         }
@@ -109,9 +109,9 @@ extension TestKeyholder {
     var isRotating: Bool { false }
 
     func beginRotation(
-        opening kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
+        opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
     ) throws(ControlError) {
-        _ = try prove(kind, secret)
+        _ = try prove(opener, secret)
     }
 
     func erase() throws(ControlError) -> String { throw .failed(reason: "no") }
@@ -119,19 +119,19 @@ extension TestKeyholder {
     var slots: [Slot] { [] }
 
     func addSlot(
-        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(ControlError) -> Int {
-        _ = try prove(kind, secret)
+        _ = try prove(opener, secret)
         return 7
     }
 
-    func removeSlot(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) {
-        _ = try prove(kind, secret)
+    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(ControlError) {
+        _ = try prove(opener, secret)
         throw .noSuchSlot(slot)
     }
 
-    func testSlot(_ kind: SecretKind, _ secret: borrowing Secret) throws(ControlError) -> Int {
-        _ = try prove(kind, secret)
+    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> Int {
+        _ = try prove(opener, secret)
         return 1
     }
 }

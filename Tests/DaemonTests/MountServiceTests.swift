@@ -25,15 +25,17 @@ import Testing
     }
 
     @Test func `a passcode unlocks, with or without a newline`() throws {
-        #expect(try service.unlock(.passcode, secret: pipe("correct horse")).state == .unlocked)
-        #expect(try service.unlock(.passcode, secret: pipe("correct horse\n")).state == .unlocked)
+        #expect(try service.unlock(Opener(.passcode), secret: pipe("correct horse")).state == .unlocked)
+        #expect(try service.unlock(Opener(.passcode), secret: pipe("correct horse\n")).state == .unlocked)
     }
 
     @Test func `a wrong one changes nothing`() throws {
-        #expect(throws: ControlError.wrongPasscode) { try service.unlock(.passcode, secret: pipe("horse")) }
-        #expect(throws: ControlError.wrongRecoveryKey) { try service.unlock(.recoveryKey, secret: pipe("horse")) }
-        #expect(throws: ControlError.wrongPasscode) {
-            try service.unlock(.passcode, secret: pipe("correct horse\n\n"))
+        #expect(throws: ControlError.wrongPasscode()) { try service.unlock(Opener(.passcode), secret: pipe("horse")) }
+        #expect(throws: ControlError.wrongRecoveryKey) {
+            try service.unlock(Opener(.recoveryKey), secret: pipe("horse"))
+        }
+        #expect(throws: ControlError.wrongPasscode()) {
+            try service.unlock(Opener(.passcode), secret: pipe("correct horse\n\n"))
         }
         #expect(service.status.state == .beforeFirstUnlock)
     }
@@ -41,10 +43,10 @@ import Testing
     @Test(arguments: [(0, 0), (1025, 1025), (10_000, 1026)])
     func `a passcode has 1 to 1024 bytes`(_ length: Int, _ told: Int) throws {
         #expect(throws: ControlError.passcodeLength(told)) {
-            try service.unlock(.passcode, secret: pipe(String(repeating: "x", count: length)))
+            try service.unlock(Opener(.passcode), secret: pipe(String(repeating: "x", count: length)))
         }
-        #expect(throws: ControlError.wrongPasscode) {
-            try service.unlock(.passcode, secret: pipe(String(repeating: "x", count: 1024) + "\n"))
+        #expect(throws: ControlError.wrongPasscode()) {
+            try service.unlock(Opener(.passcode), secret: pipe(String(repeating: "x", count: 1024) + "\n"))
         }
     }
 
@@ -57,12 +59,15 @@ import Testing
     }
 
     @Test func `the passcode is changed by who knows the old one`() throws {
-        #expect(throws: ControlError.wrongPasscode) {
-            try service.changePasscode(.passcode, from: pipe("horse"), to: pipe("battery"), allowingWeak: false)
+        #expect(throws: ControlError.wrongPasscode()) {
+            try service.changePasscode(Opener(.passcode), from: pipe("horse"), to: pipe("battery"), allowingWeak: false)
         }
-        try service.changePasscode(.passcode, from: pipe("correct horse"), to: pipe("battery"), allowingWeak: false)
-        #expect(throws: ControlError.wrongPasscode) { try service.unlock(.passcode, secret: pipe("correct horse")) }
-        #expect(try service.unlock(.passcode, secret: pipe("battery")).state == .unlocked)
+        try service.changePasscode(
+            Opener(.passcode), from: pipe("correct horse"), to: pipe("battery"), allowingWeak: false)
+        #expect(throws: ControlError.wrongPasscode()) {
+            try service.unlock(Opener(.passcode), secret: pipe("correct horse"))
+        }
+        #expect(try service.unlock(Opener(.passcode), secret: pipe("battery")).state == .unlocked)
     }
 
     /// The kernel may take long for what comes after the end of the session: the daemon does not end before.

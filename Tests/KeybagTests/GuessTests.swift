@@ -10,10 +10,14 @@ import Testing
         GuessCounter(besideDeviceKey: vault.folder.deviceKeyPath, volume: vault.volume)
     }
 
-    private func guess(_ vault: Vault, _ text: String) throws -> KeybagError? {
+    private func guess(_ vault: Vault, _ text: String, mayBeLast: Bool = false) throws -> KeybagError? {
         let keybag = try vault.open()
-        return failure { _ = try keybag.unlock(passcode: secret(text)) }
+        return failure {
+            _ = try keybag.unlock(Credential(.passcode, reading: secret(text), mayBeLast: mayBeLast))
+        }
     }
+
+    private func wrong(_ left: Int) -> KeybagError { .wrong(.passcode, GuessesLeft(left, of: 4)) }
 
     @Test(
         arguments: [
@@ -140,16 +144,23 @@ import Testing
     /// After so many wrong ones in a row there is nothing left to open.
     @Test func theLastOneErases() throws {
         let vault = try Vault(eraseAfter: 4)
-        for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
-        #expect(try guess(vault, "passcode") == nil)
+        for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == wrong(4 - number)) }
+        #expect(try guess(vault, "passcode", mayBeLast: true) == nil)
         for number in 1...3 {
-            #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode))
+            #expect(try guess(vault, "wrong \(number)") == wrong(4 - number))
             // The same one again is none of them.
-            #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode))
+            #expect(try guess(vault, "wrong \(number)", mayBeLast: number == 3) == wrong(4 - number))
+            #expect(try vault.open().guessesLeft == GuessesLeft(4 - number, of: 4))
         }
+        // Without a word for it nothing is tried, right or wrong, and nothing counted.
+        let count = try Data(contentsOf: URL(filePath: counter(vault).path))
+        for text in ["wrong 3", "wrong 4", "passcode"] { #expect(try guess(vault, text) == .lastGuess(limit: 4)) }
+        #expect(try Data(contentsOf: URL(filePath: counter(vault).path)) == count)
         let copy = try vault.keybag
         let keybag = try vault.open()
-        #expect(failure { _ = try keybag.unlock(passcode: secret("wrong 4")) } == .erased(remains: nil))
+        let last = try Credential(.passcode, reading: secret("wrong 4"), mayBeLast: true)
+        #expect(failure { _ = try keybag.unlock(last) } == .erased(limit: 4, remains: nil))
+        #expect(keybag.guessesLeft == GuessesLeft(0, of: 4))
         #expect(try vault.folder.files.isEmpty)
         #expect(!FileManager.default.fileExists(atPath: vault.folder.deviceKeyPath))
         // Which tells a daemon that has the keys in memory still.
@@ -162,11 +173,11 @@ import Testing
     /// A try at the limit that was cut off erases nothing, and is no way to try more: only the other ways in go on.
     @Test func cutOffAtTheLimit() throws {
         let vault = try Vault(eraseAfter: 4)
-        for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
+        for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == wrong(4 - number)) }
         let counter = counter(vault)
         let path = counter.path
         _ = failure {
-            try counter.counted(upTo: 4) { (_) throws(KeybagError) in
+            try counter.counted(upTo: 4, mayBeLast: true) { (_) throws(KeybagError) in
                 let bytes = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
                 try? bytes.write(to: URL(filePath: path + ".then"))
                 throw .wrong(.passcode)
@@ -174,7 +185,10 @@ import Testing
         }
         try FileManager.default.removeItem(atPath: path)
         try FileManager.default.moveItem(atPath: path + ".then", toPath: path)
-        for text in ["passcode", "wrong 4"] { #expect(try guess(vault, text) == .noMoreGuesses) }
+        for text in ["passcode", "wrong 4"] {
+            #expect(try guess(vault, text, mayBeLast: true) == .noMoreGuesses)
+            #expect(try vault.open().guessesLeft == GuessesLeft(0, of: 4))
+        }
         _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
         #expect(try guess(vault, "passcode") == nil)
     }

@@ -37,7 +37,9 @@ struct Erase: ParsableCommand {
             try confirm(mount.status.vault)
             let fate: KeyDestruction.DeviceKeyFate?
             do throws(ControlError) { fate = KeyDestruction.DeviceKeyFate(rawValue: try mount.client.erase()) } catch {
-                guard case .erased(let remains?) = error else { throw CommandError(error, at: mount.status.mountPoint) }
+                guard case .erased(_, let remains?) = error else {
+                    throw CommandError(error, at: mount.status.mountPoint)
+                }
                 throw CommandError(
                     .failed,
                     "not all of the keys of \(mount.status.vault) could be destroyed, and its daemon has ended: \(remains)",

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Control
 import Crypto
+import Daemon
 import Glibc
 import Keybag
 import Vault
@@ -62,13 +64,21 @@ struct Fsck: ParsableCommand {
         let isUnlocked = unlock || credential.isGiven || hasNoPasscode
         let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault, isUnlocked: isUnlocked)
         defer { withExtendedLifetime(folder) {} }
-        let opened: CheckedVault
         let kind = credential.kind(withoutPasscode: hasNoPasscode)
         let secret = isUnlocked ? try credential.read(kind, vault: path.text) : nil
-        do throws(KeybagError) {
-            opened = try CheckedVault(
-                in: folder, deviceKeyPath: deviceKey?.path, Credential?(kind, secret), isRepaired: repair)
-        } catch .notAVault {
+        let outcomeOfOpening = try credential.lastTry.trying {
+            (mayBeLast) throws(CommandError) -> Result<CheckedVault, KeybagError> in
+            do throws(KeybagError) {
+                let credential = try Credential?(Opener(kind, mayBeLast: mayBeLast), secret)
+                return .success(
+                    try CheckedVault(
+                        in: folder, deviceKeyPath: deviceKey?.path, credential, isRepaired: repair))
+            } catch .lastGuess(let limit) {
+                throw CommandError(lastTryOf: limit)
+            } catch { return .failure(error) }
+        }
+        let opened: CheckedVault
+        do throws(KeybagError) { opened = try outcomeOfOpening.get() } catch .notAVault {
             throw report.cannotOpen(.damaged("lk.keybag is missing"))
         } catch {
             throw report.cannotOpen(error)

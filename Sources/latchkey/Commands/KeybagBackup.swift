@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 import Crypto
 import Daemon
 import DeviceKeys
@@ -39,13 +40,17 @@ extension KeybagCommand {
             let keybag = try open(vault)
             let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
             let secret = try credential.read(kind, vault: vault.text)
-            // A mistake here is told before anything else is typed.
-            do throws(KeybagError) {
-                _ = try keybag.slot(openedBy: Credential(Credential.Kind(kind), reading: secret))
-            } catch {
-                // That was the last wrong passcode: what the mount has in memory goes, too.
-                if case .erased = error, case .mount(let mount) = found { _ = try? mount.client.erase() }
-                throw CommandError(error, of: vault.text)
+            // A mistake here is told before anything else is typed. By the daemon, if there is one: it counts, and where that was
+            // the last wrong passcode, what it has in memory goes, too.
+            try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                let opener = Opener(kind, mayBeLast: mayBeLast)
+                if case .mount(let mount) = found {
+                    _ = try MountedSlots(mount).test(opener, secret)
+                } else {
+                    try withKeybag(of: vault.text) { () throws(KeybagError) in
+                        _ = try keybag.slot(openedBy: Credential(opener, reading: secret))
+                    }
+                }
             }
             let passphrase = try readPassphrase()
             let cost = try cost.cost(for: .seconds(2))

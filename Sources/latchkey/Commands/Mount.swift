@@ -35,6 +35,8 @@ struct Mount: ParsableCommand {
 
     @OptionGroup var securityKeyOptions: SecurityKeyOptions
 
+    @OptionGroup var lastTry: LastTryOptions
+
     @Flag(
         help: """
             For a vault whose device key is gone, or its passcode: takes the recovery key and a new passcode, makes a \
@@ -125,18 +127,35 @@ struct Mount: ParsableCommand {
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
         let policy = try strength.policy.inForce()
-        let secret = try secret(for: vault, at: point, policy)
-        if foreground {
-            try serve(vault, at: point, secret, policy)
-        } else {
-            try detach(vault, at: point, secret, policy)
+        let unlocking = try unlocking(for: vault, at: point, policy)
+        if let readyDescriptor {
+            let secret = try unlocking?.handedOver(lastTry.lastTry)
+            return try serve(configuration(vault, at: point, secret, policy), detachedTellingOn: readyDescriptor)
+        }
+        try lastTry.trying { (mayBeLast) throws(CommandError) in
+            let secret = try unlocking?.handedOver(mayBeLast)
+            if foreground {
+                try serve(vault, at: point, secret, policy)
+            } else {
+                try detach(vault, at: point, secret, policy)
+            }
         }
     }
 
-    /// What to unlock with, ready to be handed over; nil to mount locked.
-    private func secret(
+    /// What to unlock with.
+    private struct Unlocking: ~Copyable {
+        let kind: SecretKind
+        let secret: Secret
+
+        func handedOver(_ mayBeLast: Bool) throws(CommandError) -> Configuration.Unlock {
+            Configuration.Unlock(Opener(kind, mayBeLast: mayBeLast), secret: try secret.pipe())
+        }
+    }
+
+    /// Nil to mount locked.
+    private func unlocking(
         for vault: AbsolutePath, at point: AbsolutePath, _ policy: PolicyInForce
-    ) throws(CommandError) -> Configuration.Unlock? {
+    ) throws(CommandError) -> Unlocking? {
         if recovery {
             let recovery = VaultRecovery(of: vault, deviceKey: deviceKey)
             let configuration = try configuration(vault, at: point, nil, policy)
@@ -155,18 +174,18 @@ struct Mount: ParsableCommand {
                     .recoveryKey, recoveryKey.source.read(.recoveryKey), newPasscode: self.passcode.source, strength,
                     isAllowed: isAllowed)
             }
-            return Configuration.Unlock(.passcode, secret: try passcode.pipe())
+            return Unlocking(kind: .passcode, secret: passcode)
         }
         if let keyFile {
-            return Configuration.Unlock(.keyFile, secret: try SecretSource.file(keyFile).read(.keyFile).pipe())
+            return Unlocking(kind: .keyFile, secret: try SecretSource.file(keyFile).read(.keyFile))
         }
         if securityKey {
             let derived = try SecurityKeys(of: vault.text, securityKeyOptions).secret()
-            return Configuration.Unlock(.securityKey, secret: try derived.pipe())
+            return Unlocking(kind: .securityKey, secret: derived)
         }
         // A vault without a passcode is unlocked at once, by the device key.
         guard unlock, passcode.isGiven || !Self.hasNoPasscode(vault) else { return nil }
-        return Configuration.Unlock(secretKind, secret: try passcode.source.read(.passcode).pipe())
+        return Unlocking(kind: secretKind, secret: try passcode.source.read(.passcode))
     }
 
     private static func hasNoPasscode(_ vault: AbsolutePath) -> Bool {
@@ -196,26 +215,29 @@ struct Mount: ParsableCommand {
     /// Is the daemon, until the end of the mount.
     private func serve(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
-    ) throws {
-        var configuration = try configuration(vault, at: point, secret, policy)
-        if let readyDescriptor {
-            configuration.isDetached = true
-            configuration.log = .system
-            configuration.readiness = Descriptor(owning: dup(readyDescriptor))
+    ) throws(CommandError) {
+        let configuration = try configuration(vault, at: point, secret, policy)
+        do throws(StartError) { try DaemonProcess.run(configuration) } catch {
+            throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
-        do {
-            try DaemonProcess.run(configuration)
-        } catch {
-            let failure = CommandError(error, mounting: self.vault, on: mountPoint)
-            // The command that started this daemon has heard of it, and says it.
-            throw readyDescriptor == nil ? failure as any Error : Ended(code: failure.code)
+    }
+
+    /// The same in a process of its own. The command that started it hears of a failure, says it, and asks where somebody has to be
+    /// asked.
+    private func serve(_ configuration: Configuration, detachedTellingOn readyDescriptor: Int32) throws(Ended) {
+        var configuration = configuration
+        configuration.isDetached = true
+        configuration.log = .system
+        configuration.readiness = Descriptor(owning: dup(readyDescriptor))
+        do throws(StartError) { try DaemonProcess.run(configuration) } catch {
+            throw Ended(code: CommandError(error, mounting: self.vault, on: mountPoint).code)
         }
     }
 
     /// Starts a daemon of its own for it, and returns when that has mounted it.
     private func detach(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
-    ) throws {
+    ) throws(CommandError) {
         var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace(policy))"]
         if let lockWhenIdle { arguments += ["--lock-when-idle", "\(lockWhenIdle)"] }
         if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: file).text] }
@@ -223,13 +245,14 @@ struct Mount: ParsableCommand {
         arguments += options.flatMap { ["-o", $0] }
         if let path = deviceKey?.path { arguments += ["--device-key", AbsolutePath(lexically: path).text] }
         if let secret {
-            arguments += ["--unlock", "--passcode-fd", "\(STDIN_FILENO)", "--secret-kind", secret.kind.rawValue]
+            arguments += [
+                "--unlock", "--passcode-fd", "\(STDIN_FILENO)", "--secret-kind", secret.opener.kind.rawValue,
+            ]
+            if secret.opener.mayBeLast { arguments.append("--last-try") }
         }
         arguments += ["--", vault.text, point.text]
         let daemon = try DetachedDaemon(arguments, passcode: secret?.secret)
-        do {
-            try daemon.waitUntilReady()
-        } catch {
+        do throws(StartError) { try daemon.waitUntilReady() } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
         guard secret == nil else { return }

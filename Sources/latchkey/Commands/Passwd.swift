@@ -18,6 +18,7 @@ struct Passwd: ParsableCommand {
     @OptionGroup var passcode: PasscodeOptions
     @OptionGroup var newPasscode: NewPasscodeOptions
     @OptionGroup var strength: StrengthOptions
+    @OptionGroup var lastTry: LastTryOptions
 
     @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
@@ -35,10 +36,12 @@ struct Passwd: ParsableCommand {
             let old = try readOld(kind)
             let new = try newPasscode.source.readNew(
                 .newPasscode, strength, isGuarded: mount.status.deviceKey == DeviceKeyKind.guardedName)
-            do {
-                try mount.client.changePasscode(kind, from: old.pipe(), to: new.pipe(), allowingWeak: strength.weak)
-            } catch let error as ControlError {
-                throw CommandError(error, at: mount.status.mountPoint)
+            try lastTry.trying { (mayBeLast) throws(CommandError) in
+                let pipes = (old: try old.pipe(), new: try new.pipe())
+                do throws(ControlError) {
+                    try mount.client.changePasscode(
+                        kind, from: pipes.old, to: pipes.new, allowingWeak: strength.weak, mayBeLast: mayBeLast)
+                } catch { throw CommandError(error, at: mount.status.mountPoint) }
             }
             chosen = new
         case .vault(let path):
@@ -72,9 +75,12 @@ struct Passwd: ParsableCommand {
         let kind = oldKind(withoutPasscode: keybag.hasNoPasscode)
         let old = try readOld(kind)
         let new = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: keybag.isGuarded)
-        try withKeybag(of: vault.text) { () throws(KeybagError) in
-            try keybag.changePasscode(
-                from: Credential(Credential.Kind(kind), reading: old), to: new, allowingWeak: strength.weak)
+        try lastTry.trying { (mayBeLast) throws(CommandError) in
+            try withKeybag(of: vault.text) { () throws(KeybagError) in
+                try keybag.changePasscode(
+                    from: Credential(Opener(kind, mayBeLast: mayBeLast), reading: old), to: new,
+                    allowingWeak: strength.weak)
+            }
         }
         return new
     }

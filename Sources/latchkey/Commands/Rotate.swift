@@ -32,6 +32,8 @@ struct Rotate: ParsableCommand {
 
     @OptionGroup var securityKeyOptions: SecurityKeyOptions
 
+    @OptionGroup var lastTry: LastTryOptions
+
     @Option(
         help: ArgumentHelp(
             "Write the new recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
@@ -82,7 +84,9 @@ struct Rotate: ParsableCommand {
         let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try read(kind, vault: mount.status.vault)
         // A mistake here must not cost a key that nobody knows.
-        let opened = try slots.test(kind, secret)
+        let opened = try lastTry.trying { (mayBeLast) throws(CommandError) in
+            try slots.test(Opener(kind, mayBeLast: mayBeLast), secret)
+        }
         let lost = present.filter { $0.id != opened && $0.kind != SecretKind.escrowKey.rawValue }
         let recovery = lost.filter { $0.kind == SecretKind.recoveryKey.rawValue }
         try confirm(recovery.count == 1 ? lost.filter { $0.id != recovery[0].id } : lost)
@@ -104,7 +108,8 @@ struct Rotate: ParsableCommand {
         _ mount: ServedMount, _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: Descriptor?,
         dropping lost: [Slot]
     ) throws(CommandError) {
-        let new = NewRotation(kind, secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
+        let new = NewRotation(
+            Opener(kind), secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
         _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(new) }
     }
 

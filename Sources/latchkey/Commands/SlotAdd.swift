@@ -63,11 +63,13 @@ extension SlotCommand {
             let slots = try place.slots()
             try NewSecretFile.check(newFile)
             let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
-            let opening = try credential.kind(for: slots)
+            let opening = Opener(try credential.kind(for: slots))
             let secret = try credential.read(
-                opening, vault: slots.vault, isAddingKey: kind == .securityKey)
+                opening.kind, vault: slots.vault, isAddingKey: kind == .securityKey)
             // A mistake here must not cost a key that nobody knows.
-            _ = try slots.test(opening, secret)
+            _ = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                try slots.test(Opener(opening.kind, mayBeLast: mayBeLast), secret)
+            }
             let added: Int
             switch kind {
             case .passcode:
@@ -95,7 +97,7 @@ extension SlotCommand {
         /// Makes a secret, shows it or writes it to its file, and then has it added.
         private func make(
             _ kind: SecretKind, _ generate: () throws(CryptoError) -> Secret, _ slots: any SlotHolder,
-            _ opening: SecretKind, _ secret: borrowing Secret
+            _ opening: Opener, _ secret: borrowing Secret
         ) throws(CommandError) -> Int {
             let made = try wrapping(generate)
             return try NewSecretFile.handOut(made, to: newFile) { () throws(CommandError) in

@@ -21,7 +21,9 @@ extension SlotCommand {
             let slots = try place.slots()
             let kind = try credential.kind(for: slots)
             let secret = try credential.read(kind, vault: slots.vault)
-            try slots.remove(slot, opening: kind, secret)
+            try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                try slots.remove(slot, opening: Opener(kind, mayBeLast: mayBeLast), secret)
+            }
             Standard.output("Slot \(slot) is removed.")
             if try !slots.list().contains(where: \.isPortable) {
                 Standard.error(

@@ -15,7 +15,9 @@ extension SlotCommand {
             let slots = try place.slots()
             let kind = try credential.kind(for: slots)
             let secret = try credential.read(kind, vault: slots.vault)
-            let number = try slots.test(kind, secret)
+            let number = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                try slots.test(Opener(kind, mayBeLast: mayBeLast), secret)
+            }
             let slot = try slots.list().first { $0.id == number }
             let name = slot.map { $0.name.isEmpty ? "" : ", \($0.shownName)" } ?? ""
             Standard.output("It opens slot \(number) (\(slot?.kind ?? kind.rawValue)\(name)).")

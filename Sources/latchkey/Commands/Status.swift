@@ -21,8 +21,9 @@ struct StatusCommand: ParsableCommand {
             freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
             the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: waiting, renewing, \
-            finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys), ending (true once it is \
-            unmounted while programs still use its files); and with --holders, or while ending, \
+            finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys), guesses (left, \
+            limit: wrong passcodes before the keys are erased; only of a vault that init --erase-after has made), ending \
+            (true once it is unmounted while programs still use its files); and with --holders, or while ending, \
             holders (pid, name, openFiles, mappedFiles, folders) and unseenProcesses (number). Fields may be added.
             """)
 
@@ -100,6 +101,7 @@ struct StatusReport: Encodable {
             table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
         }
         if let rotation = status.rotation { table.add("new keys", rotation.text) }
+        if let guesses = status.guesses { table.add("passcodes", text(guesses)) }
         table.add("grace", Clock.seconds(status.grace))
         if let idle = status.lockWhenIdle { table.add("when idle", "locks after \(Clock.seconds(idle)) without use") }
         if status.whenLocked == .freeze { table.add("when locked", whenLocked) }
@@ -125,6 +127,12 @@ struct StatusReport: Encodable {
             }
         case .locked: "locked: A and closed files of B are ciphertext"
         }
+    }
+
+    private func text(_ guesses: Guesses) -> String {
+        guard guesses.left > 0 else { return "none is tried any more: the last attempt was cut off" }
+        return
+            "\(guesses.left) of \(guesses.limit) attempts \(guesses.left == 1 ? "is" : "are") left before the keys are erased"
     }
 
     private var whenLocked: String {

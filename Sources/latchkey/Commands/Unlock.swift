@@ -19,10 +19,11 @@ struct Unlock: ParsableCommand {
         let mount = try Place.mount(of: place)
         let kind = credential.kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try credential.read(kind, vault: mount.status.vault)
-        do {
-            _ = try mount.client.unlock(kind, secret: secret.pipe())
-        } catch let error as ControlError {
-            throw CommandError(error, at: mount.status.mountPoint)
+        try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+            let pipe = try secret.pipe()
+            do throws(ControlError) { _ = try mount.client.unlock(kind, secret: pipe, mayBeLast: mayBeLast) } catch {
+                throw CommandError(error, at: mount.status.mountPoint)
+            }
         }
     }
 }

@@ -21,6 +21,7 @@ extension DeviceKeyCommand {
 
         @OptionGroup var passcode: PasscodeOptions
         @OptionGroup var strength: StrengthOptions
+        @OptionGroup var lastTry: LastTryOptions
         @OptionGroup var pcrs: PCROptions
 
         @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
@@ -68,10 +69,14 @@ extension DeviceKeyCommand {
         ) throws(CommandError) {
             let secret = try passcode.source.read(.passcode)
             try strength.check(secret, isGuarded: kind != .software)
+            // A mistake must not cost anything.
+            try lastTry.trying { (mayBeLast) throws(CommandError) in
+                try withKeybag(of: vault) { () throws(KeybagError) in
+                    _ = try keybag.slot(openedBy: Credential(.passcode, reading: secret, mayBeLast: mayBeLast))
+                }
+            }
             try withKeybag(of: vault) { () throws(KeybagError) in
                 let credential = try Credential(.passcode, reading: secret)
-                // A mistake must not cost anything.
-                _ = try keybag.slot(openedBy: credential)
                 var added: UInt32?
                 if kind == .software, kept.kind != .software {
                     let plain = try DeviceKeyPlace.key(key, at: kept.path, as: .software)

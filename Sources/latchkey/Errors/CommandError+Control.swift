@@ -15,9 +15,10 @@ extension CommandError {
     private init(words error: ControlError, at mountPoint: String) {
         let place = mountPoint == "DIR" ? mountPoint : mountPoint.quoted
         switch error {
-        case .wrongPasscode:
+        case .wrongPasscode(let left):
             self.init(
-                .wrongPasscode, "the passcode is wrong; nothing was changed", try: "latchkey unlock \(place)",
+                .wrongPasscode, Self.wrongPasscode(left.map { ($0.left, $0.limit) }, "nothing was changed"),
+                try: "latchkey unlock \(place)",
                 "latchkey unlock --recovery \(place)")
         case .wrongRecoveryKey:
             self.init(
@@ -38,8 +39,10 @@ extension CommandError {
                 "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes); nothing was changed")
         case .tooManyGuesses(let seconds):
             self.init(tooManyGuesses: UInt64(max(seconds, 0)))
-        case .erased(let remains):
-            self.init(KeybagError.erased(remains: remains), of: "the vault")
+        case .lastGuess(let limit):
+            self.init(lastTryOf: limit)
+        case .erased(let limit, let remains):
+            self.init(KeybagError.erased(limit: limit, remains: remains), of: "the vault")
         case .noMoreGuesses:
             self.init(KeybagError.noMoreGuesses, of: mountPoint)
         case .weakPasscode:

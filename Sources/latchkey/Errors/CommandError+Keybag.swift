@@ -20,21 +20,23 @@ extension CommandError {
             self.init(.damaged, "the vault \(vault) is damaged: \(what)")
         case .tampered(let what):
             self.init(.damaged, "someone without the keys has changed the vault \(vault): \(what)")
-        case .wrong(.passcode):
+        case .wrong(.passcode, let left):
             self.init(
-                .wrongPasscode, "the passcode is wrong; nothing was changed",
+                .wrongPasscode, Self.wrongPasscode(left.map { ($0.number, $0.limit) }, "nothing was changed"),
                 try: "latchkey mount --recovery \(typed) DIR   (for a forgotten one, with the recovery key)")
-        case .wrong(.recoveryKey):
+        case .lastGuess(let limit):
+            self.init(lastTryOf: limit)
+        case .wrong(.recoveryKey, _):
             self.init(.wrongPasscode, "the recovery key is not this vault's; nothing was changed")
-        case .wrong(.keyFile):
+        case .wrong(.keyFile, _):
             self.init(.wrongPasscode, "the key file opens no slot of this vault; nothing was changed")
-        case .wrong(.escrowKey):
+        case .wrong(.escrowKey, _):
             self.init(.wrongPasscode, "the private key opens no slot of this vault; nothing was changed")
-        case .wrong(.securityKey):
+        case .wrong(.securityKey, _):
             self.init(
                 .wrongPasscode, "the security key opens no slot of this vault; nothing was changed",
                 try: "latchkey slot list \(typed)")
-        case .wrong(.noPasscode):
+        case .wrong(.noPasscode, _):
             self.init(.wrongPasscode, "the device key alone opens no slot of this vault; nothing was changed")
         case .notAKeyFile:
             self.init(.wrongPasscode, "this is no key file, or not a whole one; nothing was changed")
@@ -83,11 +85,12 @@ extension CommandError {
                 .wrongPasscode,
                 "no passcode is tried any more: a wrong one would erase the vault, and the last try was cut off",
                 try: "the same with --recovery")
-        case .erased(let remains):
+        case .erased(let limit, let remains):
             self.init(
                 .wrongPasscode,
-                "this was the last wrong passcode that \(vault) takes: it is erased, "
-                    + (remains.map { "but not all could be destroyed: \($0)" } ?? "nothing opens it"))
+                (limit.map { "wrong passcode. That was the last of \($0) attempts, so the vault's keys were erased" }
+                    ?? "the keys of \(vault) were erased: no passcode opens it any more")
+                    + (remains.map { ", but not all could be destroyed: \($0)" } ?? ""))
         case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
             self.init(.failed, error.rule ?? "")
         case .weakPasscode:
@@ -117,6 +120,20 @@ extension CommandError {
         self.init(
             .wrongPasscode, "too many wrong passcodes: the next is tried in \(wait); this one was not",
             try: "the same with --recovery   (which need not wait)")
+    }
+}
+
+extension CommandError {
+    /// What a person is told of a wrong passcode.
+    ///
+    /// - Parameters:
+    ///   - left: how many wrong ones there may still be, and of how many; nil where there is no limit.
+    ///   - otherwise: what is told then, besides.
+    static func wrongPasscode(_ left: (number: Int, limit: Int)?, _ otherwise: String) -> String {
+        guard let left else { return "the passcode is wrong; \(otherwise)" }
+        return
+            "wrong passcode; \(left.number) of \(left.limit) attempts \(left.number == 1 ? "is" : "are") left before the "
+            + "vault's keys are erased"
     }
 }
 

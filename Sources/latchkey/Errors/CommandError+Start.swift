@@ -9,7 +9,8 @@ extension CommandError {
         switch error.kind {
         case .wrongPasscode:
             self.init(
-                .wrongPasscode, "the passcode is wrong; nothing was mounted",
+                .wrongPasscode,
+                Self.wrongPasscode(error.guesses.map { ($0.left, $0.limit) }, "nothing was mounted"),
                 try: "latchkey mount --unlock \(typedVault) \(typedPoint)")
         case .wrongRecoveryKey:
             self.init(.wrongPasscode, "the recovery key is wrong; nothing was mounted")
@@ -19,8 +20,12 @@ extension CommandError {
             self.init(.failed, error.detail, try: "latchkey policy check \(typedVault)")
         case .noMoreGuesses:
             self.init(KeybagError.noMoreGuesses, of: vault)
+        case .lastGuess:
+            self.init(lastTryOf: Int(error.detail) ?? 0)
         case .erased:
-            self.init(KeybagError.erased(remains: error.detail.isEmpty ? nil : error.detail), of: vault)
+            self.init(
+                KeybagError.erased(limit: error.guesses?.limit, remains: error.detail.isEmpty ? nil : error.detail),
+                of: vault)
         case .wrongKey:
             let kind = SecretKind(rawValue: error.detail)?.text ?? "key"
             self.init(.wrongPasscode, "the \(kind) opens no slot of this vault; nothing was mounted")

@@ -17,6 +17,8 @@ struct CommandError: Error, CustomStringConvertible {
     let advice: [String]
     /// What was asked for may have been done all the same.
     private(set) var isInDoubt = false
+    /// Nothing was tried: a wrong passcode would be the last of so many, and erase the vault's keys.
+    private(set) var lastTryOf: Int?
 
     init(_ code: Code, _ message: String, try advice: String...) {
         self.init(code, message, advice: advice)
@@ -33,6 +35,15 @@ struct CommandError: Error, CustomStringConvertible {
         var error = self
         error.isInDoubt = true
         return error
+    }
+
+    /// A passcode was not tried.
+    init(lastTryOf limit: Int) {
+        self.init(
+            .wrongPasscode,
+            "nothing was tried: this is the last of \(limit) attempts, and a wrong passcode erases the vault's keys",
+            try: "the same with --last-try   (to try it all the same)", "the same with --recovery   (the recovery key)")
+        lastTryOf = limit
     }
 
     var description: String {

@@ -25,6 +25,8 @@ struct CredentialOptions: ParsableArguments {
 
     @OptionGroup var securityKeyOptions: SecurityKeyOptions
 
+    @OptionGroup var lastTry: LastTryOptions
+
     func validate() throws {
         try recoveryKey.validate(with: recovery, passcode)
         let ways = [passcode.isGiven, recovery, keyFile != nil, escrowKey != nil, securityKey].count { $0 }
@@ -95,10 +97,10 @@ extension SecretKind: ExpressibleByArgument {}
 
 extension Credential? {
     /// What was read, of a kind; nil if nothing was.
-    init(_ kind: SecretKind, _ secret: borrowing Secret?) throws(KeybagError) {
+    init(_ opener: Opener, _ secret: borrowing Secret?) throws(KeybagError) {
         switch secret {
         case .none: self = nil
-        case .some(let secret): self = try Credential(Credential.Kind(kind), reading: secret)
+        case .some(let secret): self = try Credential(opener, reading: secret)
         }
     }
 }

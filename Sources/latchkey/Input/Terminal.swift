@@ -21,14 +21,22 @@ struct Terminal {
     ///
     /// The signals that end or stop a program are blocked and taken from a descriptor: none can fall between a check
     /// and the read, and none finds the terminal mute. The line is read only when the terminal has it whole.
-    func secret(prompt: String) throws(SecretReader.Failure) -> Secret {
+    func secret(prompt: String) throws(SecretReader.Failure) -> Secret { try line(prompt: prompt, echoing: false) }
+
+    /// The same of what is no secret, with echo: whether the line is this word.
+    func line(prompt: String, is word: String) throws(SecretReader.Failure) -> Bool {
+        let typed = try line(prompt: prompt, echoing: true)
+        return typed.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe $0.elementsEqual(word.utf8) } }
+    }
+
+    private func line(prompt: String, echoing echoes: Bool) throws(SecretReader.Failure) -> Secret {
         var before = sigset_t()
         _ = unsafe pthread_sigmask(SIG_BLOCK, nil, &before)
         defer { _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
         do {
             let signals = try SignalDescriptor(blocking: Self.signals)
             while true {
-                let echoing = try mute()
+                let echoing = try begin(echoing: echoes)
                 defer { restore(echoing) }
                 // After the echo is off: what is typed in answer is neither shown nor thrown away.
                 try show(prompt)
@@ -52,13 +60,13 @@ struct Terminal {
         try unsafe descriptor.write(Array(text.utf8).span.bytes)
     }
 
-    /// Turns the echo off, throws away what was typed ahead, and returns the settings from before.
-    private func mute() throws(Errno) -> termios {
+    /// Turns the echo off, unless it is to stay, throws away what was typed ahead, and returns the settings from before.
+    private func begin(echoing: Bool) throws(Errno) -> termios {
         var settings = termios()
         guard unsafe tcgetattr(descriptor.number, &settings) == 0 else { throw .current }
         let before = settings
         // The newline stays visible: it is the answer to the key that ends the line.
-        settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK)
+        if !echoing { settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK) }
         settings.c_lflag |= tcflag_t(ECHONL)
         guard unsafe tcsetattr(descriptor.number, TCSAFLUSH, &settings) == 0 else { throw .current }
         return before

@@ -27,33 +27,33 @@ struct FolderSlots: SlotHolder {
     func list() -> [Slot] { keybag.file.slots.map { Slot($0) } }
 
     func add(
-        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(CommandError) -> Int {
         guard let label = SlotLabel(name) else { throw CommandError(.usage, "a name has at most 255 bytes") }
-        return try withCredential(kind, secret) { (credential) throws(KeybagError) in
+        return try withCredential(opener, secret) { (credential) throws(KeybagError) in
             Int(try keybag.addSlot(NewSlot(new), label: label, opening: credential))
         }
     }
 
-    func remove(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) {
-        try withCredential(kind, secret) { (credential) throws(KeybagError) in
+    func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError) {
+        try withCredential(opener, secret) { (credential) throws(KeybagError) in
             try keybag.removeSlot(UInt32(clamping: slot), opening: credential)
         }
     }
 
-    func test(_ kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) -> Int {
-        try withCredential(kind, secret) { (credential) throws(KeybagError) in
+    func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int {
+        try withCredential(opener, secret) { (credential) throws(KeybagError) in
             Int(try keybag.slot(openedBy: credential))
         }
     }
 
     private func withCredential<Result>(
-        _ kind: SecretKind, _ secret: borrowing Secret,
+        _ opener: Opener, _ secret: borrowing Secret,
         _ body: (borrowing Credential) throws(KeybagError) -> Result
     ) throws(CommandError) -> Result {
         defer { withExtendedLifetime(folder) {} }
         do throws(KeybagError) {
-            return try body(Credential(Credential.Kind(kind), reading: secret))
+            return try body(Credential(opener, reading: secret))
         } catch { throw CommandError(error, of: vault) }
     }
 }

@@ -18,7 +18,7 @@ struct MountedSlots: SlotHolder {
     }
 
     func add(
-        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(CommandError) -> Int {
         let source: NewSlotSource =
             switch new.secret {
@@ -29,18 +29,22 @@ struct MountedSlots: SlotHolder {
             }
         let pipe = try secret.pipe()
         return try asking { (client) throws(ControlError) in
-            try client.addSlot(source, name: name, opening: kind, secret: pipe)
+            try client.addSlot(source, name: name, opening: opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
         }
     }
 
-    func remove(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) {
+    func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError) {
         let pipe = try secret.pipe()
-        try asking { (client) throws(ControlError) in try client.removeSlot(slot, opening: kind, secret: pipe) }
+        try asking { (client) throws(ControlError) in
+            try client.removeSlot(slot, opening: opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
+        }
     }
 
-    func test(_ kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) -> Int {
+    func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int {
         let pipe = try secret.pipe()
-        return try asking { (client) throws(ControlError) in try client.testSlot(kind, secret: pipe) }
+        return try asking { (client) throws(ControlError) in
+            try client.testSlot(opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
+        }
     }
 
     private func asking<Result>(

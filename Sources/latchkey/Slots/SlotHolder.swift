@@ -16,13 +16,13 @@ protocol SlotHolder {
     func list() throws(CommandError) -> [Slot]
 
     func add(
-        _ new: borrowing NewSecret, name: String, opening kind: SecretKind, _ secret: borrowing Secret
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(CommandError) -> Int
 
-    func remove(_ slot: Int, opening kind: SecretKind, _ secret: borrowing Secret) throws(CommandError)
+    func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError)
 
     /// The number of the slot that the secret opens.
-    func test(_ kind: SecretKind, _ secret: borrowing Secret) throws(CommandError) -> Int
+    func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int
 }
 
 /// The one of what a person has named.

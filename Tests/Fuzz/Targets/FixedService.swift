@@ -32,21 +32,21 @@ final class FixedService: ControlService {
 
     func lock(now: Bool) -> Status { set(now ? .locked : .locking) }
 
-    func unlock(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Status {
-        guard kind == .passcode else { throw .wrongRecoveryKey }
+    func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status {
+        guard opener.kind == .passcode else { throw .wrongRecoveryKey }
         return set(.unlocked)
     }
 
     func changePasscode(
-        _ kind: SecretKind, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
+        _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
     ) throws(ControlError) {
-        throw .wrongPasscode
+        throw .wrongPasscode()
     }
 
     var slots: [Slot] { [Slot(id: 1, kind: "passcode", created: 7, name: "mine", isPortable: false)] }
 
     func addSlot(
-        _ new: NewSlotSource, name: String, opening kind: SecretKind, secret: Descriptor
+        _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
     ) throws(ControlError) -> Int {
         switch new {
         case .escrow(let publicKey): publicKey.count
@@ -55,11 +55,11 @@ final class FixedService: ControlService {
         }
     }
 
-    func removeSlot(_ slot: Int, opening kind: SecretKind, secret: Descriptor) throws(ControlError) {
+    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError) {
         throw slot == 1 ? .lastSlot : .noSuchSlot(slot)
     }
 
-    func testSlot(_ kind: SecretKind, secret: Descriptor) throws(ControlError) -> Int { throw .wrongKey(kind) }
+    func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int { throw .wrongKey(opener.kind) }
 
     func rotate(_ new: NewRotation?) throws(ControlError) -> Status { status }
 

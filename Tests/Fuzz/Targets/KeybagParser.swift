@@ -81,7 +81,7 @@ final class KeybagParser: FuzzedParser {
             _ = try keybag.unlock(recoveryKey: key)
         } catch {
             switch error {
-            case .wrong(.recoveryKey), .tampered: break
+            case .wrong(.recoveryKey, _), .tampered: break
             default: throw Finding("unlocking: \(error)")
             }
         }

@@ -176,12 +176,29 @@ extension MountTests {
             let mount = try MountedVault(vault)
             defer { mount.detach() }
             try shell("echo secret > b", in: mount.path).succeeded()
-            for number in 1...4 {
-                #expect(Disk.exists(vault.keybag))
-                let file = try vault.folder.write("wrong \(number)", to: "guess")
-                let outcome = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
-                #expect(outcome.status == 3 && outcome.errors.contains("is erased") == (number == 4), "\(outcome)")
+            for left in [3, 2, 1] {
+                let file = try vault.folder.write("wrong \(left)", to: "guess")
+                // The same one again counts once.
+                for _ in 1...(left > 1 ? 2 : 1) {
+                    let outcome = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
+                    let words =
+                        "\(left) of 4 attempts \(left == 1 ? "is" : "are") left before the vault's keys are erased"
+                    #expect(outcome.status == 3 && outcome.errors.contains("wrong passcode; \(words)"), "\(outcome)")
+                }
+                let status = try vault.latchkey(["status", mount.path]).succeeded().text
+                #expect(status.contains("\(left) of 4 attempts"), "\(status)")
+                let json = try vault.latchkey(["status", "--json", mount.path]).succeeded().text
+                    .filter { !$0.isWhitespace }
+                #expect(json.contains(#""guesses":{"left":\#(left),"limit":4}"#), "\(json)")
             }
+            let file = try vault.folder.write("wrong 4", to: "guess")
+            let refused = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
+            #expect(refused.status == 3 && refused.errors.contains("nothing was tried"), "\(refused)")
+            #expect(refused.errors.contains("--last-try") && Disk.exists(vault.keybag), "\(refused)")
+            #expect(try Data(contentsOf: URL(filePath: deviceKey + ".tries"))[24] == 3)
+            let last = try vault.latchkey(["unlock", "--last-try", "--passcode-file", file, mount.path])
+            let words = "That was the last of 4 attempts, so the vault's keys were erased"
+            #expect(last.status == 3 && last.errors.contains(words), "\(last)")
             mount.daemon.wait()
             #expect(!Disk.exists(vault.keybag) && !Disk.exists(deviceKey))
         }
@@ -197,12 +214,91 @@ extension MountTests {
                 ["fsck", "--passcode-file", file, vault.path],
                 ["mount", "--unlock", "--passcode-file", file, vault.path, point],
             ]
-            for (number, command) in commands.enumerated() {
+            for (number, command) in commands.enumerated() where number < 3 {
                 _ = try vault.folder.write("wrong \(number)", to: "guess")
                 let outcome = try vault.latchkey(command)
-                #expect(outcome.status == 3 && outcome.errors.contains("erased") == (number == 3), "\(outcome)")
+                #expect(outcome.status == 3 && outcome.errors.contains("\(3 - number) of 4 attempts"), "\(outcome)")
             }
+            _ = try vault.folder.write("wrong 3", to: "guess")
+            let backup = ["keybag", "backup", "--passcode-file", file, vault.folder.path("backup"), vault.path]
+            let others = [
+                ["slot", "remove", "--passcode-file", file, "2", vault.path],
+                ["slot", "add", "recovery-key", "--passcode-file", file, vault.path],
+            ]
+            for command in commands + others + [backup] {
+                let outcome = try vault.latchkey(command)
+                #expect(outcome.status == 3 && outcome.errors.contains("nothing was tried"), "\(outcome)")
+            }
+            let last = try vault.latchkey(commands[3] + ["--last-try"])
+            #expect(last.status == 3 && last.errors.contains("the last of 4 attempts, so"), "\(last)")
             #expect(!Disk.exists(vault.keybag))
+        }
+
+        /// A person is asked, and nothing is tried without his word. A right passcode ends the count.
+        @Test(arguments: [
+            ["unlock"], ["mount", "--unlock"], ["mount", "--unlock", "--foreground"], ["slot", "test"],
+        ])
+        func theLastAttemptIsAskedFor(by command: [String]) throws {
+            let vault = try Vault(["--erase-after", "4"])
+            let count = try vault.deviceKeyFile() + ".tries"
+            let mount = command[0] == "unlock" ? try MountedVault(vault, unlocked: false) : nil
+            defer { mount?.detach() }
+            let places =
+                switch command[0] {
+                case "unlock": [mount!.path]
+                case "mount": [vault.path, try vault.folder.makeFolder("point")]
+                default: [vault.path]
+                }
+            func failThreeTimes() throws {
+                for number in 1...3 {
+                    let file = try vault.folder.write("wrong \(number)", to: "guess")
+                    let place = mount?.path ?? vault.path
+                    #expect(try vault.latchkey(["slot", "test", "--passcode-file", file, place]).status == 3)
+                }
+            }
+            func trying(_ passcode: String, _ word: String) throws -> Outcome {
+                try vault.latchkey(
+                    command + places,
+                    answering: [("Passcode: ", passcode), ("Type erase to try it all the same: ", word)])
+            }
+            try failThreeTimes()
+            for word in ["", "no", "Erase"] {
+                let outcome = try trying("wrong 4", word)
+                #expect(outcome.status == 3 && outcome.text.contains("nothing was tried"), "\(outcome)")
+                #expect(try Data(contentsOf: URL(filePath: count))[24] == 3)
+            }
+            if !command.contains("--foreground") {
+                try trying(Vault.passcode, "erase").succeeded()
+                #expect(try Data(contentsOf: URL(filePath: count))[24] == 0)
+                if command[0] == "mount" { try vault.latchkey(["unmount", places[1]]).succeeded() }
+                try failThreeTimes()
+            }
+            let last = try trying("wrong 4", "erase")
+            #expect(last.status == 3 && last.text.contains("the last of 4 attempts, so"), "\(last)")
+            mount?.daemon.wait()
+            #expect(!Disk.exists(vault.keybag))
+        }
+
+        /// Many wrong ones at once, by the daemon and beside it, none of which may be the last: none is.
+        @Test func noProcessRacesPastTheLastAttempt() throws {
+            let vault = try Vault(["--erase-after", "4"])
+            let copy = vault.folder.path("copy")
+            try run("cp", ["-a", vault.path, copy]).succeeded()
+            let count = try vault.deviceKeyFile() + ".tries"
+            let environment = ["XDG_STATE_HOME", "XDG_RUNTIME_DIR"]
+                .map { "export \($0)='\(vault.environment[$0] ?? "")'; " }.joined()
+            try withMount(vault, unlocked: false) { mount in
+                let guesses = try (1...8).map { number in
+                    let file = try vault.folder.write("wrong \(number)", to: "guess\(number)")
+                    let place = number % 2 == 0 ? mount.path : copy
+                    return "'\(Built.latchkey)' slot test --passcode-file \(file) \(place) 2>> errors & "
+                }
+                try shell(environment + guesses.joined() + "wait", in: vault.folder.path("")).succeeded()
+                let errors = try String(contentsOfFile: vault.folder.path("errors"), encoding: .utf8)
+                #expect(errors.components(separatedBy: "wrong passcode; ").count == 4, "\(errors)")
+                #expect(try Data(contentsOf: URL(filePath: count))[24] == 3, "\(errors)")
+                #expect(Disk.exists(vault.keybag) && Disk.exists(copy + "/lk.keybag"))
+            }
         }
 
         private func guessing(_ commands: [[String]]) throws -> Outcome? {
@@ -228,13 +324,13 @@ extension MountTests {
             var last: Outcome?
             for number in 1...4 {
                 let file = try vault.folder.write("wrong \(number)", to: "guess")
-                last = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
+                last = try vault.latchkey(["unlock", "--last-try", "--passcode-file", file, mount.path])
             }
             #expect(last?.errors.contains("not all could be destroyed") == true, "\(String(describing: last))")
             mount.daemon.wait()
             let test = ["slot", "test", "--passcode-file", vault.passcodeFile, vault.path]
             let after = try vault.latchkey(test)
-            #expect(after.status == 3 && after.errors.contains("is erased"), "\(after)")
+            #expect(after.status == 3 && after.errors.contains("were erased"), "\(after)")
         }
 
         /// By a command that opens the keybag beside the daemon: the mount goes, too.
@@ -245,8 +341,9 @@ extension MountTests {
             for number in 1...4 {
                 let file = try vault.folder.write("wrong \(number)", to: "guess")
                 let output = vault.folder.path("b\(number)")
-                let outcome = try vault.latchkey(["keybag", "backup", "--passcode-file", file, output, mount.path])
-                #expect(outcome.status == 3 && outcome.errors.contains("is erased") == (number == 4), "\(outcome)")
+                let outcome = try vault.latchkey(
+                    ["keybag", "backup", "--last-try", "--passcode-file", file, output, mount.path])
+                #expect(outcome.status == 3 && outcome.errors.contains("were erased") == (number == 4), "\(outcome)")
             }
             mount.daemon.wait()
         }
@@ -263,10 +360,10 @@ extension MountTests {
             try vault.latchkey(["lock", "--now", mount.path]).succeeded()
             for number in 1...4 {
                 let file = try vault.folder.write("wrong \(number)", to: "guess")
-                #expect(try vault.latchkey(["slot", "test", "--passcode-file", file, copy]).status == 3)
+                #expect(try vault.latchkey(["slot", "test", "--last-try", "--passcode-file", file, copy]).status == 3)
             }
             let outcome = try vault.latchkey(["unlock", "--passcode-file", vault.passcodeFile, mount.path])
-            #expect(outcome.status == 3 && outcome.errors.contains("is erased"), "\(outcome)")
+            #expect(outcome.status == 3 && outcome.errors.contains("were erased"), "\(outcome)")
             mount.daemon.wait()
             try withMount(
                 vault, unlocked: false,
