@@ -36,7 +36,15 @@ is_installed() {
         e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
         libfido2-1) python3 -c 'import ctypes; ctypes.CDLL("libfido2.so.1")' ;;
         libaio-dev) [ -e /usr/include/libaio.h ] ;;
+        libacl1-dev) [ -e /usr/include/sys/acl.h ] ;;
+        libcap-dev) [ -e /usr/include/sys/capability.h ] ;;
+        libgdbm-dev) [ -e /usr/include/gdbm.h ] ;;
+        libtool-bin) command -v libtool ;;
+        liburing-dev) [ -e /usr/include/liburing.h ] ;;
+        psmisc) command -v killall ;;
+        uuid-dev) [ -e /usr/include/uuid/uuid.h ] ;;
         xfslibs-dev) [ -e /usr/include/xfs/xfs.h ] ;;
+        xfsprogs) command -v xfs_io || [ -x /usr/sbin/xfs_io ] ;;
         python3-venv) python3 -c 'import venv, ensurepip' ;;
         python3-matplotlib) python3 -c 'import matplotlib' ;;
         binutils) command -v strip ;;
