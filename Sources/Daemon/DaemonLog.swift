@@ -25,17 +25,22 @@ struct DaemonLog: LogHandler {
 
     func log(event: LogEvent) {
         let details = metadata.merging(event.metadata ?? [:]) { $1 }
-            .sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+            .sorted { $0.key < $1.key }.map { key, value in " \(key)=\(Self.shown(value))" as Printable }
         // One event, one line, whatever a file's name in it holds.
-        let text = String("\(event.message)\(details)".map { $0.isNewline ? " " : $0 })
-        writer.append(LogLine(level: event.level, text: text))
+        let message = Printable(line: event.message.description)
+        writer.append(LogLine(level: event.level, text: "\(message)\(details.joined())"))
+    }
+
+    private static func shown(_ value: Logger.MetadataValue) -> Printable {
+        guard case .stringConvertible(let printable as Printable) = value else { return "\(value)" }
+        return printable
     }
 }
 
 struct LogLine: Sendable {
     let date = Date.now
     let level: Logger.Level
-    let text: String
+    let text: Printable
 }
 
 /// What a log's lines are written to.
@@ -67,7 +72,7 @@ enum LogSink: Sendable {
             // A log that cannot be written stops nothing.
             try? unsafe descriptor.write(bytes.span.bytes)
         case .system:
-            unsafe line.text.withCString { text in
+            unsafe line.text.text.withCString { text in
                 unsafe withVaList([text]) { unsafe vsyslog(line.level.priority, "%s", $0) }
             }
         }

@@ -128,10 +128,11 @@ extension EvictionProgress {
 extension MountEvent {
     func write(to log: Logger) {
         switch self {
-        case .damage(let path, let reason): log.error("refused", metadata: ["path": "\(path)", "reason": "\(reason)"])
+        case .damage(let path, let reason):
+            log.error("refused", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
         case .lost(let path, let reason):
-            log.error("not durable", metadata: ["path": "\(path)", "reason": "\(reason)"])
-        case .trouble(let text): log.warning("\(text)")
+            log.error("not durable", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
+        case .trouble(let text): log.warning("\(text.text)")
         }
     }
 }

@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+import Posix
 import Synchronization
 
 /// What libfuse has to say: by default to standard error.
@@ -37,7 +38,9 @@ public enum Log {
         } else if let route = route.withLock({ $0 }) {
             route.sink(level, trimmed(message[...]))
         } else {
-            unsafe lk_fuse_print(message)
+            // It may name the mount point; a piece of a sentence has no end.
+            let end = message.hasSuffix("\n") ? "\n" : ""
+            unsafe lk_fuse_print(Printable(line: String(message.dropLast(end.count))).text + end)
         }
     }
 

@@ -77,11 +77,11 @@ final class VaultFileSystem: Sendable {
     }
 
     /// A path for people, from the mount's root.
-    func path(of node: Node?, _ name: Name? = nil) -> String {
-        var parts: [String] = name.map { [$0.description] } ?? []
+    func path(of node: Node?, _ name: Name? = nil) -> Printable {
+        var parts: [Printable] = name.map { ["\($0)"] } ?? []
         var current = node
         while let node = current, let location = node.latestName {
-            parts.append(location.name.description)
+            parts.append("\(location.name)")
             current = location.parent
         }
         return "/" + parts.reversed().joined(separator: "/")

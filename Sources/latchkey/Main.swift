@@ -1,20 +1,35 @@
 import ArgumentParser
 import Glibc
+import Posix
 
 /// Parses the arguments, runs the command, and ends with one of the exit codes that the README lists.
 @main
 enum Main {
     static func main() {
         do {
+            try checkArguments()
             var command = try Latchkey.parseAsRoot()
             try command.run()
         } catch let error as CommandError {
-            Standard.error(error.description)
+            Standard.error(error.text)
             exit(error.code.rawValue)
         } catch let ended as Ended {
             exit(ended.code.rawValue)
         } catch {
             endParsing(error)
+        }
+    }
+
+    /// Swift would put U+FFFD in the place of what is no UTF-8, and name another file.
+    private static func checkArguments() throws(CommandError) {
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let word = unsafe CommandLine.unsafeArgv[index] else { continue }
+            let bytes = unsafe Array(UnsafeRawBufferPointer(start: word, count: strlen(word)))
+            guard String(validating: bytes, as: UTF8.self) == nil else { continue }
+            throw CommandError(
+                .usage, "the argument \(bytes) is not UTF-8, and no command takes such a name; nothing was done",
+                try: "getfattr -n user.latchkey.class FILE   (for the class of a file)",
+                "setfattr -n user.latchkey.class -v CLASS FILE")
         }
     }
 
@@ -24,10 +39,23 @@ enum Main {
     private static func endParsing(_ error: any Error) -> Never {
         let text = Latchkey.fullMessage(for: error)
         if Latchkey.exitCode(for: error) == .success {
-            Standard.output(text)
+            Standard.output(printable(text))
             exit(0)
         }
-        Standard.error(text)
+        Standard.error(printable(text))
         exit(CommandError.Code.usage.rawValue)
+    }
+
+    /// What the parser says quotes words of the command line, which a shell's `*` may have taken from somebody's folder.
+    private static func printable(_ text: String) -> Printable {
+        var bytes = Array(text.utf8)
+        for word in CommandLine.arguments.dropFirst() where word.unicodeScalars.contains(where: \.isHidden) {
+            // An option's name, or its value, may be quoted alone.
+            for part in [Substring(word)] + word.split(separator: "=", maxSplits: 1) {
+                bytes.replace(Array(part.utf8), with: Array(Printable(part).text.utf8))
+            }
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.map { Printable(line: String($0)) }.joined(separator: "\n")
     }
 }

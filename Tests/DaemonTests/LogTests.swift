@@ -11,7 +11,7 @@ import Testing
         let writer = try LogWriter(to: .stream(pipe.writeEnd))
         var log = Logger(label: "test") { _ in DaemonLog(writer: writer) }
         log[metadataKey: "volume"] = "00"
-        log.warning("a\nb", metadata: ["name": "c\r\nd"])
+        log.warning("a\nb\u{1b}", metadata: ["name": "c\r\nd\\", "path": .stringConvertible("e\\n" as Printable)])
         log.debug("not told")
         writer.flush()
         var bytes = [UInt8](repeating: 0, count: 1000)
@@ -19,7 +19,7 @@ import Testing
         var room = unsafe span.mutableBytes
         let count = try pipe.readEnd.read(into: &room)
         let line = String(decoding: bytes.prefix(count), as: UTF8.self)
-        #expect(line.hasSuffix("Z warning: a b name=c d volume=00\n"))
+        #expect(line.hasSuffix("Z warning: a\\nb\\x1b name=c\\r\\nd\\\\ path=e\\n volume=00\n"))
         #expect(line.split(separator: "\n").count == 1)
     }
 

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func holdersAreListedAndWhoCouldNotBeSeenIsSaid() {
-        let text = StatusReport(status, holders).text
+        let text = StatusReport(status, holders).text.text
         #expect(
             text.contains(
                 """
@@ -53,17 +53,17 @@ import Testing
                               99 (sqlite3): B: 1 mapped
                               12 processes could not be looked at: only root sees all
                 """))
-        let nobody = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text
+        let nobody = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
         #expect(nobody.contains("  held by     nobody\n  last lock"))
-        #expect(!StatusReport(status).text.contains("held by"))
+        #expect(!StatusReport(status).text.text.contains("held by"))
     }
 
     @Test func anEvictionTellsItsStep() {
         var status = status
         status.graceRemaining = 0
-        #expect(StatusReport(status).text.contains("locking: cached pages are being dropped, 1,200 files left\n"))
+        #expect(StatusReport(status).text.text.contains("locking: cached pages are being dropped, 1,200 files left\n"))
         status.evictionPhase = nil
-        #expect(StatusReport(status).text.contains("locking: the keys are being taken out\n"))
+        #expect(StatusReport(status).text.text.contains("locking: the keys are being taken out\n"))
     }
 
     @Test func aChangeIsOneLine() throws {
@@ -77,12 +77,12 @@ import Testing
             ChangeReport(StatusChange(.didBecomeUnavailable, status)).text
                 == "\(moment)  did-become-unavailable, 0.013 s after the deadline")
         #expect(ChangeReport(StatusChange(.didBecomeAvailable, status)).text == "\(moment)  did-become-available")
-        #expect(try !JSON.line(StatusChange(.didBecomeAvailable, status)).contains("\n"))
+        #expect(try !JSON.line(StatusChange(.didBecomeAvailable, status)).text.contains("\n"))
     }
 
     /// Scripts rely on these names.
     @Test func statusHasTheFieldsThatItsHelpNames() throws {
-        let json = try JSONSerialization.jsonObject(with: Data(JSON.text(StatusReport(status, holders)).utf8))
+        let json = try JSONSerialization.jsonObject(with: Data(JSON.text(StatusReport(status, holders)).text.utf8))
         let fields = try #require(json as? [String: Any])
         let help = StatusCommand.helpMessage().split { !$0.isLetter }.map(String.init)
         #expect(fields.count == 24)
@@ -116,7 +116,7 @@ import Testing
         let (path, folder) = try backingFile(bytes)
         defer { try? FileManager.default.removeItem(at: folder) }
 
-        let text = try Ciphertext(of: path).text
+        let text = try Ciphertext(of: path).text.text
         #expect(text.contains("  class               complete-unless-open (B)\n"))
         #expect(text.contains("  flags               class set on it\n"))
         #expect(text.contains("  wrap                ephemeral X25519, then AES-256 key wrap, 72 bytes\n"))
@@ -128,7 +128,7 @@ import Testing
     @Test func saysWhatIsNoHeader() throws {
         let (path, folder) = try backingFile(Array("hello".utf8))
         defer { try? FileManager.default.removeItem(at: folder) }
-        let text = try Ciphertext(of: path).text
+        let text = try Ciphertext(of: path).text.text
         #expect(text.contains("not one of a Latchkey file"))
         #expect(text.contains("68 65 6c 6c 6f"))
     }

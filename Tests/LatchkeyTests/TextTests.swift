@@ -35,9 +35,12 @@ import Testing
         #expect(CommandError(cannot: "open", "a", .ENOKEY).code == .locked)
     }
 
-    @Test(arguments: [("/mnt/x", "/mnt/x"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("", "''"), ("$HOME", "'$HOME'")])
+    @Test(arguments: [
+        ("/mnt/x", "/mnt/x"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("", "''"), ("$HOME", "'$HOME'"),
+        ("a\nb\u{1b}'\\\u{202e}", "$'a\\nb\\x1b\\'\\\\\\xe2\\x80\\xae'"),
+    ])
     func quotesForAShell(_ text: String, _ quoted: String) {
-        #expect(text.quoted == quoted)
+        #expect(text.quoted.text == quoted)
     }
 
     @Test func failuresEndWithLockedIfAnyWas() {

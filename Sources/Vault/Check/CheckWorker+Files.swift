@@ -102,7 +102,7 @@ extension CheckWorker {
         } else if vault.isSigned(raw) {
             note(.unsupported, "a later version of latchkey has written it: \(reason)", at: spot)
         } else {
-            damage(.header, reason, at: spot)
+            damage(.header, "\(reason)", at: spot)
         }
     }
 }

@@ -3,16 +3,16 @@ import Posix
 
 extension CheckWorker {
     /// Notes damage, which in `lost+found` is known already.
-    func damage(_ kind: Finding.Kind, _ reason: String, at spot: Spot, lost: LostRanges? = nil) {
+    func damage(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot, lost: LostRanges? = nil) {
         check.report(
             Finding(spot.trail.isLostAndFound ? .note : .damage, kind, at: spot, reason: reason, lost: lost))
     }
 
-    func leftover(_ kind: Finding.Kind, _ reason: String, at spot: Spot) {
+    func leftover(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot) {
         check.report(Finding(.leftover, kind, at: spot, reason: reason))
     }
 
-    func note(_ kind: Finding.Kind, _ reason: String, at spot: Spot) {
+    func note(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot) {
         check.report(Finding(.note, kind, at: spot, reason: reason))
     }
 
@@ -21,7 +21,7 @@ extension CheckWorker {
     /// - Parameters:
     ///   - kind: what damage it is, if it is damage.
     ///   - what: said before what the system answered.
-    func report(_ error: VaultError, _ kind: Finding.Kind, _ what: String, at spot: Spot) {
+    func report(_ error: VaultError, _ kind: Finding.Kind, _ what: Printable, at spot: Spot) {
         guard error != .locked else { return check.progress.countLocked() }
         check.report(Finding(error, kind, what, at: spot))
     }
@@ -29,16 +29,16 @@ extension CheckWorker {
 
 extension Finding {
     /// What an error means: damage of that kind, a disk that fails, or something that could not be looked at.
-    init(_ error: VaultError, _ kind: Kind, _ what: String, at spot: Spot) {
+    init(_ error: VaultError, _ kind: Kind, _ what: Printable, at spot: Spot) {
         let damage = spot.trail.isLostAndFound ? Severity.note : .damage
         switch error {
         case .damaged(let reason):
-            self.init(damage, kind, at: spot, reason: reason)
+            self.init(damage, kind, at: spot, reason: "\(reason)")
         case .system(let errno) where errno == .EIO || errno.rawValue == 117 || errno == .EBADMSG:
             // 117 is EUCLEAN, "structure needs cleaning": a file system's word for damage of its own.
             self.init(damage, .unreadable, at: spot, reason: "\(what): \(errno)")
         case .unsupported(let reason):
-            self.init(.note, .unsupported, at: spot, reason: reason)
+            self.init(.note, .unsupported, at: spot, reason: "\(reason)")
         case .system, .locked:
             self.init(.note, .unchecked, at: spot, reason: "\(what): \(error.errno)")
         }

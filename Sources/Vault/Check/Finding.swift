@@ -1,4 +1,5 @@
 import Format
+import Posix
 
 /// One thing that a check of a vault has found.
 public struct Finding: Sendable {
@@ -44,8 +45,8 @@ public struct Finding: Sendable {
     public var path: [UInt8]?
     /// From the vault's folder on; `.` is that folder.
     public var backingPath: [UInt8]
-    /// Why, in words that follow a colon.
-    public var reason: String
+    /// Why, in words that follow a colon; names in them are escaped.
+    public var reason: Printable
     /// For `contents`: what of the file does not read.
     public var lost: LostRanges?
     /// What a repair has done about it; nil without one.
@@ -54,7 +55,7 @@ public struct Finding: Sendable {
     let spot: Spot?
 
     init(
-        _ severity: Severity, _ kind: Kind, at spot: Spot, reason: String, lost: LostRanges? = nil
+        _ severity: Severity, _ kind: Kind, at spot: Spot, reason: Printable, lost: LostRanges? = nil
     ) {
         self.severity = severity
         self.kind = kind
@@ -66,7 +67,7 @@ public struct Finding: Sendable {
     }
 
     /// Of a file in the vault's folder.
-    init(_ severity: Severity, _ kind: Kind, _ backingName: String, reason: String) {
+    init(_ severity: Severity, _ kind: Kind, _ backingName: String, reason: Printable) {
         self.severity = severity
         self.kind = kind
         backingPath = Array(backingName.utf8)
@@ -75,11 +76,11 @@ public struct Finding: Sendable {
     }
 }
 
-/// What a repair has come to, in words.
+/// What a repair has come to, in words in which names are escaped.
 public enum RepairOutcome: Sendable, Hashable {
-    case done(String)
+    case done(Printable)
     /// Nothing has changed; the words say why, and what would help.
-    case failed(String)
+    case failed(Printable)
 }
 
 extension Finding {

@@ -113,10 +113,10 @@ final class LostAndFound {
 
     // MARK: The report
 
-    /// Adds lines to the report, durably: what is done is written down before.
-    func note(_ lines: [String]) throws(VaultError) {
+    /// Adds lines to the report, durably: what is done is written down before. People read it in a terminal.
+    func note(_ lines: [Printable]) throws(VaultError) {
         let file = try openReport()
-        try unsafe file.append(Array((lines.joined(separator: "\n    ") + "\n").utf8).span.bytes)
+        try unsafe file.append(Array("\(lines.joined(separator: "\n    "))\n".utf8).span.bytes)
         try file.synchronize(dataOnly: true)
     }
 

@@ -108,7 +108,7 @@ public final class Repair: Sendable {
             try vault.recover()
         } catch {
             guard case .damaged(let reason) = error else { throw error }
-            finding = Finding(.damage, .journal, BackingName.journal, reason: reason)
+            finding = Finding(.damage, .journal, BackingName.journal, reason: "\(reason)")
             do throws(VaultError) {
                 try vault.requireJournalFile()
                 try vault.rebuildJournalHead()

@@ -28,7 +28,7 @@ extension RepairWork {
 
     /// Removes attributes, after they were written down.
     func strip(_ attributes: [String], from owner: AttributeSubject, _ finding: Finding) throws(VaultError) {
-        var lines: [String] = []
+        var lines: [Printable] = []
         for attribute in attributes {
             let value = try backing { () throws(Errno) in try store.attribute(attribute, of: owner.descriptor) }
             lines.append("attribute removed: \(attribute), its bytes: \(hexadecimal(value))")

@@ -16,7 +16,7 @@ extension RepairWork {
             guard salvages else { return nil }
         } else {
             newName = try lostAndFound.freeName(name, in: target)
-            try note(finding, finding.lost.map { [Self.text($0)] } ?? [])
+            try note(finding, finding.lost.map { ["\(Self.text($0))"] } ?? [])
             try vault.rename(
                 name, in: source, .file(file), to: newName, in: target, replaced: nil, replacesDirectory: false,
                 RenameKind(noReplace: true))
@@ -25,10 +25,10 @@ extension RepairWork {
         }
         let copy = salvages ? try salvage(newName, file, in: target) : nil
         switch copy {
-        case .done(let what)? where stays: return .done("in lost+found already; " + what)
+        case .done(let what)? where stays: return .done("in lost+found already; \(what)")
         case let copy where stays: return copy
         case .done(let more)?, .failed(let more)?:
-            return try done(path + [UInt8(ascii: "/")] + newName.bytes, "; " + more)
+            return try done(path + [UInt8(ascii: "/")] + newName.bytes, "; \(more)")
         case nil: return try done(path + [UInt8(ascii: "/")] + newName.bytes)
         }
     }

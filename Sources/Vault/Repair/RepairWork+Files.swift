@@ -35,7 +35,7 @@ extension RepairWork {
     /// - Returns: its name, and what else there is to say.
     func adoptFile(
         _ stored: Name, in source: Descriptor, as base: Name?, in target: Directory, stays: Bool, _ finding: Finding
-    ) throws(VaultError) -> (name: Name, more: String) {
+    ) throws(VaultError) -> (name: Name, more: Printable) {
         let backingFile = try openRaw(stored, in: source)
         let remains = try FileRemains(of: backingFile, vault)
         func name(_ suffix: String = "", of file: FileIdentifier) throws(VaultError) -> Name {
@@ -109,7 +109,7 @@ extension RepairWork {
     private func adoptCopy(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
         in target: Directory
-    ) throws(VaultError) -> (name: Name, more: String) {
+    ) throws(VaultError) -> (name: Name, more: Printable) {
         var header = header
         header.settleStrictly()
         guard vault.canOpen(header.protectionClass) else {
@@ -137,8 +137,8 @@ extension RepairWork {
     private func keepUnreadable(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ remains: FileRemains, as name: Name,
         in target: Directory, _ finding: Finding
-    ) throws(VaultError) -> String {
-        var more = ""
+    ) throws(VaultError) -> Printable {
+        var more: Printable = ""
         if remains.hasBytes {
             let headName = try lostAndFound.freeName(name, ".header", in: target)
             try lostAndFound.makeFile(headName, remains.bytes, in: target)

@@ -98,7 +98,7 @@ extension RepairWork {
         let (rescued, path) = try lostAndFound.folder(named: base, in: target, path)
         let left = try rescueEntries(of: folder, into: rescued, path, finding)
         guard left == 0 else {
-            return .failed("its names are lost; \(left) of the entries in it could not be moved to \(text(path))")
+            return .failed("its names are lost; \(left) of the entries in it could not be moved to \(path)")
         }
         try strip(
             ownAttributes(of: folder), from: AttributeSubject(descriptor: folder, identifier: []), finding)
@@ -112,8 +112,6 @@ extension RepairWork {
         dropSidecar(of: stored, in: source)
         return try done(path, ": its names are lost, the files in it are called by their IDs")
     }
-
-    private func text(_ path: [UInt8]) -> String { String(decoding: path, as: UTF8.self) }
 
     /// How many entries could not be moved.
     private func rescueEntries(
@@ -138,12 +136,12 @@ extension RepairWork {
     /// Moves an entry whose name is lost; where to.
     func rescue(
         _ stored: Name, in folder: Descriptor, into target: Directory, _ path: [UInt8], _ finding: Finding
-    ) throws(VaultError) -> String {
+    ) throws(VaultError) -> Printable {
         let path = path + [UInt8(ascii: "/")]
         if case .foreign = BackingName(stored.bytes) {
             // It was shown nowhere, and is not now.
             try vault.renameFresh(stored, in: folder, to: stored, in: target.descriptor)
-            return text(path) + stored.description
+            return "\(path)\(stored)"
         }
         let status = try backing { () throws(Errno) in try store.status(of: stored, in: folder) }
         let start = String(decoding: stored.bytes.suffix(12), as: UTF8.self)
@@ -164,7 +162,7 @@ extension RepairWork {
             name = try lostAndFound.freeName(Name(ascii: kind + start), in: target)
             try move(stored, in: folder, to: name, in: target)
         }
-        return text(path + name.bytes)
+        return "\(path + name.bytes)"
     }
 
     /// An entry whose long name is lost.
@@ -185,13 +183,13 @@ extension RepairWork {
             return nil
         } catch {
             guard case .damaged(let reason) = error else { throw error }
-            var finding = Finding(.damage, .directory, at: Spot(trail: .root), reason: reason)
-            let strict = "; what is created in it is of class \(Self.strictest.name)"
+            var finding = Finding(.damage, .directory, at: Spot(trail: .root), reason: "\(reason)")
+            let strict: Printable = "; what is created in it is of class \(Self.strictest.name)"
             // A new record is one that a repair was interrupted with: what that has moved opens under it, and nothing else.
             if let identifier = try provenIdentifier(of: store.root, from: [.directoryRecord]) {
                 try writeNewRecord(identifier, at: .zero, in: store.root)
                 root = try vault.readRoot()
-                finding.repair = .done("its record was made anew, from what was left of it" + strict)
+                finding.repair = .done("its record was made anew, from what was left of it\(strict)")
             } else {
                 finding.repair = try rescueRoot(finding, strict)
             }
@@ -201,7 +199,7 @@ extension RepairWork {
 
     /// The names in the root are lost. Its new record lies beside the old one until all is moved, so that a repair that
     /// is interrupted finds the ID under which it has begun.
-    private func rescueRoot(_ finding: Finding, _ strict: String) throws(VaultError) -> RepairOutcome {
+    private func rescueRoot(_ finding: Finding, _ strict: Printable) throws(VaultError) -> RepairOutcome {
         if (try? vault.readRecord(.newDirectoryRecord, at: .zero, in: store.root)) == nil {
             try writeNewRecord(at: .zero, as: .newDirectoryRecord, in: store.root)
         }
@@ -225,8 +223,7 @@ extension RepairWork {
         try vault.makeWayForRecord(in: store.root)
         try vault.finishMove(of: root)
         try flush(store.root)
-        return .done(
-            "its names are lost: what was in it is in lost+found\(left == 0 ? "" : ", but for \(left) entries")"
-                + strict)
+        let rest = left == 0 ? "" : ", but for \(left) entries"
+        return .done("its names are lost: what was in it is in lost+found\(rest)\(strict)")
     }
 }

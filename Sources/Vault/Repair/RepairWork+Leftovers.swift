@@ -71,9 +71,9 @@ extension RepairWork {
     }
 
     /// Writes down what is about to be done.
-    func note(_ finding: Finding, _ lines: [String]) throws(VaultError) {
-        let path = finding.path.map { String(decoding: $0, as: UTF8.self) } ?? "(no name)"
-        let backing = String(decoding: finding.backingPath, as: UTF8.self)
+    func note(_ finding: Finding, _ lines: [Printable]) throws(VaultError) {
+        let path = finding.path.map { Printable(bytes: $0) } ?? "(no name)"
+        let backing = Printable(bytes: finding.backingPath)
         try lostAndFound.note(["\(Timespec.now.date)  \(path)  \(backing)", finding.reason] + lines)
     }
 }

@@ -67,7 +67,7 @@ final class RepairWork {
             switch error {
             case .system(.ENOSPC), .system(.EDQUOT), .system(.EROFS): throw error
             case .system(let errno): return .failed("\(errno)")
-            case .damaged(let reason), .unsupported(let reason): return .failed(reason)
+            case .damaged(let reason), .unsupported(let reason): return .failed("\(reason)")
             case .locked: return .failed("the key of its class is not at hand: it takes --unlock")
             }
         }
@@ -81,10 +81,10 @@ final class RepairWork {
     // MARK: What was put where
 
     /// The place of what was put into lost+found; told, and not repaired once more.
-    func done(_ path: [UInt8], _ more: String = "") throws(VaultError) -> RepairOutcome {
+    func done(_ path: [UInt8], _ more: Printable = "") throws(VaultError) -> RepairOutcome {
         moved.insert(path)
-        let text = "moved to \(String(decoding: path, as: UTF8.self))\(more)"
-        try lostAndFound.note(["    " + text])
+        let text: Printable = "moved to \(path)\(more)"
+        try lostAndFound.note(["    \(text)"])
         return .done(text)
     }
 

@@ -6,7 +6,16 @@ extension Class {
     struct Get: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the class of files and folders, and whether it was set or inherited.",
-            discussion: "A folder's class is the default for what is created in it. Answers while locked, too.")
+            discussion: """
+                A folder's class is the default for what is created in it. Answers while locked, too. Of a name, control \
+                characters and what is invisible are shown as in C, such as \\n or \\u202e. With -0 each line is its \
+                letter, its name, "set" or "inherited", and the path as it is, with a tab between two and a NUL at the end.
+                """)
+
+        @Flag(
+            name: [.customShort("0"), .customLong("null")],
+            help: "For programs: paths as they are, a NUL behind each.")
+        var isForPrograms = false
 
         @Argument(help: ArgumentHelp("Files or folders in a mount.", valueName: "path"))
         var paths: [String]
@@ -18,12 +27,18 @@ extension Class {
             for path in paths {
                 failures.collect { () throws(CommandError) in
                     let file = try ClassedFile(path: path, in: mounts)
+                    let (found, isExplicit): (ProtectionClass, Bool)
                     do throws(Errno) {
-                        let found = try file.protectionClass()
-                        let isExplicit = try file.isExplicit()
-                        table.add(found.letter, found.name, isExplicit ? "set" : "inherited", path)
+                        found = try file.protectionClass()
+                        isExplicit = try file.isExplicit()
                     } catch {
                         throw CommandError(cannot: "read the class of", path, error)
+                    }
+                    let origin = isExplicit ? "set" : "inherited"
+                    if isForPrograms {
+                        Standard.output(record: [found.letter, found.name, origin, path])
+                    } else {
+                        table.add("\(found.letter)", "\(found.name)", "\(origin)", "\(path)")
                     }
                 }
             }

@@ -36,7 +36,7 @@ extension Class {
             let mounts = try MountTable()
             let work = ClassSetting(argument.protectionClass, recursive: isRecursive, rekey: rekey)
             try work.run(on: paths, in: mounts)
-            if isRecursive || paths.count > 1 { Standard.output(work.summary) }
+            if isRecursive || paths.count > 1 { Standard.output("\(work.summary)") }
             try work.failures.end(of: work.count)
         }
     }

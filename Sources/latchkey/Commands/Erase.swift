@@ -114,7 +114,7 @@ struct Erase: ParsableCommand {
                 default: "Where its device key lies, nobody knows."
                 }
             Standard.output(
-                text + " Who has that and the passcode opens a copy of the vault from before: destroy it, too.")
+                "\(text) Who has that and the passcode opens a copy of the vault from before: destroy it, too.")
         }
         guard files else { return }
         do throws(Errno) {

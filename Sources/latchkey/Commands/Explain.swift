@@ -107,34 +107,34 @@ struct FileReport: Encodable {
         try container.encodeIfPresent(ciphertext, forKey: .ciphertext)
     }
 
-    var text: String {
-        var parts: [String] = []
+    var text: Printable {
+        var parts: [Printable] = []
         if let explanation { parts.append(text(explanation)) }
         if let ciphertext { parts.append(ciphertext.text) }
         return parts.joined(separator: "\n\n")
     }
 
-    private func text(_ found: Explanation) -> String {
+    private func text(_ found: Explanation) -> Printable {
         var table = Table()
-        table.add("kind", found.kind == .link ? "symbolic link" : found.kind.rawValue)
+        table.add("kind", "\(found.kind == .link ? "symbolic link" : found.kind.rawValue)")
         if let name = found.class {
             table.add("class", "\(named(name)), \(found.isExplicit ? "set on it" : "inherited when it was made")")
         } else {
             table.add("class", "-, only files and folders have one; its name is encrypted all the same")
         }
-        if let key = found.wrappedBy { table.add("wrapped by", key) }
+        if let key = found.wrappedBy { table.add("wrapped by", "\(key)") }
         if found.kind == .file { table.add("file key", found.hasKeyInMemory ? "in memory" : "not in memory") }
-        table.add("lock state", found.state.rawValue)
-        table.add("possible now", found.actions.filter(\.allowed).map(\.name))
+        table.add("lock state", "\(found.state.rawValue)")
+        table.add("possible now", found.actions.filter(\.allowed).map { "\($0.name)" })
         table.add(
             "not now",
-            found.actions.filter { !$0.allowed }.map { $0.name + ($0.reason.map { ": \($0)" } ?? "") })
-        table.add("backing file", backingPath)
+            found.actions.filter { !$0.allowed }.map { "\($0.name)\($0.reason.map { ": \($0)" } ?? "")" })
+        table.add("backing file", "\(backingPath)")
         if let own = found.class, let folder = found.directoryClass, own != folder, found.kind == .file {
             table.add("note", "new files in its folder get \(named(folder)); this one keeps its own class")
         }
-        for warning in warnings { table.add("warning", warning) }
-        return path + "\n" + table.lines(indent: 2)
+        for warning in warnings { table.add("warning", "\(warning)") }
+        return "\(path)\n\(table.lines(indent: 2))"
     }
 
     private func named(_ name: String) -> String {

@@ -85,7 +85,7 @@ struct Fsck: ParsableCommand {
         }
         let outcome = try FsckRun(opened, readsContents: !noContents, repairs: repair, salvages: salvage, report).run()
         report.end(outcome)
-        if let failure = outcome.failure(of: vault) { Standard.error(failure.description) }
+        if let failure = outcome.failure(of: vault) { Standard.error(failure.text) }
         outcome.deliverSignal()
         if let code = outcome.code { throw Ended(code: code) }
     }

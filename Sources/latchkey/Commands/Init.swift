@@ -143,7 +143,7 @@ extension Init {
         if noPasscode {
             Standard.output("It has no passcode, and is not protected: encrypted with the device key alone.")
         } else if let advice = PasscodeAdvice(passcode, cost: cost) {
-            Standard.output(advice.text)
+            Standard.output("\(advice.text)")
         }
         if eraseAfter > 0 {
             Standard.output("\(eraseAfter) wrong passcodes in a row destroy its keys: then nothing opens it any more.")

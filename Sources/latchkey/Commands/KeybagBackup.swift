@@ -64,7 +64,7 @@ extension KeybagCommand {
             }
             try write(bytes)
             Standard.output("The keybag of \(vault.text) is in \(file). Keep it away from this machine.")
-            if let advice = PasscodeAdvice(passphrase, cost: cost) { Standard.output(advice.text) }
+            if let advice = PasscodeAdvice(passphrase, cost: cost) { Standard.output("\(advice.text)") }
         }
 
         /// Whoever has the file tries passphrases for as long as he likes, on any number of machines.

@@ -64,7 +64,7 @@ extension KeybagCommand {
             Standard.output(
                 "The vault \(vault) opens with the new passcode on this machine. Its device key is \(path).")
             plan.tell(setAside: setAside)
-            if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output(advice.text) }
+            if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output("\(advice.text)") }
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
         }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Posix
 
 /// `latchkey monitor`: a line for each change of a mount's lock.
 struct Monitor: ParsableCommand {
@@ -66,9 +67,9 @@ struct ChangeReport {
 
     init(_ change: StatusChange) { self.change = change }
 
-    var text: String {
+    var text: Printable {
         let moment = change.status.changed.flatMap { Clock.moment($0) }
-        return [moment, what].compactMap { $0 }.joined(separator: "  ")
+        return "\([moment, what].compactMap { $0 }.joined(separator: "  "))"
     }
 
     private var what: String {

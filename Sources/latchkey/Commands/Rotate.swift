@@ -130,8 +130,8 @@ struct Rotate: ParsableCommand {
     private func confirm(_ lost: [Slot]) throws(CommandError) {
         guard !lost.isEmpty else { return }
         var table = Table()
-        for slot in lost { table.add("\(slot.id)", slot.kind, slot.shownName) }
-        Standard.error("These open the vault no more, and have to be added again:\n" + table.lines(indent: 2))
+        for slot in lost { table.add("\(slot.id)", "\(slot.kind)", "\(slot.name)") }
+        Standard.error("These open the vault no more, and have to be added again:\n\(table.lines(indent: 2))")
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(

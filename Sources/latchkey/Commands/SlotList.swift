@@ -19,15 +19,11 @@ extension SlotCommand {
             for slot in slots {
                 let moment = Clock.moment(Double(slot.created)) ?? "?"
                 table.add(
-                    "\(slot.id)", slot.kind, moment, slot.isPortable ? "opens anywhere" : "this machine", slot.shownName
+                    "\(slot.id)", "\(slot.kind)", "\(moment)", slot.isPortable ? "opens anywhere" : "this machine",
+                    "\(slot.name)"
                 )
             }
             Standard.output(table.lines())
         }
     }
-}
-
-extension Slot {
-    /// On one line, whatever it holds.
-    var shownName: String { PrintablePath(Array(name.utf8)).text }
 }

@@ -19,7 +19,7 @@ extension SlotCommand {
                 try slots.test(Opener(kind, mayBeLast: mayBeLast), secret)
             }
             let slot = try slots.list().first { $0.id == number }
-            let name = slot.map { $0.name.isEmpty ? "" : ", \($0.shownName)" } ?? ""
+            let name = slot.map { $0.name.isEmpty ? "" : ", \($0.name)" } ?? ""
             Standard.output("It opens slot \(number) (\(slot?.kind ?? kind.rawValue)\(name)).")
         }
     }

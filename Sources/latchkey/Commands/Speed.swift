@@ -1,5 +1,6 @@
 import ArgumentParser
 import Crypto
+import Posix
 
 /// `latchkey speed`: what encryption costs on this machine.
 struct Speed: ParsableCommand {
@@ -21,7 +22,7 @@ struct Speed: ParsableCommand {
         Standard.output(json ? try JSON.text(report) : lines(report))
     }
 
-    private func lines(_ report: SpeedReport) -> String {
+    private func lines(_ report: SpeedReport) -> Printable {
         let (guess, size) = (report.argon2id, SpeedReport.nameCount)
         var table = Table()
         table.add(

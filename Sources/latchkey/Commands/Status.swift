@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import DeviceKeys
 import Format
+import Posix
 
 /// `latchkey status`: what a mount, or every mount, holds in memory.
 struct StatusCommand: ParsableCommand {
@@ -84,7 +85,7 @@ struct StatusReport: Encodable {
         try holders?.encode(to: encoder)
     }
 
-    var text: String {
+    var text: Printable {
         var table = Table()
         table.add("state", status.ending == true ? [ending, state] : [state])
         if status.hasPasscode == false {
@@ -92,30 +93,30 @@ struct StatusReport: Encodable {
                 "protection",
                 ["not protected: encrypted with the device key alone,", "until latchkey passwd sets a passcode"])
         }
-        table.add("vault", status.vault + (status.readOnly ? " (read-only)" : ""))
-        table.add("class keys", status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))
-        table.add("open files", openFiles)
+        table.add("vault", "\(status.vault)\(status.readOnly ? " (read-only)" : "")")
+        table.add("class keys", "\(status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))")
+        table.add("open files", "\(openFiles)")
         table.add("file keys", status.fileKeysInMemory == 0 ? "none in memory" : "\(status.fileKeysInMemory) in memory")
         if let holders { table.add("held by", holders.lines) }
         if let took = status.lastLockDuration {
             table.add("last lock", "the keys were gone \(Clock.precisely(took)) after the deadline")
         }
-        if let rotation = status.rotation { table.add("new keys", rotation.text) }
-        if let guesses = status.guesses { table.add("passcodes", text(guesses)) }
-        table.add("grace", Clock.seconds(status.grace))
+        if let rotation = status.rotation { table.add("new keys", "\(rotation.text)") }
+        if let guesses = status.guesses { table.add("passcodes", "\(text(guesses))") }
+        table.add("grace", "\(Clock.seconds(status.grace))")
         if let idle = status.lockWhenIdle { table.add("when idle", "locks after \(Clock.seconds(idle)) without use") }
-        if status.whenLocked == .freeze { table.add("when locked", whenLocked) }
+        if status.whenLocked == .freeze { table.add("when locked", "\(whenLocked)") }
         table.add("device key", deviceKey)
-        table.add("volume", status.volume)
+        table.add("volume", "\(status.volume)")
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
-        return status.mountPoint + "\n" + table.lines(indent: 2)
+        return "\(status.mountPoint)\n\(table.lines(indent: 2))"
     }
 
-    private var ending: String {
+    private var ending: Printable {
         "ending: \(status.mountPoint) is unmounted, and the daemon ends when no program uses its files any more"
     }
 
-    private var state: String {
+    private var state: Printable {
         switch status.state {
         case .beforeFirstUnlock: "before the first unlock: only class D can be read"
         case .unlocked: "unlocked"
@@ -123,7 +124,7 @@ struct StatusReport: Encodable {
             if let left = status.graceRemaining, left > 0 {
                 "locking: the keys will be gone in \(Clock.seconds(left))"
             } else {
-                "locking: " + (status.evictionStep ?? "the keys are being taken out")
+                "locking: \(status.evictionStep ?? "the keys are being taken out")"
             }
         case .locked: "locked: A and closed files of B are ciphertext"
         }
@@ -148,9 +149,9 @@ struct StatusReport: Encodable {
         return counts.isEmpty ? "none" : counts.joined(separator: ", ")
     }
 
-    private var deviceKey: [String] {
+    private var deviceKey: [Printable] {
         if status.deviceKey == DeviceKeyKind.guardedName { return ["tpm2: sealed by this machine's TPM"] }
-        guard status.deviceKey == "software" else { return [status.deviceKey] }
+        guard status.deviceKey == "software" else { return ["\(status.deviceKey)"] }
         return [
             "software: a file, no secret from a thief of the whole disk,",
             "who then reads names, sizes, extended attributes and class D",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DeviceKeys
 import Keybag
+import Posix
 
 extension DeviceKeyCommand {
     struct Show: ParsableCommand {
@@ -17,8 +18,8 @@ extension DeviceKeyCommand {
         func run() throws {
             let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
             var table = Table()
-            table.add("kept", kept.kind.text)
-            table.add("file", kept.path)
+            table.add("kept", "\(kept.kind.text)")
+            table.add("file", "\(kept.path)")
             table.add("volume", "\(kept.volume)")
             do throws(CommandError) {
                 _ = try kept.load()

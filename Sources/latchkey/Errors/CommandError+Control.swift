@@ -13,7 +13,7 @@ extension CommandError {
     }
 
     private init(words error: ControlError, at mountPoint: String) {
-        let place = mountPoint == "DIR" ? mountPoint : mountPoint.quoted
+        let place: Printable = mountPoint == "DIR" ? "DIR" : mountPoint.quoted
         switch error {
         case .wrongPasscode(let left):
             self.init(
@@ -48,7 +48,7 @@ extension CommandError {
         case .weakPasscode:
             self.init(KeybagError.weakPasscode, of: mountPoint)
         case .forbidden(let reason):
-            self.init(.failed, reason, try: "latchkey policy check \(place)")
+            self.init(.failed, "\(reason)", try: "latchkey policy check \(place)")
         case .busy:
             self.init(
                 .failed, "\(mountPoint) is in use", try: "fuser -vm \(place)", "latchkey unmount --lazy \(place)")
@@ -59,7 +59,7 @@ extension CommandError {
         case .tampered(let reason):
             self.init(.damaged, "someone without the keys has changed the vault: \(reason)")
         case .failed(let reason):
-            self.init(.failed, reason)
+            self.init(.failed, "\(reason)")
         case .permissionDenied:
             self.init(
                 .failed, "the daemon of \(mountPoint) takes orders only from the user who mounted it, and from root")

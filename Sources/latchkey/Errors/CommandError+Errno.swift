@@ -17,20 +17,3 @@ extension CommandError {
         }
     }
 }
-
-extension String {
-    /// As a shell takes it for one word.
-    var quoted: String {
-        let plain = utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...:
-                true
-            default:
-                "/._-+,:@%=".utf8.contains(byte)
-            }
-        }
-        if plain, !isEmpty { return self }
-        return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
-    }
-}

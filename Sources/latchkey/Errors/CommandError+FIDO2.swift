@@ -1,4 +1,5 @@
 import FIDO2
+import Posix
 
 extension CommandError {
     /// Why a security key is of no use.

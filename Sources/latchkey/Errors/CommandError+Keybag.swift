@@ -1,4 +1,5 @@
 import Keybag
+import Posix
 
 extension CommandError {
     /// Why the keybag, device key or recovery key of `vault` cannot be used.
@@ -92,7 +93,7 @@ extension CommandError {
                     ?? "the keys of \(vault) were erased: no passcode opens it any more")
                     + (remains.map { ", but not all could be destroyed: \($0)" } ?? ""))
         case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
-            self.init(.failed, error.rule ?? "")
+            self.init(.failed, "\(error.rule ?? "")")
         case .weakPasscode:
             self.init(
                 .failed,
@@ -108,7 +109,7 @@ extension CommandError {
         case .crypto(let error):
             self.init(.failed, "\(error)")
         case .hardware(let reason):
-            self.init(.failed, reason)
+            self.init(.failed, "\(reason)")
         }
     }
 }
@@ -129,7 +130,7 @@ extension CommandError {
     /// - Parameters:
     ///   - left: how many wrong ones there may still be, and of how many; nil where there is no limit.
     ///   - otherwise: what is told then, besides.
-    static func wrongPasscode(_ left: (number: Int, limit: Int)?, _ otherwise: String) -> String {
+    static func wrongPasscode(_ left: (number: Int, limit: Int)?, _ otherwise: String) -> Printable {
         guard let left else { return "the passcode is wrong; \(otherwise)" }
         return
             "wrong passcode; \(left.number) of \(left.limit) attempts \(left.number == 1 ? "is" : "are") left before the "

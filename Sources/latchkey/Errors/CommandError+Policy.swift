@@ -8,6 +8,6 @@ extension CommandError {
 
     /// What the policy forbids.
     init(forbidden violation: Violation) {
-        self.init(.failed, violation.description, try: "latchkey policy check")
+        self.init(.failed, "\(violation)", try: "latchkey policy check")
     }
 }

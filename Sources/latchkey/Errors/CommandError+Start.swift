@@ -17,7 +17,7 @@ extension CommandError {
         case .tooManyGuesses:
             self.init(tooManyGuesses: UInt64(error.detail) ?? 0)
         case .forbidden:
-            self.init(.failed, error.detail, try: "latchkey policy check \(typedVault)")
+            self.init(.failed, "\(error.detail)", try: "latchkey policy check \(typedVault)")
         case .noMoreGuesses:
             self.init(KeybagError.noMoreGuesses, of: vault)
         case .lastGuess:

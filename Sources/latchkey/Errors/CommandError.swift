@@ -1,3 +1,5 @@
+import Posix
+
 /// Why a command did not do what was asked, in words for the person who typed it.
 struct CommandError: Error, CustomStringConvertible {
     /// The exit codes; scripts and the README rely on them.
@@ -12,19 +14,19 @@ struct CommandError: Error, CustomStringConvertible {
 
     let code: Code
     /// What was wrong: no capital at the beginning, no full stop at the end.
-    let message: String
+    let message: Printable
     /// Commands to type next, the likeliest first.
-    let advice: [String]
+    let advice: [Printable]
     /// What was asked for may have been done all the same.
     private(set) var isInDoubt = false
     /// Nothing was tried: a wrong passcode would be the last of so many, and erase the vault's keys.
     private(set) var lastTryOf: Int?
 
-    init(_ code: Code, _ message: String, try advice: String...) {
+    init(_ code: Code, _ message: Printable, try advice: Printable...) {
         self.init(code, message, advice: advice)
     }
 
-    init(_ code: Code, _ message: String, advice: [String]) {
+    init(_ code: Code, _ message: Printable, advice: [Printable]) {
         self.code = code
         self.message = message
         self.advice = advice
@@ -46,7 +48,10 @@ struct CommandError: Error, CustomStringConvertible {
         lastTryOf = limit
     }
 
-    var description: String {
-        (["latchkey: " + message] + advice.map { "  try: " + $0 }).joined(separator: "\n")
+    var description: String { text.text }
+
+    /// With what to type next, a line each.
+    var text: Printable {
+        (["latchkey: \(message)"] + advice.map { "  try: \($0)" }).joined(separator: "\n")
     }
 }

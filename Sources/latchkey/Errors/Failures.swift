@@ -9,7 +9,7 @@ struct Failures {
 
     mutating func add(_ error: CommandError) {
         // What to type next, once: a folder may have thousands of locked files.
-        Standard.error(count == 0 || advises ? error.description : "latchkey: " + error.message)
+        Standard.error(count == 0 || advises ? error.text : "latchkey: \(error.message)")
         count += 1
         // Locked says more than failed: the rest goes again after an unlock.
         if code == nil || error.code == .locked { code = error.code }

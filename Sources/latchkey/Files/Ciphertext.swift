@@ -50,14 +50,14 @@ struct Ciphertext: Encodable {
         }
     }
 
-    var text: String {
+    var text: Printable {
         var table = Table()
         table.add("bytes on disk", "\(size)")
-        for field in fields { table.add(field.name, field.value) }
-        var parts = ["\(path)\n" + table.lines(indent: 2)]
+        for field in fields { table.add("\(field.name)", "\(field.value)") }
+        var parts: [Printable] = ["\(path)\n\(table.lines(indent: 2))"]
         if !header.isEmpty { parts.append(HexDump.lines(header)) }
         if !block.isEmpty {
-            parts.append("block 0: nonce, ciphertext, tag\n" + HexDump.lines(block, from: FileHeader.byteCount))
+            parts.append("block 0: nonce, ciphertext, tag\n\(HexDump.lines(block, from: FileHeader.byteCount))")
         }
         return parts.joined(separator: "\n\n")
     }

@@ -80,13 +80,13 @@ final class ClassSetting: Sendable {
         return true
     }
 
-    private var progress: String {
+    private var progress: Printable {
         let state = state.withLock { $0 }
         let failed = state.failures.count == 0 ? "" : ", \(Amount.count(state.failures.count)) failed"
         let done = "\(Amount.count(state.count - state.failures.count)) set\(failed): "
-        let path = PrintablePath(Array(state.path.utf8)).text
+        let path = "\(state.path)" as Printable
         let room = max(79 - done.count, 0)
-        return done + (path.count > room ? "…" + path.suffix(max(room - 1, 0)) : path)
+        return "\(done)\(path.count > room ? Printable(verbatim: "…" + path.text.suffix(max(room - 1, 0))) : path)"
     }
 
     private func add(_ error: CommandError) {

@@ -7,7 +7,7 @@ struct SilentMount {
     let mountPoint: String
     /// Nil where none is found: it has ended, or its process may not be seen.
     let pid: Int32?
-    let reason: String
+    let reason: Printable
     private let isStopped: Bool
     private let isOthers: Bool
 
@@ -37,7 +37,7 @@ struct SilentMount {
     let isSettled: Bool
 
     /// What helps.
-    private var advice: [String] {
+    private var advice: [Printable] {
         if isOthers { return ["sudo latchkey status \(mountPoint.quoted)"] }
         guard let pid else { return ["latchkey unmount \(mountPoint.quoted)"] }
         return (isStopped ? ["kill -CONT \(pid)"] : []) + ["kill -USR1 \(pid)   (locks it)"]

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Keybag
+import Posix
 import Synchronization
 import Vault
 
@@ -7,7 +8,7 @@ import Vault
 final class FsckJSON: FsckReport {
     private let vault: String
     /// The last finding: whether a comma follows it shows with the next.
-    private let last = Mutex<String?>(nil)
+    private let last = Mutex<Printable?>(nil)
 
     /// - Parameter vault: its absolute path.
     init(_ vault: String) { self.vault = vault }
@@ -17,16 +18,16 @@ final class FsckJSON: FsckReport {
     }
 
     private func begin(volume: String?) {
-        var head = ["\"vault\": \(Self.text(vault))"]
+        var head: [Printable] = ["\"vault\": \(Self.text(vault))"]
         if let volume { head.append("\"volume\": \(Self.text(volume))") }
-        Standard.output("{ " + head.joined(separator: ", ") + ",\n  \"findings\": [")
+        Standard.output("{ \(head.joined(separator: ", ")),\n  \"findings\": [")
     }
 
     func cannotOpen(_ error: KeybagError) -> any Error {
         let error = CommandError(error, of: vault)
         guard error.code == .damaged else { return error }
         begin(volume: nil)
-        add(FindingFields(severity: "damage", kind: "keybag", backingPath: "lk.keybag", reason: error.message))
+        add(FindingFields(severity: "damage", kind: "keybag", backingPath: "lk.keybag", reason: error.message.text))
         end(FsckSummary(damaged: 1))
         return Ended(code: .damaged)
     }
@@ -47,18 +48,18 @@ final class FsckJSON: FsckReport {
         last.withLock { last in
             if let last { Standard.output("    \(last)") }
         }
-        Standard.output("  ],\n  \(Self.text(summary).dropFirst())")
+        Standard.output("  ],\n  \(Printable(verbatim: String(Self.text(summary).text.dropFirst())))")
     }
 
     func end(_ outcome: FsckOutcome) {
         end(FsckSummary(outcome))
     }
 
-    static func text(_ value: some Encodable) -> String {
+    static func text(_ value: some Encodable) -> Printable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Strings and numbers alone: nothing that could not be written.
-        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+        return (try? encoder.encode(value)).map { JSON.printable($0) } ?? "null"
     }
 }
 
@@ -92,15 +93,15 @@ struct FindingFields: Encodable {
     init(_ finding: Finding) {
         self.init(
             severity: finding.severity.rawValue, kind: finding.kind.rawValue,
-            backingPath: String(decoding: finding.backingPath, as: UTF8.self), reason: finding.reason)
+            backingPath: String(decoding: finding.backingPath, as: UTF8.self), reason: finding.reason.text)
         backingPathBase64 = Self.base64(finding.backingPath)
         path = finding.path.map { String(decoding: $0, as: UTF8.self) }
         pathBase64 = finding.path.flatMap(Self.base64)
         lost = finding.lost?.ranges.map { Range(offset: $0.lowerBound, length: UInt64($0.count)) }
         lostBytes = finding.lost?.byteCount
         switch finding.repair {
-        case .done(let text): (repaired, repair) = (true, text)
-        case .failed(let text): (repaired, repair) = (false, text)
+        case .done(let text): (repaired, repair) = (true, text.text)
+        case .failed(let text): (repaired, repair) = (false, text.text)
         case nil: break
         }
     }

@@ -60,7 +60,7 @@ struct FsckRun {
                     signal = next
                     check.cancel()
                 }
-                screen.show(ProgressBar(check.progress, seconds: (clock.now - start) / .seconds(1)).text)
+                screen.show("\(ProgressBar(check.progress, seconds: (clock.now - start) / .seconds(1)).text)")
             }
             screen.write {}
             return FsckOutcome(

@@ -1,4 +1,5 @@
 import Keybag
+import Posix
 import Synchronization
 import Vault
 
@@ -37,19 +38,19 @@ final class FsckText: FsckReport {
         Standard.output(Self.text(finding))
     }
 
-    static func text(_ finding: Finding) -> String {
-        let backing = PrintablePath(finding.backingPath).text
-        let path = finding.path.map { PrintablePath($0).text }
-        var lines = ["\(finding.severity.rawValue): \(path ?? backing): \(finding.reason)"]
+    static func text(_ finding: Finding) -> Printable {
+        let backing = Printable(bytes: finding.backingPath)
+        let path = finding.path.map { Printable(bytes: $0) }
+        var lines: [Printable] = ["\(finding.severity.rawValue): \(path ?? backing): \(finding.reason)"]
         if let lost = finding.lost {
             let shown = lost.ranges.prefix(10).map { "\($0.lowerBound)-\($0.upperBound - 1)" }
             let more = lost.ranges.count > shown.count || !lost.isComplete ? ", and more" : ""
-            lines.append("  lost bytes: " + shown.joined(separator: ", ") + more)
+            lines.append("  lost bytes: \(shown.joined(separator: ", "))\(more)")
         }
         if path != nil { lines.append("  in the vault: \(backing)") }
         switch finding.repair {
-        case .done(let what): lines.append("  repaired: \(PrintablePath(Array(what.utf8)).text)")
-        case .failed(let why): lines.append("  not repaired: \(PrintablePath(Array(why.utf8)).text)")
+        case .done(let what): lines.append("  repaired: \(what)")
+        case .failed(let why): lines.append("  not repaired: \(why)")
         case nil: break
         }
         return lines.joined(separator: "\n")
@@ -60,7 +61,7 @@ final class FsckText: FsckReport {
         for line in summary(outcome) + advice(left, repaired, outcome) { Standard.output(line) }
     }
 
-    private func summary(_ outcome: FsckOutcome) -> [String] {
+    private func summary(_ outcome: FsckOutcome) -> [Printable] {
         let progress = outcome.progress
         var counts: [String] = []
         if progress.damaged > 0 { counts.append("\(Amount.count(progress.damaged)) damaged") }
@@ -71,7 +72,7 @@ final class FsckText: FsckReport {
         let found = counts.isEmpty ? nothing : counts.joined(separator: ", ")
         let checked = "\(Amount.of(progress.files, "file")) and \(Amount.of(progress.directories, "folder"))"
         let end = outcome.isComplete ? "." : "; the rest was not looked at."
-        var lines = ["\(vault): \(found); \(checked) checked in \(Amount.time(outcome.seconds))\(end)"]
+        var lines: [Printable] = ["\(vault): \(found); \(checked) checked in \(Amount.time(outcome.seconds))\(end)"]
         if !outcome.readsContents {
             lines.append("Contents were not read.")
         } else if progress.lockedFiles > 0 {
@@ -90,9 +91,9 @@ final class FsckText: FsckReport {
     /// What to type next, the safest first.
     private func advice(
         _ left: Set<Finding.Kind>, _ repaired: Set<Finding.Kind>, _ outcome: FsckOutcome
-    ) -> [String] {
+    ) -> [Printable] {
         let typed = vault.quoted
-        var lines: [String] = []
+        var lines: [Printable] = []
         if !repaired.subtracting([.journal, .keybag]).isEmpty {
             lines.append("What was moved is in lost+found in the mount; its REPORT.txt says what it was.")
         }

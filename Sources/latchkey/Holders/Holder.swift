@@ -68,8 +68,8 @@ struct Holders: Codable {
     }
 
     /// A line for each, and one for what was not to be seen.
-    var lines: [String] {
-        var lines = holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
+    var lines: [Printable] {
+        var lines: [Printable] = holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
         if lines.isEmpty { lines = ["nobody"] }
         if unseenProcesses > 0 {
             let noun = unseenProcesses == 1 ? "process" : "processes"

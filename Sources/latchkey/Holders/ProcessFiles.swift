@@ -22,7 +22,7 @@ struct ProcessFiles {
             return nil
         }
         self.process = process
-        self.name = PrintablePath(name.last == UInt8(ascii: "\n") ? name.dropLast() : name).text
+        self.name = String(decoding: name.last == UInt8(ascii: "\n") ? name.dropLast() : name, as: UTF8.self)
         var isHidden = false
         var folders: Set<KnownInode> = []
         opened = Self.look(&isHidden) { () throws(Errno) in try Self.opened(by: process, on: devices, &folders) }

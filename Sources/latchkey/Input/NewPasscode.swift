@@ -56,7 +56,7 @@ struct PasscodeAdvice {
         guard let store = try? DirectoryStore(path: vault), let file = try? OpenKeybag.inspect(store),
             let advice = PasscodeAdvice(passcode, cost: file.dearestCost)
         else { return }
-        Standard.output(advice.text)
+        Standard.output("\(advice.text)")
     }
 
     private static let year = 365.25 * 86_400

@@ -1,7 +1,9 @@
+import Posix
+
 /// Bytes as `hexdump -C` shows them: offset, sixteen bytes in two groups, the printable ones as text.
 enum HexDump {
     /// One line for every sixteen of `bytes`, offsets counted from `offset`; equal lines are shown as one `*`.
-    static func lines(_ bytes: [UInt8], from offset: Int = 0) -> String {
+    static func lines(_ bytes: [UInt8], from offset: Int = 0) -> Printable {
         var lines: [String] = []
         var previous: ArraySlice<UInt8>?
         var elided = false
@@ -17,7 +19,7 @@ enum HexDump {
             previous = row
             lines.append(line(row, at: offset + start))
         }
-        return lines.joined(separator: "\n")
+        return Printable(verbatim: lines.joined(separator: "\n"))
     }
 
     private static func line(_ row: ArraySlice<UInt8>, at offset: Int) -> String {

@@ -1,21 +1,39 @@
 import FoundationEssentials
+import Posix
 
 /// JSON for scripts: keys sorted, one object a page.
+///
+/// A terminal may be what reads it: characters that are not to be seen as they are, are written as `\u202e`, which is the
+/// same JSON.
 enum JSON {
-    static func text(_ value: some Encodable) throws -> String {
+    static func text(_ value: some Encodable) throws -> Printable {
         try encoded(value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
     }
 
     /// On one line.
-    static func line(_ value: some Encodable) throws -> String {
+    static func line(_ value: some Encodable) throws -> Printable {
         try encoded(value, [.sortedKeys, .withoutEscapingSlashes])
     }
 
     private static func encoded(
         _ value: some Encodable, _ formatting: JSONEncoder.OutputFormatting
-    ) throws -> String {
+    ) throws -> Printable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = formatting
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
+        return printable(try encoder.encode(value))
+    }
+
+    /// Hidden characters stand in strings alone: the encoder escapes those of ASCII, and writes no others between them but
+    /// newlines.
+    static func printable(_ json: some Sequence<UInt8>) -> Printable {
+        var text = ""
+        for scalar in String(decoding: Array(json), as: UTF8.self).unicodeScalars {
+            if scalar != "\n", scalar.isHidden {
+                for unit in String(scalar).utf16 { text += "\\u" + HexDump.hexadecimal(unit, digits: 4) }
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return Printable(verbatim: text)
     }
 }

@@ -27,7 +27,7 @@ final class LockProgress: Sendable {
     }
 
     private func run() {
-        var shown: String?
+        var shown: Printable?
         // What cannot be told is not shown: who waits for the lock hears of it by himself.
         while let status = try? mount.client.status() {
             if let text = text(of: status), text != shown {
@@ -41,10 +41,11 @@ final class LockProgress: Sendable {
         ring(ended)
     }
 
-    private func text(of status: Control.Status) -> String? {
+    private func text(of status: Control.Status) -> Printable? {
         guard status.state == .locking else { return nil }
         guard let left = status.graceRemaining, left > 0 else {
-            return isTerminal ? status.evictionStep : "the keys are being taken out"
+            guard isTerminal else { return "the keys are being taken out" }
+            return status.evictionStep.map { "\($0)" }
         }
         let clock = status.deadline.flatMap { Clock.time($0) }.map { ", at \($0)" } ?? ""
         return isTerminal ? "the keys will be gone in \(Clock.seconds(left))\(clock)" : "the keys will be gone\(clock)"

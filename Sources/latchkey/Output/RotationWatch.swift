@@ -27,9 +27,9 @@ struct RotationWatch {
                     "\(Amount.of(rotation.failed, "file")) of \(point) could not be given the new keys: \(failure)",
                     try: "latchkey fsck --mounted \(point.quoted)", "latchkey rotate --wait \(point.quoted)")
             }
-            screen.show(rotation.text)
+            screen.show("\(rotation.text)")
             let step = status.state == .unlocked ? rotation.phase.rawValue : "waiting for an unlock"
-            if !screen.isTerminal, step != said { Standard.error(step) }
+            if !screen.isTerminal, step != said { Standard.error("\(step)") }
             said = step
             _ = try? Poll.readable([], timeout: Self.glance)
         }

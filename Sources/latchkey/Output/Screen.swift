@@ -1,4 +1,5 @@
 import Glibc
+import Posix
 import Synchronization
 
 /// Standard error during long work: how far it is stands in its last line, if it is a terminal.
@@ -17,7 +18,7 @@ final class Screen: Sendable {
     }
 
     /// Shows a line of at most 79 columns in the place of the last one.
-    func show(_ text: @autoclosure () -> String) {
+    func show(_ text: @autoclosure () -> Printable) {
         guard isTerminal else { return }
         isShown.withLock { isShown in
             Standard.progress(text())

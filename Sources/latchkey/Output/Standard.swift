@@ -1,24 +1,34 @@
 import Glibc
+import Posix
 
-/// Standard output and standard error, a line at a time.
+/// Standard output and standard error, a line at a time. Nothing goes to either but through a `Printable`, and records for
+/// programs.
 enum Standard {
     /// Writes `line` and a newline to standard output.
-    static func output(_ line: String) { write(line, to: STDOUT_FILENO) }
+    static func output(_ line: Printable) { write(ended(line), to: STDOUT_FILENO) }
 
     /// Writes `line` and a newline to standard error.
-    static func error(_ line: String) { write(line, to: STDERR_FILENO) }
+    static func error(_ line: Printable) { write(ended(line), to: STDERR_FILENO) }
+
+    /// Writes fields as they are to standard output, tabs between them and a NUL at the end: the last may hold anything else.
+    static func output(record fields: [String]) {
+        write(Array("\(fields.joined(separator: "\t"))\0".utf8), to: STDOUT_FILENO)
+    }
+
+    private static func ended(_ line: Printable) -> [UInt8] {
+        Array((line.text.hasSuffix("\n") ? line.text : line.text + "\n").utf8)
+    }
 
     /// Shows `text` in place of what the terminal's last line shows; nothing clears it.
-    static func progress(_ text: String) {
+    static func progress(_ text: Printable) {
         // To the line's beginning, and clear it to its end: ECMA-48.
         let line = Array("\r\u{1B}[K\(text)".utf8)
         _ = unsafe line.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 
     /// Unbuffered, so that lines keep their order with those of a child process.
-    private static func write(_ line: String, to descriptor: Int32) {
-        let ended = line.hasSuffix("\n") ? line : line + "\n"
-        var bytes = Array(ended.utf8)[...]
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+        var bytes = bytes[...]
         while !bytes.isEmpty {
             let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {

@@ -1,28 +1,30 @@
+import Posix
+
 /// Rows of text in columns, padded to the widest cell; the last column is left ragged.
 struct Table {
-    private var rows: [[String]] = []
+    private var rows: [[Printable]] = []
 
     var isEmpty: Bool { rows.isEmpty }
 
-    mutating func add(_ cells: String...) { rows.append(cells) }
+    mutating func add(_ cells: Printable...) { rows.append(cells) }
 
     /// A row for each of `values`, the label before the first only.
-    mutating func add(_ label: String, _ values: [String]) {
+    mutating func add(_ label: Printable, _ values: [Printable]) {
         for (index, value) in values.enumerated() { add(index == 0 ? label : "", value) }
     }
 
     /// The lines, two spaces between columns, each behind `indent` spaces.
-    func lines(indent: Int = 0) -> String {
+    func lines(indent: Int = 0) -> Printable {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
             rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
         }
         return rows.map { row in
-            var line = String(repeating: " ", count: indent)
+            var line = Printable(verbatim: String(repeating: " ", count: indent))
             for (column, cell) in row.enumerated() {
                 line += cell
                 guard column < row.count - 1 else { continue }
-                line += String(repeating: " ", count: widths[column] - cell.count + 2)
+                line += Printable(verbatim: String(repeating: " ", count: widths[column] - cell.count + 2))
             }
             return line
         }.joined(separator: "\n")

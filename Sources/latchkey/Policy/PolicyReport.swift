@@ -1,4 +1,5 @@
 import Policy
+import Posix
 
 /// What a policy demands, for people.
 struct PolicyReport {
@@ -7,19 +8,19 @@ struct PolicyReport {
     init(_ policy: Policy) { self.policy = policy }
 
     /// Each rule in a sentence, with its line.
-    var text: String {
+    var text: Printable {
         var table = Table()
-        for statement in policy.statements { table.add("line \(statement.line)", statement.sentence) }
+        for statement in policy.statements { table.add("line \(statement.line)", "\(statement.sentence)") }
         return text(table)
     }
 
     /// The same, and whether the facts keep to it.
-    func text(on facts: Facts) -> String {
+    func text(on facts: Facts) -> Printable {
         var table = Table()
         for (statement, verdict) in zip(policy.statements, policy.verdicts(on: facts)) {
             switch verdict.outcome {
-            case .kept: table.add("line \(statement.line)", "kept", statement.sentence)
-            case .broken: table.add("line \(statement.line)", "broken", statement.sentence)
+            case .kept: table.add("line \(statement.line)", "kept", "\(statement.sentence)")
+            case .broken: table.add("line \(statement.line)", "broken", "\(statement.sentence)")
             case .unknown:
                 table.add("line \(statement.line)", "unknown", "\(statement.sentence) \(Self.source(of: verdict.rule))")
             }
@@ -27,7 +28,7 @@ struct PolicyReport {
         return text(table)
     }
 
-    private func text(_ table: Table) -> String {
+    private func text(_ table: Table) -> Printable {
         guard !policy.isEmpty else {
             return "Nothing is demanded: \(policy.path) is not there, or has no rules."
         }
@@ -46,13 +47,13 @@ struct PolicyReport {
 
     /// What breaks a rule, with what to type against it.
     func error(_ violation: Violation, at place: Place) -> CommandError {
-        let (vault, mount) =
+        let (vault, mount): (Printable, Printable) =
             switch place {
             case .mount(let mount): (mount.status.vault.quoted, mount.status.mountPoint.quoted)
             case .vault(let path): (path.text.quoted, "DIR")
             case .orphan(let entry): ("VAULT", entry.mountPoint.quoted)
             }
-        let message = violation.description
+        let message: Printable = "\(violation)"
         return switch violation.rule {
         case .minimumPasscodeStrength: CommandError(.failed, message, try: "latchkey passwd \(vault)")
         case .defaultClass, .minimumClass:

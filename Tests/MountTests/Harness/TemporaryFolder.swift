@@ -16,7 +16,7 @@ final class TemporaryFolder {
     deinit {
         // Never through a mount: what is still mounted here is a failed test's, and its vault is not to be emptied.
         for line in mountLines(of: path).reversed() {
-            unsafe umount2(String(line.split(separator: " ")[4]), Int32(MNT_DETACH))
+            unsafe umount2(mountPoint(line), Int32(MNT_DETACH))
         }
         try? FileManager.default.removeItem(atPath: path)
     }

@@ -34,7 +34,7 @@ import Testing
         try scene.edit("/top") { $0 = [UInt8](repeating: 0, count: $0.count) }
         let findings = try scene.findings()
         #expect(findings.map(\.kind) == [.header])
-        #expect(findings[0].reason.contains("zeros"))
+        #expect(findings[0].reason.text.contains("zeros"))
     }
 
     /// The first, a middle and the last block, and more of them.

@@ -331,7 +331,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             Issue.record("repaired: \(findings)")
             return
         }
-        #expect(reason.contains("--unlock"))
+        #expect(reason.text.contains("--unlock"))
         scene.test.ring.install(keys)
         try scene.repair()
         try expectRepaired(scene, .header)

@@ -1,0 +1,188 @@
+/// Text that a terminal, a log and a person may be shown: what the program's source says, with the names and other words
+/// in it escaped.
+///
+/// A name may hold any byte but "/" and NUL: escape sequences that a terminal obeys, a newline that forges a line, U+202E
+/// that turns the text around. So whatever is interpolated is escaped, as C has it: `\n`, `\t`, `\r`, `\x1b` for other
+/// control characters of ASCII, `\u202e` and `\U000e0001` for the control, bidirectional and invisible characters of
+/// Unicode, `\xff` for bytes that are no UTF-8, and `\\` for a backslash, so that two names never look the same for their
+/// escapes. Of the ASCII controls only `\x00` to `\x1f` and `\x7f` are written so; `\x80` and above are bytes, not
+/// characters. A `Printable` that is interpolated stays as it is.
+///
+/// All output for people goes through this type: there is no other place that escapes.
+public struct Printable: Hashable, Sendable {
+    public let text: String
+
+    /// Words of the program's own, in which nothing is escaped.
+    public init(verbatim text: String) { self.text = text }
+
+    /// A name, or anything else that came from outside.
+    public init(_ name: some StringProtocol) {
+        text = name.utf8.allSatisfy(Self.isPlain) ? String(name) : Self.escaped(name.unicodeScalars)
+    }
+
+    /// A name of which nobody knows whether it is UTF-8.
+    public init(bytes: some Sequence<UInt8>) {
+        let bytes = Array(bytes)
+        if bytes.allSatisfy(Self.isPlain) {
+            text = String(decoding: bytes, as: UTF8.self)
+        } else {
+            text = Self.escaped(bytes)
+        }
+    }
+
+    /// A line that somebody else put together: its backslashes stay, all else is escaped.
+    public init(line: String) {
+        var text = ""
+        for scalar in line.unicodeScalars {
+            if scalar == "\\" { text += "\\" } else { Self.append(scalar, to: &text) }
+        }
+        self.text = text
+    }
+
+    /// ASCII that needs no escape.
+    private static func isPlain(_ byte: UInt8) -> Bool { 0x20..<0x7f ~= byte && byte != UInt8(ascii: "\\") }
+
+    private static func escaped(_ scalars: some Sequence<Unicode.Scalar>) -> String {
+        var text = ""
+        for scalar in scalars { append(scalar, to: &text) }
+        return text
+    }
+
+    private static func escaped(_ bytes: [UInt8]) -> String {
+        var text = ""
+        var decoder = Unicode.UTF8.ForwardParser()
+        var rest = bytes.makeIterator()
+        var start = 0
+        while true {
+            switch decoder.parseScalar(from: &rest) {
+            case .valid(let encoded):
+                append(Unicode.UTF8.decode(encoded), to: &text)
+                start += encoded.count
+            case .error(let length):
+                for byte in bytes[start..<start + length] { text += "\\x" + hexadecimal(UInt32(byte), digits: 2) }
+                start += length
+            case .emptyInput:
+                return text
+            }
+        }
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
+        switch scalar {
+        case "\\": text += "\\\\"
+        case "\n": text += "\\n"
+        case "\t": text += "\\t"
+        case "\r": text += "\\r"
+        case _ where !scalar.isHidden: text.unicodeScalars.append(scalar)
+        case "\u{0}"..."\u{7f}": text += "\\x" + hexadecimal(scalar.value, digits: 2)
+        case "\u{80}"..."\u{ffff}": text += "\\u" + hexadecimal(scalar.value, digits: 4)
+        default: text += "\\U" + hexadecimal(scalar.value, digits: 8)
+        }
+    }
+
+    fileprivate static func hexadecimal(_ value: UInt32, digits: Int) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: max(0, digits - text.count)) + text
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it moves, colours, turns or hides text instead of being seen.
+    public var isHidden: Bool {
+        if isASCII { return value < 0x20 || value == 0x7f }
+        if properties.isDefaultIgnorableCodePoint { return true }
+        return switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: true
+        default: false
+        }
+    }
+}
+
+extension Printable: ExpressibleByStringInterpolation {
+    public init(stringLiteral value: String) { text = value }
+
+    public init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
+
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = ""
+
+        public init(literalCapacity: Int, interpolationCount: Int) {}
+
+        public mutating func appendLiteral(_ literal: String) { text += literal }
+
+        public mutating func appendInterpolation(_ printable: Printable) { text += printable.text }
+
+        public mutating func appendInterpolation(_ name: Name) { text += Printable(bytes: name.bytes).text }
+
+        public mutating func appendInterpolation(_ bytes: [UInt8]) { text += Printable(bytes: bytes).text }
+
+        public mutating func appendInterpolation<Value>(_ value: Value) {
+            text += Printable(String(describing: value)).text
+        }
+    }
+}
+
+extension Printable: CustomStringConvertible {
+    public var description: String { text }
+
+    public var isEmpty: Bool { text.isEmpty }
+
+    /// In characters.
+    public var count: Int { text.count }
+
+    public static func + (first: Printable, second: Printable) -> Printable {
+        Printable(verbatim: first.text + second.text)
+    }
+
+    public static func += (first: inout Printable, second: Printable) { first = first + second }
+}
+
+extension Sequence<Printable> {
+    public func joined(separator: String = "") -> Printable {
+        Printable(verbatim: map(\.text).joined(separator: separator))
+    }
+}
+
+extension Printable {
+    /// One word of a command that can be pasted into bash: `plain`, `'two words'`, or `$'\x1b'` where a name holds what is
+    /// not to be seen as it is.
+    ///
+    /// Bytes, not `\u202e`: what that becomes depends on the locale. Source: bash(1), QUOTING.
+    public init(word: some StringProtocol) {
+        if word.unicodeScalars.contains(where: \.isHidden) {
+            var text = ""
+            for scalar in word.unicodeScalars {
+                switch scalar {
+                case "\\", "'": text += "\\\(scalar)"
+                case "\n": text += "\\n"
+                case "\t": text += "\\t"
+                case "\r": text += "\\r"
+                case _ where !scalar.isHidden: text.unicodeScalars.append(scalar)
+                default:
+                    for byte in String(scalar).utf8 { text += "\\x" + Self.hexadecimal(UInt32(byte), digits: 2) }
+                }
+            }
+            self.init(verbatim: "$'\(text)'")
+        } else if !word.isEmpty, word.utf8.allSatisfy(Self.isPlainInShell) {
+            self.init(verbatim: String(word))
+        } else {
+            let parts = word.split(separator: "'", omittingEmptySubsequences: false)
+            self.init(verbatim: "'" + parts.joined(separator: "'\\''") + "'")
+        }
+    }
+
+    private static func isPlainInShell(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...:
+            true
+        default:
+            "/._-+,:@%=".utf8.contains(byte)
+        }
+    }
+}
+
+extension String {
+    /// As a shell takes it for one word.
+    public var quoted: Printable { Printable(word: self) }
+}
