@@ -119,22 +119,8 @@ struct Erase: ParsableCommand {
         guard files else { return }
         do throws(Errno) {
             let folder = try Descriptor.open(path: vault.text, O_RDONLY | O_DIRECTORY)
-            try folder.removeTree()
+            try folder.removeContents()
         } catch { throw CommandError(cannot: "remove the files of", vault.text, error) }
         Standard.output("Its files are removed.")
-    }
-}
-
-extension Descriptor {
-    /// Removes all that is in a folder.
-    fileprivate func removeTree() throws(Errno) {
-        for entry in try entries() {
-            if entry.kind == .directory {
-                try open(entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).removeTree()
-                try removeDirectory(entry.name)
-            } else {
-                try unlink(entry.name)
-            }
-        }
     }
 }

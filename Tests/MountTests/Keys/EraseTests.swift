@@ -45,6 +45,30 @@ extension MountTests {
             try expectErased()
         }
 
+        /// However deep folders lie in folders, and whatever may be opened at once.
+        @Test func itsFilesGoFromADeepTree() throws {
+            defer { _ = try? run("rm", ["-rf", vault.path]) }
+            try run(
+                "python3",
+                [
+                    "-c",
+                    """
+                    import os, sys
+                    os.chdir(sys.argv[1])
+                    for level in range(5000):
+                        os.mkdir("folder"); os.mkdir("beside"); os.symlink("/", "link")
+                        open("file", "w").close(); os.mkfifo("beside/fifo")
+                        if level % 100 == 99: os.chmod("beside", 0o500)
+                        os.chdir("folder")
+                    """, vault.path,
+                ]
+            ).succeeded()
+            let command = [Built.latchkey, "erase", "--yes", "--files", vault.path]
+            let outcome = try run("prlimit", ["--nofile=64:64"] + command, environment: vault.environment).succeeded()
+            #expect(outcome.text.contains("Its files are removed."), "\(outcome)")
+            #expect(try shell("ls -A", in: vault.path).text == "")
+        }
+
         /// With files open: they are gone for those who have them, and no key is in memory, for there is no process.
         @Test func whenItIsMounted() throws {
             let mount = try MountedVault(vault)
