@@ -29,13 +29,17 @@ extension SocketDirectories {
     }
 
     /// The mount whose files have this `st_dev`; nil if no daemon that serves it answers.
-    public func mount(device: UInt64) -> ServedMount? {
-        linked(device: device) ?? mounts().first { $0.status.device == device }
+    ///
+    /// - Parameter owner: the user who has mounted it, as the kernel says; a daemon of another, root's excepted, is not
+    ///   believed that it serves it. Nil where the kernel does not say.
+    public func mount(device: UInt64, of owner: UInt32? = nil) -> ServedMount? {
+        let reachable = SocketDirectories(folders.filter { owner == nil || $0.owner == owner })
+        return reachable.linked(device: device) ?? reachable.mounts().first { $0.status.device == device }
     }
 
     /// Why the daemon that serves this `st_dev` does not answer, as far as its socket tells; nil where none is known.
-    public func failure(device: UInt64) -> ControlError? {
-        for folder in folders {
+    public func failure(device: UInt64, of owner: UInt32? = nil) -> ControlError? {
+        for folder in folders where owner == nil || folder.owner == owner {
             switch folder.mount(at: folder.link(device: device)) {
             case .success: return nil
             case .failure(.io(.ENOENT, _)): continue

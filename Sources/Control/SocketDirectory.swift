@@ -64,17 +64,40 @@ public struct SocketDirectory: Hashable, Sendable {
 
     /// Where a link to the socket lies that serves the mount with this `st_dev`.
     func link(device: UInt64) -> String {
-        "\(path)/device-\(device)"
+        "\(path)/\(Self.linkPrefix)\(device)"
     }
+
+    private static let linkPrefix = "device-"
 
     /// Removes a socket and the link to it. A link that leads to another's socket by now stays.
     func withdraw(volume: String, device: UInt64?) {
         _ = unsafe unlink(socket(volume: volume))
         guard let device else { return }
+        if target(of: link(device: device)) == volume + Self.suffix { _ = unsafe unlink(link(device: device)) }
+    }
+
+    /// What a link leads to; nil for what is none.
+    private func target(of link: String) -> String? {
         var target = [UInt8](repeating: 0, count: 256)
-        let count = unsafe readlink(link(device: device), &target, target.count)
-        if count > 0, target.prefix(count).elementsEqual((volume + Self.suffix).utf8) {
-            _ = unsafe unlink(link(device: device))
+        let count = unsafe readlink(link, &target, target.count)
+        return count > 0 ? String(decoding: target.prefix(count), as: UTF8.self) : nil
+    }
+
+    /// Removes the links to sockets that are gone, and those to `socket`, while the folder is locked: the kernel gives the
+    /// number of a mount that has ended to another one.
+    private func removeLinks(to socket: String? = nil, in directory: Descriptor) {
+        for name in SocketDirectories.names(in: "/proc/self/fd/\(directory.number)") {
+            guard name.hasPrefix(Self.linkPrefix), let target = target(of: "\(path)/\(name)") else { continue }
+            var status = stat()
+            let isGone = unsafe lstat("\(path)/\(target)", &status) != 0 && Errno.current == .ENOENT
+            if isGone || target == socket { _ = unsafe unlink("\(path)/\(name)") }
+        }
+    }
+
+    /// Removes what killed daemons have left, while the folder is locked.
+    private func removeRemains(in directory: Descriptor) {
+        for name in SocketDirectories.names(in: "/proc/self/fd/\(directory.number)") where name.hasSuffix(Self.suffix) {
+            if isDead("\(path)/\(name)") { _ = unsafe unlink("\(path)/\(name)") }
         }
     }
 
@@ -122,11 +145,13 @@ public struct SocketDirectory: Hashable, Sendable {
         return try body(directory)
     }
 
-    /// Removes a socket if no daemon listens on it any more.
+    /// Removes a socket if no daemon listens on it any more, and the links to it.
     func removeIfDead(_ socket: String) {
         // Whatever goes wrong here leaves a file that the next one tries to remove.
-        _ = try? withLock { _ throws(ControlError) in
-            if isDead(socket) { _ = unsafe unlink(socket) }
+        _ = try? withLock { directory throws(ControlError) in
+            guard isDead(socket) else { return }
+            _ = unsafe unlink(socket)
+            removeLinks(in: directory)
         }
     }
 
@@ -141,16 +166,17 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// A listening socket under the volume's name, and a link to it under the mount's device; what a dead daemon has left
-    /// there is replaced.
+    /// A listening socket under the volume's name, and a link to it under the mount's device; what dead daemons have left
+    /// is removed.
     ///
     /// Bound and listening while the folder is locked: nobody takes it for a dead one in between.
     func publish(volume: String, device: UInt64?) throws(ControlError) -> Descriptor {
         try make()
         let path = socket(volume: volume)
         let listener = try withLock { directory throws(ControlError) in
-            if isDead(path) { _ = unsafe unlink(path) }
+            removeRemains(in: directory)
             let listener = try listen(at: path)
+            removeLinks(to: volume + Self.suffix, in: directory)
             if let device {
                 // Without the link the mount is found by asking all: its absence is no error.
                 let link = link(device: device)

@@ -51,6 +51,84 @@ import Testing
         server.stop()
     }
 
+    @Test func `what killed daemons have left goes with the next mount, and leads nobody astray`() throws {
+        let folder = try ServedFolder(device: 7)
+        let manager = FileManager.default
+        func links() -> [String] {
+            SocketDirectories.names(in: folder.directory.path).filter { $0.hasPrefix("device-") }
+        }
+        func leave(_ device: UInt64, to volume: String, socket: Bool) throws {
+            try manager.createSymbolicLink(
+                atPath: folder.directory.link(device: device), withDestinationPath: "\(volume).socket")
+            if socket { _ = try listen(at: folder.directory.socket(volume: volume)) }
+        }
+        // A killed daemon's; one whose socket has gone; and one that leads to a volume which is mounted elsewhere by now.
+        try leave(8, to: "dead", socket: true)
+        try leave(9, to: "gone", socket: false)
+        try leave(10, to: ServedFolder.volume, socket: false)
+        let all = SocketDirectories([folder.directory])
+        for device in [8, 9, 10] as [UInt64] { #expect(all.mount(device: device) == nil, "\(device)") }
+        #expect(all.mount(device: 7)?.status.volume == ServedFolder.volume)
+
+        try leave(11, to: "dead", socket: true)
+        let service = TestService(volume: "next", device: 9, vault: "/next")
+        let server = try ControlServer(
+            service: service, volume: "next", device: 9, in: folder.directory, version: "1.0")
+        try server.start()
+        #expect(links() == ["device-10", "device-7", "device-9"])
+        #expect(all.mount(device: 9)?.status.vault == "/next", "the number is another mount's now")
+        #expect(!manager.fileExists(atPath: folder.directory.socket(volume: "dead")))
+        server.stop()
+        folder.server.stop()
+        // Of its own volume none is left when it is mounted again.
+        let again = try ControlServer(
+            service: folder.service, volume: ServedFolder.volume, device: 12, in: folder.directory, version: "1.0")
+        try again.start()
+        #expect(links() == ["device-12"])
+        again.stop()
+        #expect(links() == [])
+    }
+
+    @Test func `root does not take another user's daemon for a mount's own`() throws {
+        let folder = try ServedFolder(device: 7)
+        let all = SocketDirectories([folder.directory])
+        #expect(all.mount(device: 7, of: geteuid()) != nil)
+        #expect(all.mount(device: 7, of: geteuid() + 1) == nil)
+        #expect(all.mount(device: 7) != nil)
+    }
+
+    @Test func `another user's folder, an open one and a link are not used`() throws {
+        guard geteuid() == 0 else { return }
+        let folder = try TemporaryPlace()
+        func refused(_ path: String) -> Bool {
+            do throws(ControlError) {
+                _ = try SocketDirectory(path: path).publish(volume: "v", device: 1)
+                return false
+            } catch { return error == .unsafeDirectory(path: path) }
+        }
+        let own = folder.path + "/own"
+        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
+        unsafe chmod(own, 0o700)
+        for mode in [0o701, 0o710, 0o770, 0o755, 0o777] as [mode_t] {
+            unsafe chmod(own, mode)
+            #expect(refused(own), "\(String(mode, radix: 8))")
+        }
+        unsafe chmod(own, 0o700)
+        // As an attacker has them look: his folder, a link to the user's own, one to nothing, a file.
+        unsafe chown(own, 65_534, 65_534)
+        #expect(refused(own))
+        unsafe chown(own, 0, 0)
+        let link = folder.path + "/link"
+        unsafe symlink(own, link)
+        #expect(refused(link))
+        unsafe symlink(folder.path + "/nothing", folder.path + "/dangling")
+        #expect(refused(folder.path + "/dangling"))
+        _ = FileManager.default.createFile(atPath: folder.path + "/file", contents: nil)
+        #expect(refused(folder.path + "/file"))
+        #expect(!refused(own))
+        #expect(SocketDirectories.names(in: own).suffix(2) == ["device-1", "v.socket"])
+    }
+
     @Test func `a daemon that hangs is not asked for a mount that another serves`() throws {
         let inside = NSTemporaryDirectory()
         var status = stat()
@@ -96,4 +174,16 @@ import Testing
             #expect(SocketDirectory.owner(ofTemporary: name) == nil)
         }
     }
+}
+
+/// A folder that goes with the test.
+private final class TemporaryPlace {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "latchkey-sockets-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

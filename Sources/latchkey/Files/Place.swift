@@ -54,9 +54,10 @@ enum Place {
     }
 
     private static func served(_ entry: MountTable.Entry) -> Place {
-        guard let mount = SocketDirectories.reachable.mount(device: entry.device),
-            entry.user == nil || entry.user == mount.owner
-        else { return .orphan(entry) }
+        // Another user's daemon may say that it serves this one.
+        guard let mount = SocketDirectories.reachable.mount(device: entry.device, of: entry.user) else {
+            return .orphan(entry)
+        }
         return .mount(mount)
     }
 

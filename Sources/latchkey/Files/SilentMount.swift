@@ -18,7 +18,7 @@ struct SilentMount {
         isStopped = daemon?.state == "T" || daemon?.state == "t"
         isOthers = entry.user.map { geteuid() != 0 && $0 != geteuid() } ?? false
         // A stopped daemon takes as long to ask as a caller is willing to wait.
-        let failure = isStopped ? nil : SocketDirectories.reachable.failure(device: entry.device)
+        let failure = isStopped ? nil : SocketDirectories.reachable.failure(device: entry.device, of: entry.user)
         if isOthers {
             reason = "the mount is another user's"
         } else if isStopped, let pid {
