@@ -26,6 +26,18 @@ import Testing
         #expect(SocketDirectories([byVault.directory]).mounts().count == 1)
     }
 
+    /// It may end between two questions.
+    @Test func `a daemon is asked once`() throws {
+        var status = stat()
+        unsafe stat("/proc", &status)
+        let folder = try ServedFolder(device: UInt64(status.st_dev))
+        let directories = SocketDirectories([folder.directory])
+        #expect(directories.mount(volume: ServedFolder.volume) != nil)
+        #expect(folder.service.questions == 1)
+        #expect(directories.mount(device: UInt64(status.st_dev)) != nil)
+        #expect(folder.service.questions == 2)
+    }
+
     @Test func `a volume is served once`() throws {
         let folder = try ServedFolder()
         let service = folder.service

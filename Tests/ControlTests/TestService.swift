@@ -10,6 +10,7 @@ final class TestService: ControlService {
     private struct State {
         var status: Status
         var secrets: [[UInt8]] = []
+        var questions = 0
     }
 
     private let state: Mutex<State>
@@ -26,7 +27,15 @@ final class TestService: ControlService {
                     version: "1.0", formatVersion: 1, pid: Int(getpid()), instance: Self.instance, sequence: 0)))
     }
 
-    var status: Status { state.withLock { $0.status } }
+    var status: Status {
+        state.withLock { state in
+            state.questions += 1
+            return state.status
+        }
+    }
+
+    /// How often it was asked for its status.
+    var questions: Int { state.withLock { $0.questions } }
 
     func set(_ new: Status.State) {
         state.withLock { state in
