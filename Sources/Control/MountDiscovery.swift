@@ -51,17 +51,17 @@ extension SocketDirectories {
 
     /// The mount of a volume, whose ID is given in hexadecimal; nil if no daemon serves it.
     public func mount(volume: String) -> ServedMount? {
-        first { $0.socket(volume: volume) } where: { _ in true }
+        first(at: { $0.socket(volume: volume) }, where: { _ in true })
     }
 
     /// Asking all daemons takes as long as the slowest of them; the one that serves a device is known by name.
     private func linked(device: UInt64) -> ServedMount? {
-        first { $0.link(device: device) } where: { $0.status.device == device }
+        first(at: { $0.link(device: device) }, where: { $0.status.device == device })
     }
 
     /// Each daemon is asked once: it may end before a second question, which a lazy sequence would ask.
     private func first(
-        _ socket: (SocketDirectory) -> String, where isWanted: (ServedMount) -> Bool
+        at socket: (SocketDirectory) -> String, where isWanted: (ServedMount) -> Bool
     ) -> ServedMount? {
         for folder in folders {
             if let mount = try? folder.mount(at: socket(folder)).get(), isWanted(mount) { return mount }
