@@ -68,7 +68,7 @@ public final class ControlClient: Sendable {
 
     /// - Parameters:
     ///   - kind: of the old one: a passcode, or none.
-    ///   - allowingWeak: takes four digits for the new one.
+    ///   - allowingWeak: takes a weak one for the new one.
     public func changePasscode(
         _ kind: SecretKind = .passcode, from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false,
         mayBeLast: Bool = false

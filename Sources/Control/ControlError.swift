@@ -23,7 +23,7 @@ public enum ControlError: Error, Hashable, Sendable {
     /// The vault's keys are destroyed, and the daemon ends. `remains` says what could not be; `limit` is there if it was this
     /// wrong passcode that was the last of so many.
     case erased(limit: Int? = nil, remains: String?)
-    /// A new passcode of four digits.
+    /// A new passcode that is found within a million guesses.
     case weakPasscode
     /// The administrator's policy forbids it.
     case forbidden(reason: String)

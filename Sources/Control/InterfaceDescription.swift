@@ -160,7 +160,7 @@ enum InterfaceDescription {
         # Opens all classes. kind, secret: see above. Fails if somebody has locked since it was asked for.
         method Unlock(kind: ?string, secret: int, lastGuess: ?bool) -> (status: MountStatus)
 
-        # Replaces the passcode. old and new: descriptors, see above. weak: takes four digits, too. kind: of old, passcode or, for a
+        # Replaces the passcode. old and new: descriptors, see above. weak: takes a weak one, too. kind: of old, passcode or, for a
         # vault that has none, no-passcode.
         method ChangePasscode(old: int, new: int, weak: ?bool, kind: ?string, lastGuess: ?bool) -> ()
 
@@ -261,7 +261,7 @@ enum InterfaceDescription {
         # that was the last of so many.
         error Erased(reason: ?string, limit: ?int)
 
-        # A new passcode of four digits: somebody who has the disk tries all of them. Nothing has changed.
+        # A new passcode that somebody who has the disk, and knows how people choose, finds within a million guesses. Nothing has changed.
         error WeakPasscode()
 
         # The policy of this machine's administrator forbids it; reason: how, with its file and line. Nothing has changed.

@@ -36,7 +36,7 @@ public struct Slot: Codable, Hashable, Sendable {
 
 /// What a slot is to be made of.
 public enum NewSlotSource: Sendable {
-    /// A secret of a kind, to be read to its end. Weak is a passcode that may have four digits.
+    /// A secret of a kind, to be read to its end. Weak is a passcode that may be found within a million guesses.
     case secret(SecretKind, Descriptor, allowingWeak: Bool = false)
     /// For the holder of the private key: 64 hexadecimal digits.
     case escrow(publicKey: String)

@@ -126,7 +126,7 @@ public struct NewSecret: ~Copyable, Sendable {
     public let publicKey: String
     /// Of a security key, and of nothing else.
     public let securityKey: NewSecurityKey?
-    /// Of a passcode: it may have four digits.
+    /// Of a passcode: it may be weak.
     public let allowsWeak: Bool
 
     public init(_ kind: SecretKind, _ secret: consuming Secret, allowingWeak: Bool = false) {

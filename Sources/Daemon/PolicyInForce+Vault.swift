@@ -37,7 +37,9 @@ extension PolicyInForce {
     func check(_ passcode: borrowing Secret) throws(ControlError) {
         guard policies.contains(where: { $0.minimumPasscodeStrength != nil }) else { return }
         var facts = Facts()
-        facts.passcodeScore = Strength(of: passcode).score
+        do throws(CryptoError) { facts.passcodeScore = try Strength(of: passcode).score } catch {
+            throw .failed(reason: "\(error)")
+        }
         if let violation = violations(of: facts).first { throw .forbidden(reason: violation.description) }
     }
 }

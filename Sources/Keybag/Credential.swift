@@ -1,4 +1,5 @@
 public import Crypto
+import Strength
 
 /// What somebody opens a vault with: a kind, and its secret bytes.
 public struct Credential: ~Copyable, Sendable {
@@ -52,9 +53,12 @@ public struct Credential: ~Copyable, Sendable {
         Credential(.noPasscode, try crypto(try Secret(count: 1)))
     }
 
+    /// The one rule for passcodes, wherever one is set.
+    ///
     /// - Throws: `weakPasscode` for one that must not be set without a word.
     func requireStrength(allowingWeak: Bool) throws(KeybagError) {
-        if kind == .passcode && secret.isFourDigits && !allowingWeak { throw .weakPasscode }
+        guard kind == .passcode, !allowingWeak else { return }
+        if try crypto(try Strength(of: secret)).isWeak { throw .weakPasscode }
     }
 
     /// - Parameter key: 32 bytes.
@@ -69,11 +73,4 @@ let passcodeRange = 1...1024
 
 func requirePasscode(_ passcode: borrowing Secret) throws(KeybagError) {
     guard passcodeRange.contains(passcode.count) else { throw .passcodeLength(passcode.count) }
-}
-
-extension Secret {
-    /// Whether it is one of the 10,000 passcodes of four digits, which take an hour or two to try.
-    public var isFourDigits: Bool {
-        count == 4 && withBytes { bytes in (0..<4).allSatisfy { 48...57 ~= bytes.byte($0) } }
-    }
 }

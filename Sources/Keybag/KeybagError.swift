@@ -62,7 +62,7 @@ public enum KeybagError: Error, Hashable, Sendable {
     /// The keys are destroyed. `remains` says what could not be; `limit` is there if it was this wrong passcode that was the last
     /// of so many.
     case erased(limit: Int? = nil, remains: String?)
-    /// A new passcode of four digits, which somebody who has the disk tries all of.
+    /// A new passcode that somebody who has the disk, and knows how people choose, finds within a million guesses.
     case weakPasscode
     /// What the chip that holds the device key says; the text says why.
     case hardware(String)

@@ -20,7 +20,7 @@ public struct NewSlot: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - cost: of a passcode; nil for that of the dearest passcode that is there.
-    ///   - allowingWeak: takes four digits for a passcode.
+    ///   - allowingWeak: takes a weak passcode.
     public init(_ credential: consuming Credential, cost: Argon2Cost? = nil, allowingWeak: Bool = false) {
         way = .credential(credential)
         self.cost = cost

@@ -1,8 +1,9 @@
+import Crypto
 import Glibc
 
 /// Takes a passcode apart in the way that needs the fewest guesses.
 ///
-/// Guesses are base 10 logarithms, as in the paper.
+/// Guesses are base 10 logarithms, as in the paper. All that depends on the passcode lies in `SecretNumbers` or on the stack.
 struct Estimator {
     /// So many values a character that nothing is known of is worth.
     private static let plainCharacter = 1.0
@@ -14,63 +15,76 @@ struct Estimator {
 
     init(_ text: SecretText) { self.text = text }
 
-    func bits() -> Double { logGuesses(0..<min(text.count, Self.longest)) * log2(10) }
+    func bits() throws(CryptoError) -> Double { try logGuesses(0..<min(text.count, Self.longest)) * log2(10) }
 
-    /// A part that a guesser knows how to guess.
-    struct Match {
-        let range: Range<Int>
-        /// At least 0.
-        let logGuesses: Double
-    }
-
-    private func logGuesses(_ whole: Range<Int>, isRepeated: Bool = false) -> Double {
+    private func logGuesses(_ whole: Range<Int>, isRepeated: Bool = false) throws(CryptoError) -> Double {
         guard !whole.isEmpty else { return 0 }
-        var search = PatternSearch(text, whole)
-        let matches = search.matches(repeated: isRepeated ? nil : { logGuesses($0, isRepeated: true) })
-        var ending: [[Match]] = Array(repeating: [], count: whole.count)
-        for match in matches { ending[match.range.upperBound - 1 - whole.lowerBound].append(match) }
+        let search = PatternSearch(
+            text, whole, try SecretNumbers(count: whole.count * whole.count, repeating: .infinity))
+        search.addPatterns()
+        if !isRepeated {
+            try search.addRepetitions { (part) throws(CryptoError) in try logGuesses(part, isRepeated: true) }
+        }
+        return try Division(count: whole.count, sequencesAtLeast: Self.sequencesAtLeast).logGuesses { begin, end in
+            // What no pattern covers, character by character.
+            min(search.cost(begin, end), Self.plainCharacter * Double(end + 1 - begin))
+        }
+    }
+}
 
-        // best[end][parts]: the cheapest product of so many parts that reach there, and with the cost of their order and of
-        // not knowing how many there are.
-        var products: [[Int: Double]] = Array(repeating: [:], count: whole.count)
-        var totals: [[Int: Double]] = Array(repeating: [:], count: whole.count)
-        func take(_ match: Match, parts: Int) {
-            let end = match.range.upperBound - 1 - whole.lowerBound
-            let begin = match.range.lowerBound - whole.lowerBound
-            var product = max(match.logGuesses, 0)
-            if parts > 1 { product += products[begin - 1][parts - 1]! }
-            var total = product + Self.logFactorial(parts)
-            // A guesser tries fewer parts first.
-            total = Self.logSum(total, Self.sequencesAtLeast * Double(parts - 1))
-            for (other, known) in totals[end] where other <= parts && known <= total { return }
-            products[end][parts] = product
-            totals[end][parts] = total
-        }
-        for end in 0..<whole.count {
-            for match in ending[end] {
-                let begin = match.range.lowerBound - whole.lowerBound
-                if begin == 0 {
-                    take(match, parts: 1)
-                } else {
-                    for parts in products[begin - 1].keys.sorted() { take(match, parts: parts + 1) }
-                }
-            }
-            // What is left between, character by character.
-            for begin in 0...end {
-                let plain = Match(
-                    range: whole.lowerBound + begin..<whole.lowerBound + end + 1,
-                    logGuesses: Self.plainCharacter * Double(end + 1 - begin))
-                if begin == 0 {
-                    take(plain, parts: 1)
-                } else {
-                    for parts in products[begin - 1].keys.sorted() { take(plain, parts: parts + 1) }
-                }
-            }
-        }
-        return totals[whole.count - 1].values.min() ?? 0
+/// The cheapest way to divide a text into parts.
+private struct Division: ~Copyable {
+    private let count: Int
+    private let sequencesAtLeast: Double
+    /// So many parts at most: with more, what a guesser tries before alone is more than to try every text of this length.
+    private let most: Int
+    /// For each end and number of parts: the cheapest product of parts that reach there, and with the cost of their order and of
+    /// not knowing how many there are.
+    private let products: SecretNumbers
+    private let totals: SecretNumbers
+
+    init(count: Int, sequencesAtLeast: Double) throws(CryptoError) {
+        let most = count / 4 + 1
+        let products = try SecretNumbers(count: count * most, repeating: .infinity)
+        let totals = try SecretNumbers(count: count * most, repeating: .infinity)
+        self.count = count
+        self.sequencesAtLeast = sequencesAtLeast
+        self.most = most
+        self.products = products
+        self.totals = totals
     }
 
-    private static func logFactorial(_ number: Int) -> Double { lgamma(Double(number) + 1) / log(10) }
+    /// - Parameter cost: of the part from its first to its last character; not finite for what is none.
+    func logGuesses(_ cost: (Int, Int) -> Double) -> Double {
+        for end in 0..<count {
+            for begin in 0...end {
+                let part = max(cost(begin, end), 0)
+                if begin == 0 {
+                    take(part, reaching: end, parts: 1)
+                } else {
+                    for parts in 1..<max(most, 1) where products[(begin - 1) * most + parts - 1].isFinite {
+                        take(products[(begin - 1) * most + parts - 1] + part, reaching: end, parts: parts + 1)
+                    }
+                }
+            }
+        }
+        return (0..<most).reduce(Double.infinity) { min($0, totals[(count - 1) * most + $1]) }
+    }
+
+    private func take(_ product: Double, reaching end: Int, parts: Int) {
+        // A guesser tries fewer parts first.
+        let total = Self.logSum(product + Self.logFactorial(parts), sequencesAtLeast * Double(parts - 1))
+        let row = end * most - 1
+        for other in 1...parts where totals[row + other] <= total { return }
+        products[row + parts] = product
+        totals[row + parts] = total
+    }
+
+    private static func logFactorial(_ number: Int) -> Double {
+        var sum = 0.0
+        for factor in 1...number { sum += log10(Double(factor)) }
+        return sum
+    }
 
     /// log(10^a + 10^b).
     private static func logSum(_ a: Double, _ b: Double) -> Double {

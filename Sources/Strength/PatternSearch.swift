@@ -1,28 +1,34 @@
+import Crypto
 import Glibc
 
-/// Finds what a guesser knows in a part of a passcode.
-struct PatternSearch {
+/// Finds what a guesser knows in a part of a passcode. Nothing that it finds lies in an array: those stay in memory when they are
+/// given back.
+struct PatternSearch: ~Copyable {
     private let text: SecretText
     private let whole: Range<Int>
-    private var found: [Estimator.Match] = []
+    /// For each first and last character, counted from the part's: of the cheapest pattern.
+    private let costs: SecretNumbers
 
-    init(_ text: SecretText, _ whole: Range<Int>) {
+    /// - Parameter costs: as many as the part's length squared, none of them finite.
+    init(_ text: SecretText, _ whole: Range<Int>, _ costs: consuming SecretNumbers) {
         self.text = text
         self.whole = whole
+        self.costs = costs
     }
 
-    /// - Parameter repeated: the guesses for what is repeated; nil to look for no repetitions.
-    mutating func matches(repeated: ((Range<Int>) -> Double)?) -> [Estimator.Match] {
+    func addPatterns() {
         addWords()
         addSequences()
         addKeyboardRuns()
         addDates()
-        if let repeated { addRepetitions(repeated) }
-        return found
     }
 
-    private mutating func add(_ range: Range<Int>, _ logGuesses: Double) {
-        found.append(Estimator.Match(range: range, logGuesses: logGuesses))
+    /// Of the cheapest pattern from one character to another, counted from the part's first; not finite where there is none.
+    func cost(_ begin: Int, _ end: Int) -> Double { costs[begin * whole.count + end] }
+
+    private func add(_ range: Range<Int>, _ logGuesses: Double) {
+        let index = (range.lowerBound - whole.lowerBound) * whole.count + range.upperBound - 1 - whole.lowerBound
+        costs[index] = min(costs[index], logGuesses)
     }
 
     private func byte(_ index: Int) -> UInt8 { text[index] }
@@ -38,7 +44,7 @@ struct PatternSearch {
     // MARK: Words
 
     /// Words as they are, with digits for letters, and backwards.
-    private mutating func addWords() {
+    private func addWords() {
         let table = WordTable.common
         for begin in whole {
             var (plain, leet) = (WordHash(), WordHash())
@@ -101,7 +107,7 @@ struct PatternSearch {
     // MARK: Sequences and repetitions
 
     /// abc, 2468, 987: the same step each time.
-    private mutating func addSequences() {
+    private func addSequences() {
         var begin = whole.lowerBound
         while begin + 2 < whole.upperBound {
             let step = Int(byte(begin + 1)) - Int(byte(begin))
@@ -119,7 +125,11 @@ struct PatternSearch {
     }
 
     /// The same part several times on end.
-    private mutating func addRepetitions(_ guesses: (Range<Int>) -> Double) {
+    ///
+    /// - Parameter guesses: for what is repeated.
+    func addRepetitions(
+        _ guesses: (Range<Int>) throws(CryptoError) -> Double
+    ) throws(CryptoError) {
         for period in 1...max(1, whole.count / 2) {
             var begin = whole.lowerBound
             while begin + 2 * period <= whole.upperBound {
@@ -127,7 +137,7 @@ struct PatternSearch {
                 while end < whole.upperBound, byte(end) == byte(end - period) { end += 1 }
                 let times = (end - begin) / period
                 if times >= 2, times * period >= 3 {
-                    add(begin..<begin + times * period, guesses(begin..<begin + period) + log10(Double(times)))
+                    add(begin..<begin + times * period, try guesses(begin..<begin + period) + log10(Double(times)))
                 }
                 begin = max(begin + 1, end - period + 1)
             }
@@ -151,7 +161,7 @@ struct PatternSearch {
     }
 
     /// A walk over keys that lie side by side.
-    private mutating func addKeyboardRuns() {
+    private func addKeyboardRuns() {
         var begin = whole.lowerBound
         while begin + 2 < whole.upperBound {
             var end = begin + 1
@@ -177,7 +187,7 @@ struct PatternSearch {
     // MARK: Dates
 
     /// A year of the last or next hundred, and dates of six or eight digits or with separators.
-    private mutating func addDates() {
+    private func addDates() {
         for begin in whole {
             if begin + 4 <= whole.upperBound, let year = number(begin..<begin + 4), 1900...2100 ~= year {
                 add(begin..<begin + 4, log10(Self.years(year)))
@@ -185,32 +195,31 @@ struct PatternSearch {
             for length in [6, 8] where begin + length <= whole.upperBound {
                 let range = begin..<begin + length
                 guard let value = number(range) else { continue }
-                let parts =
+                let (first, second) =
                     length == 8
-                    ? [(value / 10_000, value % 10_000), (value % 10_000, value / 10_000)]
-                    : [(value % 100 + 1900, value / 100), (value / 10_000 + 1900, value % 10_000)]
-                if let year = parts.first(where: { (1900...2100 ~= $0.0) && Self.isDay($0.1) })?.0 {
-                    add(range, log10(365 * Self.years(year)))
-                }
+                    ? ((value / 10_000, value % 10_000), (value % 10_000, value / 10_000))
+                    : ((value % 100 + 1900, value / 100), (value / 10_000 + 1900, value % 10_000))
+                if let year = Self.year(first) ?? Self.year(second) { add(range, log10(365 * Self.years(year))) }
             }
             addSeparatedDate(from: begin)
         }
     }
 
     /// 1.2.1990, 1990-02-01 and the like.
-    private mutating func addSeparatedDate(from begin: Int) {
-        var numbers: [Int] = []
+    private func addSeparatedDate(from begin: Int) {
+        var small = 0
+        var large: Int?
         var at = begin
         var separator: UInt8?
-        while numbers.count < 3 {
+        for part in 0..<3 {
             var end = at
             while end < whole.upperBound, end - at < 4, isDigit(byte(end)) { end += 1 }
             guard let value = number(at..<end) else { return }
-            numbers.append(value)
-            if numbers.count == 3 {
-                let small = numbers.filter { 1...31 ~= $0 }.count
+            if 1...31 ~= value { small += 1 }
+            if value > 31, large == nil { large = value }
+            if part == 2 {
                 guard small >= 2 else { return }
-                let year = numbers.first { $0 > 31 } ?? 2000
+                let year = large ?? 2000
                 return add(begin..<end, log10(365 * Self.years(year < 100 ? year + 1900 : year) * 4))
             }
             guard end < whole.upperBound, Array("-./_ ".utf8).contains(byte(end)),
@@ -228,6 +237,11 @@ struct PatternSearch {
 
     /// How many years lie between that and the time of writing, at least 20.
     private static func years(_ year: Int) -> Double { Double(max(abs(year - 2026), 20)) }
+
+    /// Of a year and a day; nil if they are none.
+    private static func year(_ parts: (Int, Int)) -> Int? {
+        1900...2100 ~= parts.0 && isDay(parts.1) ? parts.0 : nil
+    }
 
     /// Day and month in four digits, in either order.
     private static func isDay(_ value: Int) -> Bool {

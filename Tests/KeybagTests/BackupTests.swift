@@ -91,7 +91,7 @@ import Testing
         let keybag = try vault.open()
         #expect(
             failure {
-                try keybag.changePasscode(from: secret("passcode"), to: secret("another"))
+                try keybag.changePasscode(from: secret("passcode"), to: secret("another passcode"))
             }?.isDamaged == true)
         #expect(failure { _ = try restore(bytes, vault) }?.isDamaged == true)
         _ = try vault.open().unlock(passcode: secret("passcode"))
@@ -125,7 +125,8 @@ import Testing
         #expect(try vault.folder.files == before)
         #expect(
             failure {
-                _ = try vault.open().backup(passphrase: secret("x"), cost: .minimum, opening: credential("wrong"))
+                _ = try vault.open().backup(
+                    passphrase: secret("five random words"), cost: .minimum, opening: credential("wrong"))
             } == .wrong(.passcode))
         #expect(
             failure { _ = try vault.open().backup(passphrase: secret("1234"), cost: .minimum, opening: credential()) }

@@ -30,7 +30,8 @@ import Testing
         let before = try vault.folder.files
         let error = failure {
             _ = try OpenKeybag.create(
-                in: vault.folder.store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: secret("other"),
+                in: vault.folder.store(), deviceKey: DeviceKey(generatedFor: vault.volume),
+                passcode: secret("other passcode"),
                 recoveryKey: RecoveryKeyText.generate(), cost: .minimum, settings: KeybagSettings(created: 1))
         }
         #expect(error == .alreadyAVault)
@@ -44,7 +45,9 @@ import Testing
         let keybag = try vault.open()
         for wrong in ["Passcode", "passcode ", "passcod", "p"] {
             #expect(failure { _ = try keybag.unlock(passcode: secret(wrong)) } == .wrong(.passcode))
-            #expect(failure { try keybag.changePasscode(from: secret(wrong), to: secret("new")) } == .wrong(.passcode))
+            #expect(
+                failure { try keybag.changePasscode(from: secret(wrong), to: secret("new passcode")) }
+                    == .wrong(.passcode))
         }
         #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))
         #expect(try vault.folder.files == before)
@@ -67,12 +70,48 @@ import Testing
         #expect(try vault.folder.files == before)
     }
 
+    /// One rule, whichever way a passcode is set; then nothing has changed.
+    @Test(arguments: ["1234", "123456", "password1", "qwerty", "a", "abc"]) func aWeakPasscodeIsSetNowhere(
+        text: String
+    ) throws {
+        let vault = try Vault()
+        let keybag = try vault.open()
+        let weak = try secret(text)
+        let by = try Credential(.passcode, reading: secret("passcode"))
+        let bytes = try keybag.backup(passphrase: secret("five random words"), cost: .minimum, opening: by)
+        let backup = try OpenedBackup(bytes, passphrase: secret("five random words"))
+        let before = try vault.folder.files
+        let ways: [() throws -> Void] = [
+            { try keybag.changePasscode(from: secret("passcode"), to: weak) },
+            { _ = try keybag.addSlot(NewSlot(Credential(.passcode, reading: weak)), opening: by) },
+            { _ = try keybag.backup(passphrase: weak, cost: .minimum, opening: by) },
+            {
+                _ = try OpenKeybag.recover(
+                    in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
+                    newDeviceKey: DeviceKey(generatedFor: vault.volume), newPasscode: weak, cost: .minimum)
+            },
+            {
+                _ = try OpenKeybag.restore(
+                    backup, in: vault.folder.store(), newDeviceKey: DeviceKey(generatedFor: vault.volume),
+                    newPasscode: weak, cost: .minimum)
+            },
+            {
+                _ = try OpenKeybag.create(
+                    in: Folder().store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: weak,
+                    recoveryKey: vault.recoveryKey, cost: .minimum, settings: KeybagSettings(created: 1))
+            },
+        ]
+        for way in ways { #expect(failure(way) == .weakPasscode) }
+        #expect(try vault.folder.files == before)
+        try keybag.changePasscode(from: secret("passcode"), to: weak, allowingWeak: true)
+    }
+
     @Test(arguments: [1, 1024]) func passcodesOfAnyBytes(count: Int) throws {
         let vault = try Vault()
         let passcode = try Secret(random: count)
         let keybag = try vault.open()
         let before = try keybag.unlock(passcode: secret("passcode")).exposed
-        try keybag.changePasscode(from: secret("passcode"), to: passcode)
+        try keybag.changePasscode(from: secret("passcode"), to: passcode, allowingWeak: count == 1)
         let again = try vault.open()
         #expect(try again.unlock(passcode: passcode).exposed == before)
     }
@@ -82,7 +121,7 @@ import Testing
         let before = try vault.folder.files
         let keybag = try vault.open(readOnly: true)
         #expect(
-            failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) }
+            failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode")) }
                 == .io(.EROFS, doing: "replacing lk.keybag"))
         #expect(try vault.folder.files == before)
     }
@@ -93,13 +132,13 @@ import Testing
         let before = try keybag.unlock(passcode: secret("passcode")).exposed
         let bytes = try vault.keybag
         let cost = Argon2Cost(memoryKiB: 20_480, passes: 3, lanes: 2)
-        try keybag.changePasscode(from: secret("passcode"), to: secret("new"), cost: cost)
+        try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode"), cost: cost)
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
         #expect(try vault.keybag != bytes)
 
         for keybag in [keybag, try vault.open()] {
             #expect(keybag.file.generation == 2)
-            #expect(try keybag.unlock(passcode: secret("new")).exposed == before)
+            #expect(try keybag.unlock(passcode: secret("new passcode")).exposed == before)
             #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
             #expect(try keybag.unlock(recoveryKey: vault.recoveryKey).exposed == before)
             guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
@@ -108,7 +147,7 @@ import Testing
         #expect(
             failure {
                 try keybag.changePasscode(
-                    from: secret("new"), to: secret("x"), cost: Argon2Cost(memoryKiB: 8, passes: 1, lanes: 1))
+                    from: secret("new passcode"), to: secret("x"), cost: Argon2Cost(memoryKiB: 8, passes: 1, lanes: 1))
             } == .cost(Argon2Cost(memoryKiB: 8, passes: 1, lanes: 1)))
     }
 
@@ -120,27 +159,29 @@ import Testing
             failure {
                 _ = try OpenKeybag.recover(
                     in: vault.folder.store(), by: Credential(recoveryKey: Secret(random: 32)),
-                    newDeviceKey: DeviceKey(generatedFor: vault.volume), newPasscode: secret("new"), cost: .minimum)
+                    newDeviceKey: DeviceKey(generatedFor: vault.volume), newPasscode: secret("new passcode"),
+                    cost: .minimum)
             } == .wrong(.recoveryKey))
         #expect(
             failure {
                 _ = try OpenKeybag.recover(
                     in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
-                    newDeviceKey: DeviceKey(generatedFor: .zero), newPasscode: secret("new"), cost: .minimum)
+                    newDeviceKey: DeviceKey(generatedFor: .zero), newPasscode: secret("new passcode"), cost: .minimum)
             } == .deviceKeyMismatch)
         #expect(try vault.folder.files == files)
 
         let path = vault.folder.path + "/new/device.key"
         let recovered = try OpenKeybag.recover(
             in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
-            newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume), newPasscode: secret("new"),
+            newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume),
+            newPasscode: secret("new passcode"),
             cost: .minimum)
-        #expect(try recovered.unlock(passcode: secret("new")).exposed == before)
+        #expect(try recovered.unlock(passcode: secret("new passcode")).exposed == before)
         #expect(failure { _ = try recovered.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
         #expect(failure { _ = try vault.open() } == .deviceKeyMismatch, "the old machine's key is out")
 
         let again = try OpenKeybag.open(in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: path))
-        #expect(try again.unlock(passcode: secret("new")).exposed == before)
+        #expect(try again.unlock(passcode: secret("new passcode")).exposed == before)
         #expect(try again.unlock(recoveryKey: vault.recoveryKey).exposed == before)
         #expect(again.file.generation == 2)
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])

@@ -38,7 +38,8 @@ import Testing
         let keybag = try vault.open()
         #expect(!keybag.hasNoPasscode)
         #expect(failure { _ = try keybag.unlock(.nothing()) } == .wrong(.noPasscode))
-        #expect(failure { try keybag.changePasscode(from: .nothing(), to: secret("new")) } == .wrong(.noPasscode))
+        #expect(
+            failure { try keybag.changePasscode(from: .nothing(), to: secret("new passcode")) } == .wrong(.noPasscode))
         // It does not become the last way in unseen.
         let open = try keybag.addSlot(NewSlot(.nothing()), opening: Credential(.passcode, reading: secret("passcode")))
         #expect(keybag.hasNoPasscode)

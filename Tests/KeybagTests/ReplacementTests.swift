@@ -18,14 +18,14 @@ import Testing
             let faults = FaultInjectingStore(try vault.folder.store())
             let keybag = try vault.open(faults)
             faults.faults.fail(nil, nth: step, with: .EIO, effect: effect, lasts: lasting)
-            let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) }
+            let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode")) }
             let injected = faults.faults.injected
             faults.faults.clear()
             failures += error == nil ? 0 : 1
 
             let again = try vault.open()
             let isNew = again.file.generation == 2
-            _ = try again.unlock(passcode: secret(isNew ? "new" : "passcode"))
+            _ = try again.unlock(passcode: secret(isNew ? "new passcode" : "passcode"))
             if error == nil { #expect(isNew, "step \(step) said that it was done") }
             // A disk that goes on failing cannot be put back.
             if error != nil && !lasting { #expect(!isNew, "step \(step) said that it failed") }
@@ -45,7 +45,7 @@ import Testing
             let keybag = try vault.open(faults)
             faults.faults.fail(
                 errno == .EIO ? .all : .growth, nth: step, with: errno, then: lasting && errno != .EIO ? .growth : nil)
-            let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) }
+            let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode")) }
             let injected = faults.faults.injected
             faults.faults.clear()
             if let error {
@@ -56,7 +56,7 @@ import Testing
                 }
             }
             let isNew = try vault.open().file.generation == 2
-            _ = try vault.open().unlock(passcode: secret(isNew ? "new" : "passcode"))
+            _ = try vault.open().unlock(passcode: secret(isNew ? "new passcode" : "passcode"))
             #expect(isNew == (error == nil) || (lasting && error != nil), "step \(step)")
             if injected == 0 { break }
         }
@@ -117,9 +117,9 @@ import Testing
         let faults = FaultInjectingStore(try vault.folder.store())
         let keybag = try vault.open(faults)
         faults.faults.fail(.link, with: .EPERM)
-        try keybag.changePasscode(from: secret("passcode"), to: secret("new"))
+        try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode"))
         #expect(faults.faults.injected == 1)
-        _ = try vault.open().unlock(passcode: secret("new"))
+        _ = try vault.open().unlock(passcode: secret("new passcode"))
     }
 
     @Test func withoutNoReplace() throws {
@@ -143,14 +143,14 @@ import Testing
                 _ = try OpenKeybag.recover(
                     in: faults, by: Credential(recoveryKey: vault.recoveryKey),
                     newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume),
-                    newPasscode: secret("new"), cost: .minimum)
+                    newPasscode: secret("new passcode"), cost: .minimum)
             }
             let error = failure(recover)
             let injected = faults.faults.injected
             faults.faults.clear()
             if error != nil { try recover() }
             let keybag = try OpenKeybag.open(in: faults, deviceKey: DeviceKeyFile.load(path: path))
-            _ = try keybag.unlock(passcode: secret("new"))
+            _ = try keybag.unlock(passcode: secret("new passcode"))
             if injected == 0 { break }
         }
     }

@@ -157,10 +157,10 @@ import Testing
         let recovery = try Secret(random: 32)
         try begin(keybag, recoveryKey: .some(recovery.copy()))
         #expect(keybag.file.slots.map(\.credentialKind) == [.passcode, .escrowKey, .recoveryKey])
-        try keybag.changePasscode(from: secret("passcode"), to: secret("another"))
+        try keybag.changePasscode(from: secret("passcode"), to: secret("another passcode"))
         let backup = try keybag.backup(
-            passphrase: secret("five random words"), cost: .minimum, opening: credential("another"))
-        let changed = try unlocked(vault.open(), "another")
+            passphrase: secret("five random words"), cost: .minimum, opening: credential("another passcode"))
+        let changed = try unlocked(vault.open(), "another passcode")
         #expect(try opens(old, changed.ring, key) == Self.all)
         let text = try EscrowKey.encode(escrow.privateKey)
         _ = try changed.unlock(Credential(.escrowKey, reading: text))
@@ -169,11 +169,12 @@ import Testing
         let path = vault.folder.path + "/new.key"
         let recovered = try OpenKeybag.recover(
             in: vault.folder.store(), by: Credential(recoveryKey: recovery),
-            newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume), newPasscode: secret("third"),
+            newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume),
+            newPasscode: secret("third passcode"),
             cost: .minimum)
         #expect(recovered.isRotating)
         #expect(try opens(old, recovered.ring, key) == [false, false, false, true])
-        #expect(try opens(old, try unlocked(recovered, "third").ring, key) == Self.all)
+        #expect(try opens(old, try unlocked(recovered, "third passcode").ring, key) == Self.all)
 
         // From the backup, the keybag gone; that of before knows other keys.
         let opened = try OpenedBackup(early, passphrase: secret("five random words"))
@@ -202,7 +203,7 @@ import Testing
                 _ = try OpenKeybag.recover(
                     in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey),
                     newDeviceKey: DeviceKeyFile.loadOrCreate(path: path, volume: vault.volume),
-                    newPasscode: secret("new"), cost: .minimum)
+                    newPasscode: secret("new passcode"), cost: .minimum)
             } == .wrong(.recoveryKey))
         #expect(try vault.keybag == after)
         _ = try vault.open()

@@ -40,7 +40,7 @@ import Testing
             #expect(failure { _ = try keybag.unlock(recoveryKey: derived) } == .wrong(.recoveryKey))
         }
         // It stays when the passcode is another, and opens what changes the keybag.
-        try keybag.changePasscode(from: secret("passcode"), to: secret("another"), cost: .minimum)
+        try keybag.changePasscode(from: secret("passcode"), to: secret("another passcode"), cost: .minimum)
         try keybag.removeSlot(1, opening: credential(derived))
         try keybag.removeSlot(2, opening: credential(derived))
         #expect(failure { try keybag.removeSlot(3, opening: credential(derived)) } == .lastSlot)
@@ -62,7 +62,7 @@ import Testing
         let by = try Credential(recoveryKey: vault.recoveryKey)
         let recovered = try OpenKeybag.recover(
             in: vault.folder.store(), by: by, newDeviceKey: DeviceKeyFile.create(path: path, volume: vault.volume),
-            newPasscode: secret("new"), cost: .minimum)
+            newPasscode: secret("new passcode"), cost: .minimum)
         #expect(recovered.file.securityKeys.isEmpty && recovered.file.slots.count == 2)
         #expect(failure { _ = try recovered.unlock(credential(derived)) } == .wrong(.securityKey))
     }

@@ -24,13 +24,15 @@ import Testing
         let escrow = try X25519.generate()
         let label = try #require(SlotLabel("second"))
         let by = try passcode()
-        #expect(try keybag.addSlot(NewSlot(passcode("second")), label: label, opening: by) == 3)
+        #expect(try keybag.addSlot(NewSlot(passcode("second passcode")), label: label, opening: by) == 3)
         #expect(try keybag.addSlot(NewSlot(Credential(recoveryKey: recoveryKey)), opening: by) == 4)
-        #expect(try keybag.addSlot(NewSlot(Credential(.keyFile, reading: keyFile)), opening: passcode("second")) == 5)
+        #expect(
+            try keybag.addSlot(NewSlot(Credential(.keyFile, reading: keyFile)), opening: passcode("second passcode"))
+                == 5)
         #expect(try keybag.addSlot(NewSlot(escrow: escrow.publicKey), opening: by) == 6)
         for keybag in [keybag, try vault.open()] {
             let private64 = try EscrowKey.encode(escrow.privateKey)
-            #expect(try keybag.unlock(passcode: secret("second")).exposed == wanted)
+            #expect(try keybag.unlock(passcode: secret("second passcode")).exposed == wanted)
             #expect(try keybag.unlock(recoveryKey: recoveryKey).exposed == wanted)
             #expect(try keybag.unlock(recoveryKey: vault.recoveryKey).exposed == wanted)
             #expect(try keybag.unlock(Credential(.keyFile, reading: keyFile)).exposed == wanted)
@@ -48,12 +50,13 @@ import Testing
         let vault = try Vault()
         let keybag = try vault.open()
         let keyFile = try Credential(.keyFile, reading: KeyFile.generate())
-        let slot = try keybag.addSlot(NewSlot(Credential(.passcode, reading: secret("second"))), opening: passcode())
+        let slot = try keybag.addSlot(
+            NewSlot(Credential(.passcode, reading: secret("second passcode"))), opening: passcode())
         _ = try keybag.addSlot(NewSlot(escrow: X25519.generate().publicKey), opening: passcode())
         #expect(failure { _ = try keybag.unlock(keyFile) } == .wrong(.keyFile))
         // By itself.
-        try keybag.removeSlot(slot, opening: passcode("second"))
-        #expect(failure { _ = try keybag.unlock(passcode: secret("second")) } == .wrong(.passcode))
+        try keybag.removeSlot(slot, opening: passcode("second passcode"))
+        #expect(failure { _ = try keybag.unlock(passcode: secret("second passcode")) } == .wrong(.passcode))
         #expect(identifiers(keybag) == [1, 2, 4])
         #expect(failure { try keybag.removeSlot(slot, opening: passcode()) } == .noSuchSlot(slot))
         try keybag.removeSlot(1, opening: Credential(recoveryKey: vault.recoveryKey))
@@ -94,9 +97,9 @@ import Testing
         let path = vault.folder.path + "/new/device.key"
         let recovered = try OpenKeybag.recover(
             in: vault.folder.store(), by: by, newDeviceKey: DeviceKeyFile.create(path: path, volume: vault.volume),
-            newPasscode: secret("new"), cost: .minimum)
+            newPasscode: secret("new passcode"), cost: .minimum)
         #expect(identifiers(recovered) == [5, 2, 4])
-        #expect(try recovered.unlock(passcode: secret("new")).exposed == wanted)
+        #expect(try recovered.unlock(passcode: secret("new passcode")).exposed == wanted)
         #expect(try recovered.unlock(by).exposed == wanted)
         #expect(try recovered.unlock(recoveryKey: vault.recoveryKey).exposed == wanted)
     }

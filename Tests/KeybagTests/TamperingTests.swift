@@ -112,7 +112,7 @@ import Testing
         let errors = [
             failure { _ = try keybag.unlock(passcode: secret("passcode")) },
             failure { _ = try keybag.unlock(recoveryKey: vault.recoveryKey) },
-            failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) },
+            failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode")) },
         ]
         for error in errors {
             guard case .tampered(let text) = error else {
@@ -154,7 +154,7 @@ import Testing
         try vault.writeKeybag(SealedKeybag(sealing: file, opened.bundle, keybag.device).bytes)
         let again = try vault.open()
         #expect(again.file.slots.last == slot)
-        try again.changePasscode(from: secret("passcode"), to: secret("new"))
+        try again.changePasscode(from: secret("passcode"), to: secret("new passcode"))
         #expect(try vault.open().file.slots.last == slot)
     }
 
@@ -163,7 +163,7 @@ import Testing
         let keybag = try vault.open()
         let bytes = flipping(200, in: try vault.keybag)
         try vault.writeKeybag(bytes)
-        #expect(failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new")) } != nil)
+        #expect(failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode")) } != nil)
         #expect(try vault.keybag == bytes)
         _ = try keybag.unlock(passcode: secret("passcode"))
     }

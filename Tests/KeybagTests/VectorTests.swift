@@ -45,7 +45,7 @@ import Testing
         #expect(keybag.file.slots.map(\.label.text) == [try vectors.text("passcodeLabel"), "", "", "USB", "IT"])
         guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
         #expect(slot.label.text == (try vectors.text("passcodeLabel")))
-        #expect(failure { _ = try keybag.unlock(passcode: secret("another")) } == .wrong(.passcode))
+        #expect(failure { _ = try keybag.unlock(passcode: secret("another passcode")) } == .wrong(.passcode))
         #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))
     }
 
@@ -106,8 +106,8 @@ import Testing
         let volume = backup.volume
         let restored = try OpenKeybag.restore(
             backup, in: store.store(), newDeviceKey: DeviceKeyFile.create(path: store.deviceKeyPath, volume: volume),
-            newPasscode: secret("new"), cost: .minimum)
-        let keys = try restored.unlock(passcode: secret("new")).exposed
+            newPasscode: secret("new passcode"), cost: .minimum)
+        let keys = try restored.unlock(passcode: secret("new passcode")).exposed
         #expect(try keys[0] == vectors.bytes("classKeyA"))
         let byRecovery = try restored.unlock(recoveryKey: secret(vectors.bytes("recoveryKey"))).exposed
         #expect(byRecovery == keys)

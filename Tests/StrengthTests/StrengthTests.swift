@@ -7,7 +7,7 @@ import Testing
 @Suite struct StrengthTests {
     private func bits(_ text: String) throws -> Double {
         let secret = try unsafe Secret(copying: Array(text.utf8).span.bytes)
-        return Strength(of: secret).bits
+        return try Strength(of: secret).bits
     }
 
     @Test func theCommonTableIsWhole() {
@@ -24,6 +24,22 @@ import Testing
         "987654", "aaaaaaaa", "abcabcabc", "12.5.1990", "19900512", "1984", "iloveyou", "michael1", "sunshine",
     ]) func isWeak(text: String) throws {
         #expect(try bits(text) < 22, "\(text)")
+    }
+
+    /// What nobody may set without a word: found within a million guesses.
+    @Test(arguments: [
+        "a", "abc", "1234", "2580", "123456", "482913", "qwerty", "password1", "Password1", "monkey", "aaaaaaaaaaaa",
+        "2026",
+    ]) func isRefused(text: String) throws {
+        let secret = try unsafe Secret(copying: Array(text.utf8).span.bytes)
+        #expect(try Strength(of: secret).isWeak)
+    }
+
+    @Test(arguments: ["passcode", "kxqvzjw", "correct horse battery staple", "new passcode"]) func isTaken(text: String)
+        throws
+    {
+        let secret = try unsafe Secret(copying: Array(text.utf8).span.bytes)
+        #expect(try !Strength(of: secret).isWeak)
     }
 
     @Test(arguments: [
@@ -51,7 +67,7 @@ import Testing
     @Test func anyBytesOfAnyLength() throws {
         for count in [0, 1, 2, 3, 127, 128, 129, 1024] {
             let secret = try Secret(random: count)
-            let found = Strength(of: secret).bits
+            let found = try Strength(of: secret).bits
             #expect(found >= 0 && found.isFinite)
             #expect(count < 100 || found > 300)
         }

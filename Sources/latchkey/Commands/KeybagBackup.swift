@@ -70,7 +70,11 @@ extension KeybagCommand {
         /// Whoever has the file tries passphrases for as long as he likes, on any number of machines.
         private func readPassphrase() throws(CommandError) -> Secret {
             let read = try passphrase.source.readNew(.passphrase, strength)
-            guard strength.weak || Strength(of: read).score >= 3 else {
+            let score: Int
+            do throws(CryptoError) { score = try Strength(of: read).score } catch {
+                throw CommandError(.failed, "\(error)")
+            }
+            guard strength.weak || score >= 3 else {
                 throw CommandError(
                     .failed, "whoever has the file finds this passphrase too soon; nothing was written",
                     try: "five random words", "the same with --weak   (if that is no matter)")

@@ -97,7 +97,8 @@ extension CommandError {
         case .weakPasscode:
             self.init(
                 .failed,
-                "a passcode of four digits is tried out in an hour or two by whoever has the disk; nothing was changed",
+                "the passcode is too weak: who has the disk, and knows how people choose, finds it within a million guesses; "
+                    + "nothing was changed",
                 try: "five random words", "the same with --weak   (if that is no matter)")
         case .cost(let cost):
             self.init(

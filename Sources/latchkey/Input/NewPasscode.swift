@@ -7,17 +7,25 @@ import Strength
 
 /// How a passcode that is to be set is looked at.
 struct StrengthOptions: ParsableArguments {
-    @Flag(help: "Take a passcode of four digits, too: whoever has the disk tries all of them in an hour or two.")
+    @Flag(
+        help: """
+            Take a weak passcode, too: one that somebody who has the disk, and knows how people choose, finds within a million \
+            guesses. Without this it is refused, unless a TPM counts them.
+            """)
     var weak = false
 
     @OptionGroup var policy: PolicyOptions
 
     /// Throws unless a passcode may be set.
     func check(_ passcode: borrowing Secret, isGuarded: Bool) throws(CommandError) {
+        let strength: Strength
+        do throws(CryptoError) { strength = try Strength(of: passcode) } catch {
+            throw CommandError(.failed, "\(error)")
+        }
         var facts = Facts()
-        facts.passcodeScore = Strength(of: passcode).score
+        facts.passcodeScore = strength.score
         if let violation = try policy.inForce().violations(of: facts).first { throw CommandError(forbidden: violation) }
-        if !weak, !isGuarded, passcode.isFourDigits { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
+        if !weak, !isGuarded, strength.isWeak { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
     }
 }
 
@@ -33,8 +41,9 @@ struct PasscodeAdvice {
         let start = clock.now
         do throws(CryptoError) {
             _ = try Argon2id.derive(passcode, salt: Secret(count: 32), cost: cost, count: 32)
+            let seconds = (clock.now - start) / .seconds(1)
+            self.init(try Strength(of: passcode), seconds: seconds)
         } catch { return nil }
-        self.init(Strength(of: passcode), seconds: (clock.now - start) / .seconds(1))
     }
 
     init(_ strength: Strength, seconds: Double) {
@@ -75,7 +84,7 @@ struct PasscodeAdvice {
 }
 
 extension SecretSource {
-    /// Reads a passcode that is to be set. One of four digits is refused before anything has been done, unless that is allowed, or
+    /// Reads a passcode that is to be set. A weak one is refused before anything has been done, unless that is allowed, or
     /// a chip counts wrong ones.
     func readNew(
         _ subject: Subject, _ options: StrengthOptions, isGuarded: Bool = false

@@ -16,7 +16,7 @@ struct VaultCreation {
     let cost: Argon2Cost
     /// Public keys of organisations.
     let escrow: [[UInt8]]
-    /// Takes a passcode of four digits.
+    /// Takes a weak passcode.
     let allowsWeak: Bool
     /// So many wrong passcodes destroy the keys; 0 for never.
     let eraseAfter: UInt8

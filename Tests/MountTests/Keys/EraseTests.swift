@@ -219,6 +219,9 @@ extension MountTests {
             let refused = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
             #expect(refused.status == 3 && refused.errors.contains("nothing was tried"), "\(refused)")
             #expect(refused.errors.contains("--last-try") && Disk.exists(vault.keybag), "\(refused)")
+            // A client that knows of no such thing is refused as well.
+            let answer = try bareCall("TestSlot", #"{"secret": 0}"#, secrets: ["wrong 5"], of: mount)
+            #expect(answer.contains("io.latchkey.LastGuess"), "\(answer)")
             #expect(try Data(contentsOf: URL(filePath: deviceKey + ".tries"))[24] == 3)
             let last = try vault.latchkey(["unlock", "--last-try", "--passcode-file", file, mount.path])
             let words = "That was the last of 4 attempts, so the vault's keys were erased"

@@ -105,9 +105,68 @@ extension MountTests {
             try withMount(vault, unlocked: true) { try shell("echo b > b", in: $0.path).succeeded() }
         }
 
-        /// Four digits are taken only where that is asked for, wherever a passcode is set; and its owner is told what it is worth.
-        @Test func weakPasscodes() throws {
-            let four = try vault.folder.write("2580", to: "four")
+        static let weak = ["2580", "1234", "123456", "482913", "password1", "qwerty", "a", "abc"]
+
+        /// The daemon has the same rule, for a client that looks at no passcode itself.
+        @Test func theDaemonTakesNoWeakPasscode() throws {
+            let before = try Data(contentsOf: URL(filePath: vault.keybag))
+            try withMount(vault) { mount in
+                func change(to new: String, _ weak: String) throws -> String {
+                    try bareCall(
+                        "ChangePasscode", #"{"old": 0, "new": 1\#(weak)}"#, secrets: [Vault.passcode, new], of: mount)
+                }
+                for weak in Self.weak {
+                    let changed = try change(to: weak, "")
+                    #expect(changed.contains("io.latchkey.WeakPasscode"), "\(weak): \(changed)")
+                    let added = try bareCall(
+                        "AddSlot", #"{"secret": 0, "newKind": "passcode", "new": 1}"#,
+                        secrets: [Vault.passcode, weak], of: mount)
+                    #expect(added.contains("io.latchkey.WeakPasscode"), "\(weak): \(added)")
+                }
+                #expect(try Data(contentsOf: URL(filePath: vault.keybag)) == before)
+                let allowed = try change(to: "qwerty", #", "weak": true"#)
+                #expect(!allowed.contains("error"), "\(allowed)")
+            }
+            #expect(try Data(contentsOf: URL(filePath: vault.keybag)) != before)
+        }
+
+        /// The same rule where the vault is opened without its device key, or its keybag comes from a backup, or no daemon runs.
+        @Test(arguments: weak) func weakPasscodesWithoutADaemon(text: String) throws {
+            let weak = try vault.folder.write(text, to: "weak")
+            let point = try vault.folder.makeFolder("point")
+            let phrase = try vault.folder.write("tundra velvet quorum ostrich dab", to: "phrase")
+            let backup = vault.folder.path("backup")
+            try vault.latchkey(["slot", "add"] + byPasscode + ["escrow-key", "--public-key", publicKey, vault.path])
+                .succeeded()
+            try vault.latchkey(
+                ["keybag", "backup"] + byPasscode + ["--passphrase-file", phrase, "--kdf-memory", "19"]
+                    + ["--kdf-passes", "2", backup, vault.path]
+            ).succeeded()
+            let before = try Data(contentsOf: URL(filePath: vault.keybag))
+            let key = try Data(contentsOf: URL(filePath: try vault.deviceKeyFile()))
+            let recovery = ["mount", "--recovery", "--passcode-file", weak]
+            for arguments in [
+                recovery + ["--recovery-key-file", vault.recoveryKeyFile, vault.path, point],
+                recovery + ["--escrow-key", escrowKey, vault.path, point],
+                ["keybag", "restore", "--passphrase-file", phrase, "--new-passcode-file", weak, backup, vault.path],
+                ["passwd"] + byPasscode + ["--new-passcode-file", weak, vault.path],
+                ["slot", "add", "passcode"] + byPasscode + ["--new-passcode-file", weak, vault.path],
+            ] {
+                let outcome = try vault.latchkey(arguments)
+                #expect(outcome.status == 1 && outcome.errors.contains("too weak"), "\(outcome)")
+                #expect(outcome.errors.contains("--weak"), "\(outcome)")
+                #expect(try Data(contentsOf: URL(filePath: vault.keybag)) == before)
+                #expect(try Data(contentsOf: URL(filePath: try vault.deviceKeyFile())) == key)
+            }
+            try vault.latchkey(recovery + ["--weak", "--recovery-key-file", vault.recoveryKeyFile, vault.path, point])
+                .succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
+            try vault.latchkey(["slot", "test", "--passcode-file", weak, vault.path]).succeeded()
+        }
+
+        /// A weak one is taken only where that is asked for, wherever a passcode is set; and its owner is told what it is worth.
+        @Test(arguments: ["2580", "password1"]) func weakPasscodes(text: String) throws {
+            let four = try vault.folder.write(text, to: "four")
             let before = try Data(contentsOf: URL(filePath: vault.keybag))
             let new = vault.folder.path("new")
             let mount = try MountedVault(vault)

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -118,6 +119,39 @@ extension MountTests {
                 for secret in ["passcode", "recovery key", "recovery key's text"] {
                     #expect(!found.contains(secret), "\(secret)")
                 }
+            }
+        }
+
+        /// Nor what was found in a new passcode when its strength was measured: hashes of its parts, which are guessed one by one, and
+        /// what it costs to guess those.
+        @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
+        func whatIsFoundInANewPasscodeDoesNotLinger() throws {
+            try withScene(unlocked: false) { scene in
+                let vault = scene.mount.vault
+                let text = "tundra 1987 quorum velvet"
+                let new = try vault.folder.write(text, to: "new")
+                try scene.mount.latchkey(
+                    "passwd", scene.mount.path, "--passcode-file", vault.passcodeFile, "--new-passcode-file", new
+                ).succeeded()
+                // The scan opens the vault, too.
+                _ = try vault.folder.write(text, to: "passcode")
+                let bytes = Array(text.utf8)
+                // FNV-1a; shorter ones may be those of a common word.
+                var patterns = (0...bytes.count - 6).flatMap { begin in
+                    (begin + 6...bytes.count).map { end in
+                        bytes[begin..<end].reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+                            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+                        }
+                    }
+                }
+                // The years from 1987 to the one that counts as now.
+                patterns.append(log10(39.0).bitPattern)
+                let found = try MemoryScan.found(
+                    in: scene.mount,
+                    plaintexts: patterns.map { pattern in (0..<8).map { UInt8(truncatingIfNeeded: pattern >> (8 * $0)) }
+                    })
+                #expect(!found.contains { $0.hasPrefix("plaintext") }, "\(found)")
+                #expect(!found.contains("passcode"))
             }
         }
     }
