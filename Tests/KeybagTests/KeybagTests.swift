@@ -1,9 +1,9 @@
 import Crypto
-import Format
 import Foundation
 import Posix
 import Testing
 
+@testable import Format
 @testable import Keybag
 
 @Suite struct KeybagTests {
@@ -185,6 +185,38 @@ import Testing
         #expect(try again.unlock(recoveryKey: vault.recoveryKey).exposed == before)
         #expect(again.file.generation == 2)
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
+    }
+
+    /// Made by somebody who has all keys, so that both MACs fit: which slot a number means would be a matter of chance.
+    @Test func twoSlotsOfOneNumberAreRefused() throws {
+        let vault = try Vault()
+        let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
+        let whole = try SealedKeybag(decoding: vault.keybag)
+        let bundle = try whole.openWithoutDevice(Credential(recoveryKey: vault.recoveryKey))
+        let number = try #require(whole.file.slots[0].head?.identifier)
+        for (identifier, isRefused) in [(number, true), (number + 7, false)] {
+            var file = whole.file
+            // Of a kind that this program does not know: its number counts as well.
+            for type in [KeybagRecordType.passcodeSlot, KeybagRecordType(rawValue: 100)] {
+                var value = file.slots[0].encoded
+                value.replaceSubrange(0..<4, with: (0..<4).map { UInt8(truncatingIfNeeded: identifier >> (8 * $0)) })
+                file.slots = [whole.file.slots[0], try KeybagSlot(type: type, value: value)]
+                let bytes = try sealed(file, bundle, device)
+                try vault.writeKeybag(bytes)
+                let error = failure { _ = try vault.open() }
+                #expect((error?.isDamaged ?? false) == isRefused, "\(identifier), \(type): \(error as Any)")
+                guard !isRefused else { continue }
+                #expect(try vault.open().unlock(passcode: secret("passcode")).exposed.count == 4)
+            }
+        }
+    }
+
+    private func sealed(
+        _ file: KeybagFile, _ bundle: borrowing Keybag.Bundle, _ device: borrowing DeviceKey
+    ) throws -> [UInt8] {
+        var bytes = try file.encodeWithoutTags()
+        bytes += try MessageAuthenticator(key: bundle.unlockMACKey()).tag(of: bytes)
+        return bytes + (try device.keybagAuthenticator()).tag(of: bytes)
     }
 
     @Test func aReadOnlyMountWritesNothing() throws {
