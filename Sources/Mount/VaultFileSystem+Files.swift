@@ -10,11 +10,13 @@ extension VaultFileSystem {
     func open(
         _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>
     ) {
-        open(request, id, flags: flags, dropsPrivileges: dropsPrivileges, reply, parked.arrival)
+        guard let share = shares.take(for: request.user) else { return reply.fail(.EMFILE) }
+        open(request, id, flags: flags, dropsPrivileges: dropsPrivileges, share, reply, parked.arrival)
     }
 
     private func open(
-        _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, _ reply: consuming Reply<Opened>,
+        _ request: Request, _ id: NodeID, flags: Int32, dropsPrivileges: Bool, _ share: HandleShare,
+        _ reply: consuming Reply<Opened>,
         _ arrival: ParkedRequests.Arrival
     ) {
         let node: Node
@@ -32,17 +34,19 @@ extension VaultFileSystem {
                     if dropsPrivileges { try dropPrivileges(of: file, node, for: request) }
                     try file.truncate(to: 0)
                 }
-                let opened = nodes.update(node) { addHandle(to: node, file, flags, isNew: false, in: &$0) }
-                if !reply.succeed(opened) { removeHandle(of: node, flags) }
+                let opened = nodes.update(node) { addHandle(to: node, file, flags, share, isNew: false, in: &$0) }
+                if !reply.succeed(opened) { removeHandle(of: node, flags, share) }
             } catch {
                 disuseFile(of: node)
                 throw error
             }
         } catch {
             log(error, at: nodes[id])
+            shares.giveBack(share)
             guard error == .locked else { return reply.fail(error.errno) }
             parked.park(reply, arrival) { [self] reply, arrival in
-                open(request, id, flags: flags, dropsPrivileges: dropsPrivileges, reply, arrival)
+                guard let share = shares.take(for: request.user) else { return reply.fail(.EMFILE) }
+                open(request, id, flags: flags, dropsPrivileges: dropsPrivileges, share, reply, arrival)
             }
         }
     }
@@ -51,6 +55,7 @@ extension VaultFileSystem {
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>
     ) {
+        guard let share = shares.take(for: request.user) else { return reply.fail(.EMFILE) }
         let made: (entry: Fuse.Entry, node: Node, opened: Opened?)
         do throws(VaultError) {
             let parent = try node(parent)
@@ -59,16 +64,19 @@ extension VaultFileSystem {
                     try tree.withShared { () throws(VaultError) in
                         try makeFile(
                             Location(parent: parent, name: name), in: try directory(of: parent),
-                            request.ownership(mode), opening: flags)
+                            request.ownership(mode), opening: (flags, share))
                     }
                 }
             } catch {
                 log(error, at: parent, name)
                 throw error
             }
-        } catch { return reply.fail(error.errno) }
+        } catch {
+            shares.giveBack(share)
+            return reply.fail(error.errno)
+        }
         if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
-            removeHandle(of: made.node, flags)
+            removeHandle(of: made.node, flags, share)
             forget(made.entry.node, count: 1)
         }
     }
@@ -76,32 +84,35 @@ extension VaultFileSystem {
     func tmpfile(
         _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>
     ) {
+        guard let share = shares.take(for: request.user) else { return reply.fail(.EMFILE) }
         let made: (entry: Fuse.Entry, node: Node, opened: Opened?)
         do throws(VaultError) {
             let parent = try node(parent)
             made = try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
                 let protectionClass = vault.classOfNew(in: directory)
-                return try enterMade(protectionClass, opening: flags, at: nil) { () throws(VaultError) in
+                return try enterMade(protectionClass, opening: (flags, share), at: nil) { () throws(VaultError) in
                     try vault.createNamelessFile(in: directory, request.ownership(mode), protectionClass)
                 }
             }
         } catch {
             log(error, at: nodes[parent])
+            shares.giveBack(share)
             return reply.fail(error.errno)
         }
         if !reply.succeed(Created(entry: made.entry, opened: made.opened!)) {
-            removeHandle(of: made.node, flags)
+            removeHandle(of: made.node, flags, share)
             forget(made.entry.node, count: 1)
         }
     }
 
     /// Makes a file with a name. Counts a lookup, and a user of the file.
     func makeFile(
-        _ location: Location, in directory: Directory, _ ownership: Ownership, opening flags: Int32?
+        _ location: Location, in directory: Directory, _ ownership: Ownership,
+        opening: (flags: Int32, share: HandleShare)?
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         let protectionClass = try vault.classOfNewFile(location.name, in: directory)
-        return try enterMade(protectionClass, opening: flags, at: location) { () throws(VaultError) in
+        return try enterMade(protectionClass, opening: opening, at: location) { () throws(VaultError) in
             try vault.createFile(location.name, in: directory, ownership, protectionClass)
         }
     }
@@ -111,7 +122,7 @@ extension VaultFileSystem {
     ///
     /// - Parameter location: nil for a file without a name.
     private func enterMade(
-        _ protectionClass: ProtectionClass, opening flags: Int32?, at location: Location?,
+        _ protectionClass: ProtectionClass, opening: (flags: Int32, share: HandleShare)?, at location: Location?,
         _ make: () throws(VaultError) -> File
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         guard gates.enter(protectionClass, for: .create) else { throw .locked }
@@ -135,7 +146,7 @@ extension VaultFileSystem {
             state.isNameless = location == nil
             state.file = Node.OpenFile(file: file, users: 1, handles: 0)
             // Within: a file of class B without a handle is one whose key an eviction wipes.
-            return flags.map { addHandle(to: node, file, $0, isNew: true, in: &state) }
+            return opening.map { addHandle(to: node, file, $0.flags, $0.share, isNew: true, in: &state) }
         }
         let entry = Fuse.Entry(
             node: node.id, status: node.shown(status), attributeTimeout: timeout(for: protectionClass),
@@ -145,7 +156,7 @@ extension VaultFileSystem {
 
     /// A user of the file becomes a handle. Needs the node's state.
     private func addHandle(
-        to node: Node, _ file: File, _ flags: Int32, isNew: Bool, in state: inout Node.State
+        to node: Node, _ file: File, _ flags: Int32, _ share: HandleShare, isNew: Bool, in state: inout Node.State
     ) -> Opened {
         // Within: a class that is set meanwhile is noted here after it, or before this looks.
         let header = file.header
@@ -160,12 +171,13 @@ extension VaultFileSystem {
         if isNew { file.keepLengths() }
         // Who only reads has nothing to tell when it closes.
         return Opened(
-            handle: HandleID(rawValue: node.id.rawValue), keepCache: isKnown,
+            handle: HandleID(rawValue: share.rawValue), keepCache: isKnown,
             noFlush: isNew || flags & O_ACCMODE == O_RDONLY)
     }
 
     /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
-    private func removeHandle(of node: Node, _ flags: Int32) {
+    private func removeHandle(of node: Node, _ flags: Int32, _ share: HandleShare) {
+        shares.giveBack(share)
         let last: File? = nodes.update(node) { state in
             if flags & O_ACCMODE == O_RDWR { state.mappers -= 1 }
             state.file!.handles -= 1
@@ -192,7 +204,9 @@ extension VaultFileSystem {
     }
 
     func release(_ request: Request, _ id: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>) {
-        answer(reply, id) { (node) throws(VaultError) in removeHandle(of: node, flags) }
+        answer(reply, id) { (node) throws(VaultError) in
+            removeHandle(of: node, flags, HandleShare(rawValue: handle.rawValue))
+        }
     }
 
     func read(

@@ -7,24 +7,28 @@ import Vault
 final class ListingTable: Sendable {
     private let state = Mutex<(listings: [HandleID: OpenListing], next: UInt64)>(([:], 1))
 
-    func open() -> HandleID {
+    func open(_ share: HandleShare) -> HandleID {
         state.withLock { state in
             let handle = HandleID(rawValue: state.next)
             state.next += 1
-            state.listings[handle] = OpenListing()
+            state.listings[handle] = OpenListing(share: share)
             return handle
         }
     }
 
     subscript(handle: HandleID) -> OpenListing? { state.withLock { $0.listings[handle] } }
 
-    func close(_ handle: HandleID) { state.withLock { $0.listings[handle] = nil } }
+    /// Whose share it was; nil if it is not open.
+    func close(_ handle: HandleID) -> HandleShare? { state.withLock { $0.listings.removeValue(forKey: handle)?.share } }
 }
 
 /// The entries of one open directory. An entry's offset is its place in the list, so that telldir(3) and seekdir(3)
 /// neither repeat nor skip.
 final class OpenListing: Sendable {
+    let share: HandleShare
     private let entries = Mutex<[ListedEntry]?>(nil)
+
+    init(share: HandleShare) { self.share = share }
 
     /// All entries; read anew with `rewinding`, and the first time.
     func entries(
@@ -41,13 +45,18 @@ final class OpenListing: Sendable {
 
 extension VaultFileSystem {
     func opendir(_ request: Request, _ id: NodeID, flags: Int32, reply: consuming Reply<Opened>) {
-        let handle = listings.open()
-        if !reply.succeed(Opened(handle: handle)) { listings.close(handle) }
+        guard let share = shares.take(for: request.user) else { return reply.fail(.EMFILE) }
+        let handle = listings.open(share)
+        if !reply.succeed(Opened(handle: handle)) { close(listing: handle) }
     }
 
     func releasedir(_ request: Request, _ id: NodeID, handle: HandleID, reply: consuming Reply<Done>) {
-        listings.close(handle)
+        close(listing: handle)
         reply.succeed()
+    }
+
+    private func close(listing handle: HandleID) {
+        if let share = listings.close(handle) { shares.giveBack(share) }
     }
 
     func fsyncdir(

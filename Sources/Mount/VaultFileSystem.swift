@@ -1,5 +1,6 @@
 import Format
 import Fuse
+import Glibc
 import Posix
 import Synchronization
 import Vault
@@ -16,6 +17,7 @@ final class VaultFileSystem: Sendable {
     let buffers = PlainBufferPool()
     let directories: DirectoryCache
     let listings = ListingTable()
+    let shares: HandleShares
     let late: LateRequests
     let parked: ParkedRequests
     /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves, or what
@@ -52,6 +54,7 @@ final class VaultFileSystem: Sendable {
         gates = ClassGates(servesReads: whenLocked.isFreeze) { vault.canOpen($0) }
         do { parked = try ParkedRequests(whenLocked) } catch { throw .system(error) }
         directories = DirectoryCache(limit: descriptorLimit / 8, nodes: nodes)
+        shares = HandleShares(owner: geteuid(), descriptorLimit: descriptorLimit)
         late = LateRequests(notifier: notifier)
         // Two generations of them for a moment, and folders that they were in: half of all is left for files that are open.
         vault.mostUnsettled = descriptorLimit / 8
