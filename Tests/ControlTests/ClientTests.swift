@@ -143,6 +143,7 @@ import Testing
         var last: MonitorPosition?
         var turn = 0
         while heard.count < 20 {
+            try #require(turn < 1000, "hears nothing")
             // What happens while nobody listens.
             for _ in 0..<3 { folder.service.set([.unlocked, .locking, .locked][turn % 3]) }
             turn += 1
@@ -238,7 +239,8 @@ import Testing
             done.signal()
         }
         try startThread { unsafe lockAndWait() }
-        while try client.status().state != .locking {}
+        let end = ContinuousClock.now + .seconds(20)
+        while try client.status().state != .locking { try #require(ContinuousClock.now < end, "does not lock") }
         folder.service.set(.locked)
         #expect(try done.readable.wait(for: Int16(POLLIN), by: .after(seconds: 10)) != 0)
         #expect(result.withLock { $0 }?.state == .locked)

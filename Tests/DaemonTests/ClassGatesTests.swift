@@ -84,7 +84,10 @@ import Testing
             gates.shut(to: .evicting, [.complete, .completeUnlessOpen])
             isShut.signal()
         }
-        while gates.state(of: .completeUnlessOpen) != .evicting { Thread.sleep(forTimeInterval: 0.001) }
+        let isShutting = ends { [gates] in
+            while gates.state(of: .completeUnlessOpen) != .evicting { Thread.sleep(forTimeInterval: 0.001) }
+        }
+        #expect(isShutting)
         // At once, though a thread waits for the lock before it.
         let result = Flag()
         let hasEnded = ends { [gates] in

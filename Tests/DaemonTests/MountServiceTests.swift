@@ -78,7 +78,7 @@ import Testing
         let ended = Mutex(false)
         try mount.unmountGate.withLock { _ in
             try startThread { try? service.unmount(lazily: true) }
-            while mount.state.withLock({ $0.unmounts.isEmpty }) { usleep(1000) }
+            try soon { mount.state.withLock { !$0.unmounts.isEmpty } }
             try startThread {
                 service.waitForUnmounts()
                 ended.withLock { $0 = true }
@@ -87,6 +87,15 @@ import Testing
             usleep(200_000)
             #expect(!ended.withLock { $0 })
         }
-        while !ended.withLock({ $0 }) { usleep(1000) }
+        try soon { ended.withLock { $0 } }
+    }
+
+    /// Returns when it has come true.
+    private func soon(_ isTrue: () -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while !isTrue() {
+            try #require(ContinuousClock.now < end, "it does not come true")
+            usleep(1000)
+        }
     }
 }

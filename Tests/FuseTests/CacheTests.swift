@@ -88,8 +88,11 @@ extension FuseTests {
                 failures.withLock { $0.append("\(error)") }
             }
         }
-        for _ in 0..<60 { #expect(try mounted.ask("invalidate") == "done") }
-        isOver.store(true, ordering: .relaxed)
+        do {
+            // Also where this throws: they go on for as long.
+            defer { isOver.store(true, ordering: .relaxed) }
+            for _ in 0..<60 { #expect(try mounted.ask("invalidate") == "done") }
+        }
         threads.join()
         #expect(failures.withLock { $0 } == [])
         for (worker, bytes) in expected.withLock({ $0 }) {

@@ -16,6 +16,7 @@ extension FuseTests {
             marks[listed.count] = stream.position
             guard let name = stream.next() else { break }
             listed.append(name)
+            try #require(listed.count < 10_000, "the listing never ends")
         }
         #expect(listed.count == 5002)
         #expect(Set(listed) == names.union([".", ".."]))
@@ -35,11 +36,14 @@ extension FuseTests {
     @Test func seesWhatOthersAddAfterRewinding() throws {
         let mounted = try Mounted()
         let stream = try DirectoryStream(mounted.path)
-        while stream.next() != nil {}
+        for _ in 0..<10 where stream.next() == nil { break }
         try mounted.root.create("late")
         stream.rewind()
         var names: Set<String> = []
-        while let name = stream.next() { names.insert(name) }
+        for _ in 0..<10 {
+            guard let name = stream.next() else { break }
+            names.insert(name)
+        }
         #expect(names == [".", "..", "late"])
     }
 

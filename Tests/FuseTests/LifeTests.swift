@@ -8,7 +8,7 @@ extension FuseTests {
 
     @Test func unmountFreesEverything() throws {
         let mounted = try Mounted(opensRoot: false)
-        try run("sh", ["-c", "cd '\(mounted.path)'; mkdir d; echo x > d/f; cat d/f; ls -lR; mv d e; rm -r e"])
+        try run("sh", ["-ec", "cd '\(mounted.path)'; mkdir d; echo x > d/f; cat d/f; ls -lR; mv d e; rm -r e"])
         #expect(try mounted.ask("unmount") == "done")
         #expect(try mounted.program.line(within: 10) == Self.clean)
         #expect(try mounted.program.end(within: 10) == 0)

@@ -83,8 +83,8 @@ final class Program {
     }
 }
 
-/// Runs a program to its end, which is to be well.
-@discardableResult
-func run(_ program: String, _ arguments: [String], within seconds: Double = 30) throws -> Int32 {
-    try Program(program, arguments).end(within: seconds)
+/// Runs a program to its end, and throws where it fails.
+func run(_ program: String, _ arguments: [String], within seconds: Double = 30) throws {
+    let status = try Program(program, arguments).end(within: seconds)
+    guard status == 0 else { throw TestError("\(program) \(arguments): exit \(status)") }
 }

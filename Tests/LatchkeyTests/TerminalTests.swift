@@ -24,6 +24,7 @@ private struct Keyboard {
     func shown(until end: String) throws -> String {
         var shown = ""
         while !shown.contains(end) {
+            guard try !Poll.readable([master], timeout: .seconds(20)).isEmpty else { throw Errno.ETIMEDOUT }
             var buffer = [UInt8](repeating: 0, count: 256)
             var elements = buffer.mutableSpan
             var bytes = unsafe elements.mutableBytes

@@ -34,7 +34,11 @@ import Testing
         Thread.sleep(forTimeInterval: 0.05)
         #expect(order.withLock { $0 } == [])
         lock.unlockShared()
-        while !(writer.isFinished && reader.isFinished) { Thread.sleep(forTimeInterval: 0.001) }
+        let end = ContinuousClock.now + .seconds(20)
+        while !(writer.isFinished && reader.isFinished) {
+            try #require(ContinuousClock.now < end, "they wait for each other")
+            Thread.sleep(forTimeInterval: 0.001)
+        }
         #expect(order.withLock { $0 } == ["writer", "reader"])
     }
 

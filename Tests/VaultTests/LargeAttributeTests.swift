@@ -115,6 +115,7 @@ struct LargeAttributeTests {
             var failed = true
             while failed {
                 call += 1
+                try #require(call < 1000, "it fails for ever")
                 var faults: FaultInjectingStore!
                 let scene = try CheckScene { base in
                     faults = FaultInjectingStore(base)

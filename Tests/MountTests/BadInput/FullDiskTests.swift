@@ -67,7 +67,8 @@ extension MountTests {
             try withSmallDisk { folder in
                 let vault = try Vault(in: folder)
                 let new = try folder.write("another passcode", to: "new")
-                _ = try shell("dd if=/dev/zero of=filler bs=4k 2> /dev/null", in: folder.path)
+                let filling = try attemptShell("dd if=/dev/zero of=filler bs=4k", in: folder.path)
+                #expect(filling.status == 1 && filling.errors.contains("No space left"), "\(filling)")
                 let outcome = try vault.latchkey(
                     ["passwd", vault.path, "--passcode-file", vault.passcodeFile, "--new-passcode-file", new])
                 try run("rm", [folder.path("filler")]).succeeded()

@@ -28,7 +28,7 @@ extension MountTests.DataProtection {
 
     @Test func theExampleSaysWhereNothingIsProtected() throws {
         let folder = try TemporaryFolder()
-        let outcome = try run(Built.letterbox, [folder.path], input: Array("letter\n".utf8))
+        let outcome = try attempt(Built.letterbox, [folder.path], input: Array("letter\n".utf8))
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("is not protected"), "\(outcome)")
         #expect(Disk.tree(folder.path) == [])

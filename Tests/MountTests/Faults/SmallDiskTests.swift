@@ -49,7 +49,7 @@ extension MountTests {
 
         /// Fills the disk to the last block by a file of its own.
         private func fill(_ scene: Scene) throws {
-            let outcome = try run("cp", ["/dev/zero", scene.path("filler")])
+            let outcome = try attempt("cp", ["/dev/zero", scene.path("filler")])
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains("No space left on device"), "\(outcome)")
         }
@@ -77,7 +77,7 @@ extension MountTests {
             try withSmallDisk(inodes: 1000) { scene, _ in
                 let path = scene.mount.path
                 func sql(_ statements: String) throws -> Outcome {
-                    try run("sqlite3", ["-bail", "db"], input: Array(statements.utf8), directory: path)
+                    try attempt("sqlite3", ["-bail", "db"], input: Array(statements.utf8), directory: path)
                 }
                 try sql("pragma journal_mode=\(journal); create table t(n integer primary key, v blob);").succeeded()
                 // Room for it to go on with, later.
@@ -94,9 +94,9 @@ extension MountTests {
                 #expect(rows > 5)
                 try run("rm", [path + "/filler"]).succeeded()
                 let state = "pragma integrity_check; select count(*) from t;"
-                #expect(try sql(state).text == "ok\n\(rows)\n")
+                #expect(try sql(state).succeeded().text == "ok\n\(rows)\n")
                 try sql("delete from t where n % 2 = 0; insert into t(v) values(randomblob(400000));").succeeded()
-                #expect(try sql(state).text == "ok\n\(rows - rows / 2 + 1)\n")
+                #expect(try sql(state).succeeded().text == "ok\n\(rows - rows / 2 + 1)\n")
                 try sql("drop table t; vacuum;").succeeded()
                 try expectRoom(scene)
             }

@@ -4,7 +4,7 @@ extension Probe {
         try ask("open", "\(handle)", path, flags, "\(mode)")
     }
 
-    @discardableResult func close(_ handle: Int) throws -> Answer {
+    func close(_ handle: Int) throws -> Answer {
         try ask("close", "\(handle)")
     }
 

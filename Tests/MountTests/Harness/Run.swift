@@ -36,9 +36,21 @@ enum Environment {
     }
 }
 
-/// Runs a program to its end. After so many seconds it is killed, the mounts of this run are aborted (a process that
-/// waits for a reply of a FUSE daemon cannot be killed), and an error is thrown.
+/// Runs a program to its end, and throws where it fails.
 @discardableResult func run(
+    _ program: String, _ arguments: [String], input: [UInt8] = [],
+    environment: [String: String] = Environment.plain, directory: String? = nil, within seconds: Double = 60
+) throws -> Outcome {
+    try attempt(
+        program, arguments, input: input, environment: environment, directory: directory, within: seconds
+    ).succeeded()
+}
+
+/// Runs a program that may fail: the caller looks at what came of it.
+///
+/// After so many seconds it is killed, the mounts of this run are aborted (a process that waits for a reply of a FUSE daemon
+/// cannot be killed), and an error is thrown.
+func attempt(
     _ program: String, _ arguments: [String], input: [UInt8] = [],
     environment: [String: String] = Environment.plain, directory: String? = nil, within seconds: Double = 60
 ) throws -> Outcome {
@@ -61,12 +73,22 @@ enum Environment {
         errors: String(decoding: standardError.contents, as: UTF8.self))
 }
 
-/// A shell script, stopping at its first error.
+/// Runs a shell script that stops at its first error, and throws there. Any program of a pipe may be that error.
 @discardableResult func shell(
     _ script: String, in directory: String? = nil, environment: [String: String] = Environment.plain,
     within seconds: Double = 60
 ) throws -> Outcome {
-    try run("sh", ["-euc", script], environment: environment, directory: directory, within: seconds)
+    try attemptShell(script, in: directory, environment: environment, within: seconds).succeeded()
+}
+
+/// Runs a shell script that stops at its first error; that it did is the caller's to see.
+func attemptShell(
+    _ script: String, in directory: String? = nil, environment: [String: String] = Environment.plain,
+    within seconds: Double = 60
+) throws -> Outcome {
+    try attempt(
+        "bash", ["-O", "inherit_errexit", "-o", "pipefail", "-euc", script], environment: environment,
+        directory: directory, within: seconds)
 }
 
 /// A file without a name for a child's standard streams: it never blocks the child, and keeps what a killed one wrote.

@@ -57,8 +57,9 @@ final class Vault {
         ]) { $1 }
     }
 
+    /// A failure is the caller's to judge: by `succeeded`, or by its exit code and message.
     func latchkey(_ arguments: [String], input: [UInt8] = [], within seconds: Double = 60) throws -> Outcome {
-        try run(Built.latchkey, arguments, input: input, environment: environment, within: seconds)
+        try attempt(Built.latchkey, arguments, input: input, environment: environment, within: seconds)
     }
 
     /// The one device key file in the state folder.

@@ -96,7 +96,7 @@ struct RotationScene {
             separator: "\n")
     }
 
-    @discardableResult func rotate(
+    func rotate(
         _ mount: MountedVault, _ options: [String] = ["--wait"], passcode: String? = nil, within seconds: Double = 120
     ) throws -> Outcome {
         try mount.latchkey(
@@ -154,7 +154,7 @@ struct RotationScene {
         let whole = try Disk.read(vault.keybag)
         defer { try? Data(whole).write(to: URL(fileURLWithPath: vault.keybag)) }
         if let keybag { try Data(keybag).write(to: URL(fileURLWithPath: vault.keybag)) }
-        return try run(
+        return try attempt(
             "python3",
             [
                 Built.project + "/tools/read-vault.py", "--device-key", try vault.deviceKeyFile(), "--passcode-file",

@@ -54,7 +54,7 @@ extension MountTests {
                 let holder = try Probe(
                     "/usr/bin/env", ["python3", "-u", "-c", Self.holder, mount.path], environment: Environment.plain)
                 try holder.ask("begin").required("opening files")
-                try scene.rotate(mount)
+                try scene.rotate(mount).succeeded()
                 try holder.ask("check").required("after the rotation")
                 try mount.lockNow()
                 try mount.unlock()
@@ -113,7 +113,7 @@ extension MountTests {
                     environment: Environment.plain)
                 try mover.ask("prepare", within: 60).required("making folders")
                 try mover.send(["begin"])
-                try scene.rotate(mount, [])
+                try scene.rotate(mount, []).succeeded()
                 // It must not end for want of a quiet moment.
                 try scene.finish(mount)
                 try mover.send(["end"])
@@ -203,7 +203,7 @@ extension MountTests {
                 let mount = try MountedVault(scene.vault, unlocked: begun)
                 if !begun {
                     try mount.unlock()
-                    try scene.rotate(mount, [])
+                    try scene.rotate(mount, []).succeeded()
                     begun = true
                 }
                 try scene.waitUntilRenewed(renewed, mount)
@@ -228,7 +228,7 @@ extension MountTests {
         @Test func lockedInTheMiddle() throws {
             let scene = try RotationScene(250)
             try withMount(scene.vault) { mount in
-                try scene.rotate(mount, [])
+                try scene.rotate(mount, []).succeeded()
                 try scene.waitUntilRenewed(20, mount)
                 try mount.lockNow()
                 let locked = try #require(try scene.progress(mount))

@@ -22,7 +22,7 @@ extension MountTests {
 
         private func byKey(_ key: SoftKey) -> [String] { ["--fido2"] + device(key) }
 
-        @discardableResult private func add(
+        private func add(
             _ key: SoftKey, to vault: Vault, _ options: [String] = [], at place: String? = nil
         ) throws -> Outcome {
             try vault.latchkey(
@@ -265,7 +265,7 @@ extension MountTests {
             _ = try vault.folder.write("no library", to: "libraries/libfido2.so.1")
             let environment = vault.environment.merging(["LD_LIBRARY_PATH": libraries]) { $1 }
             for arguments in [["--fido2-device", key.device], []] {
-                let added = try run(
+                let added = try attempt(
                     Built.latchkey, ["slot", "add"] + byPasscode(vault) + arguments + ["fido2", vault.path],
                     environment: environment)
                 #expect(added.status == 1 && added.errors.contains("apt install libfido2-1"), "\(added)")

@@ -50,7 +50,7 @@ extension MountTests {
         /// While locked the work is refused; nothing else may come of it.
         private func lockAndUnlock(_ mount: MountedVault, _ inside: String, gently: Bool) throws {
             try mount.latchkey(["lock", mount.path, "--wait"] + (gently ? [] : ["--now"])).succeeded()
-            let refused = try shell(
+            let refused = try attemptShell(
                 """
                 refused() { if "$@" > /dev/null; then echo "$*" >&2; exit 1; fi; }
                 refused cat project/main.c

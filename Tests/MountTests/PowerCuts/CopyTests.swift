@@ -51,7 +51,7 @@ extension MountTests {
                 waitForActs(20 * (index + 1))
                 // Into the last one twice: what rsync finds there is from another time.
                 for _ in 0..<(index == 2 ? 2 : 1) {
-                    let outcome = try run("rsync", ["-aHX", vault.path + "/", copy])
+                    let outcome = try attempt("rsync", ["-aHX", vault.path + "/", copy])
                     #expect(Self.isExpected(outcome), "\(outcome.status): \(outcome.errors.split(separator: "\n"))")
                 }
             }
@@ -117,12 +117,12 @@ extension MountTests {
             let other = Vault(copy: copy, of: vault)
             try withMount(other) { mount in
                 for folder in ["still", "shared"] {
-                    let difference = try run(
+                    let difference = try attempt(
                         "diff", ["-r", "--no-dereference", "\(kept)/\(folder)", mount.file(folder)])
                     #expect(difference.status == 0, "\(difference)")
                 }
                 #expect(try listing(mount) == listed)
-                let reading = try run("cp", ["-r", mount.path, vault.folder.path("read \(UUID())")])
+                let reading = try attempt("cp", ["-r", mount.path, vault.folder.path("read \(UUID())")])
                 let refusals = reading.errors.split(separator: "\n").filter { !$0.hasSuffix("Input/output error") }
                 #expect(refusals.isEmpty, "\(refusals)")
                 try shell("seq 5000 > still/numbers; sync still/numbers; rm shared/one; mkdir new", in: mount.path)

@@ -33,7 +33,7 @@ struct DatabaseLoad {
             return transactions == 0 ? [] : ["the database is gone"]
         }
         let inquiry = "PRAGMA integrity_check; SELECT count(*), ifnull(max(tx), 0) FROM t;"
-        let answer = try run("sqlite3", ["-batch", folder + "/data.db", inquiry])
+        let answer = try attempt("sqlite3", ["-batch", folder + "/data.db", inquiry])
         if transactions == 0, answer.errors.contains("no such table") { return [] }
         let lines = answer.text.split(separator: "\n")
         let counts = lines.last?.split(separator: "|").compactMap { Int($0) } ?? []

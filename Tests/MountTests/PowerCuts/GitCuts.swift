@@ -47,16 +47,16 @@ extension MountTests.PowerCuts {
         ) throws -> [Violation] {
             guard let last = commits.last else { return [] }
             // Nothing of it may be missing or damaged.
-            let history = try run("git", ["-C", path, "rev-list", "--count", last])
-            let objects = try shell(
+            let history = try attempt("git", ["-C", path, "rev-list", "--count", last])
+            let objects = try attemptShell(
                 "git rev-list --objects \(last) | cut -c1-40 | git cat-file --batch > /dev/null", in: path)
             guard history.status == 0, objects.status == 0, history.text == "\(commits.count)\n" else {
                 return [Violation(.program, "commit \(commits.count) of \(commits.count): \(history) \(objects)")]
             }
             // A branch that moved on before its objects were durable is git's own doing where names have no order.
             guard order == .ordered else { return [] }
-            let check = try run("git", ["-C", path, "fsck", "--strict", "--no-dangling"])
-            let isAncestor = try run("git", ["-C", path, "merge-base", "--is-ancestor", last, "HEAD"])
+            let check = try attempt("git", ["-C", path, "fsck", "--strict", "--no-dangling"])
+            let isAncestor = try attempt("git", ["-C", path, "merge-base", "--is-ancestor", last, "HEAD"])
             guard check.status == 0, isAncestor.status == 0 else {
                 return [Violation(.program, "\(check) \(isAncestor)")]
             }

@@ -77,7 +77,7 @@ struct MixedLoad {
         let copy = try TemporaryFolder()
         // By a program, which can be killed.
         let plain = copy.path("plain")
-        let outcome = try run("cp", ["-r", mount.path, plain])
+        let outcome = try attempt("cp", ["-r", mount.path, plain])
         var flaws = outcome.status == 0 ? [] : ["\(outcome)"]
         // All but the index of the WAL.
         try? FileManager.default.removeItem(atPath: plain + "/data.db-shm")

@@ -72,8 +72,11 @@ extension MountTests {
             for _ in range(4):
                 process = os.fork()
                 if process == 0:
-                    try: read()
-                    finally: os._exit(0)
+                    status = 1
+                    try:
+                        read()
+                        status = 0
+                    finally: os._exit(status)
                 readers.append(process)
 
             def check(what, byte):
@@ -100,7 +103,8 @@ extension MountTests {
                             check(synchronous, 7)
             finally:
                 os.close(other)
-                for _ in readers: os.wait()
+                ends = [os.wait()[1] for _ in readers]
+            if any(ends): sys.exit(f"readers ended with {ends}")
             print("done")
             """
     }

@@ -13,7 +13,7 @@ extension MountTests {
 
         /// Another program than those that have it open.
         private func expectCannotOpen(_ path: String) throws {
-            let other = try run("sqlite3", [path, "SELECT count(*) FROM t;"])
+            let other = try attempt("sqlite3", [path, "SELECT count(*) FROM t;"])
             #expect(other.status != 0 && other.errors.contains("unable to open database"), "\(other)")
         }
 

@@ -113,15 +113,18 @@ extension MountTests {
 
             for _ in range(2):
                 if os.fork() == 0:
-                    try: watch()
-                    finally: os._exit(0)
+                    status = 1
+                    try:
+                        watch()
+                        status = 0
+                    finally: os._exit(status)
             for _ in range(300):
                 os.symlink("folder", "new"); os.rename("new", "name")
                 open("new", "w").close(); os.rename("new", "name")
                 os.mkfifo("new"); os.rename("new", "name")
                 for _ in range(3): open("new", "w").close(); os.rename("new", "file")
             os.close(other)
-            for _ in range(2): os.wait()
+            if any([os.wait()[1] for _ in range(2)]): sys.exit("a watching process failed")
             """
 
         /// A call on a name that another process replaces, moves or exchanges meanwhile is about the old file or the new
@@ -172,9 +175,12 @@ extension MountTests {
             for _ in range(2):
                 process = os.fork()
                 if process == 0:
-                    try: call()
-                    except SystemExit as problem: print(problem, flush=True)
-                    finally: os._exit(0)
+                    status = 1
+                    try:
+                        call()
+                        status = 0
+                    except SystemExit as problem: print(problem, file=sys.stderr, flush=True)
+                    finally: os._exit(status)
                 processes.append(process)
             for turn in range(250):
                 make("new"); os.rename("new", "name")
@@ -183,7 +189,7 @@ extension MountTests {
                 make("new"); exchange("new", "swap"); os.unlink("new")
                 os.unlink("gone"); make("gone")
             os.close(other)
-            for _ in processes: os.wait()
+            if any([os.wait()[1] for _ in processes]): sys.exit("a calling process failed")
             """
     }
 }

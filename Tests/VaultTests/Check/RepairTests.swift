@@ -248,6 +248,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         let first = 1 + Damage.allCases.firstIndex(of: damage)! % 3
         var step = first
         while true {
+            try #require(step < 3000, "the repair never ends without a fault")
             let effect: FaultPlan.Effect = [.none, .half, .whole][step / 3 % 3]
             let before = faults.faults.injected
             faults.faults.fail(nil, nth: step, with: .EIO, effect: effect, lasts: true)

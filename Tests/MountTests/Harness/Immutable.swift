@@ -1,0 +1,14 @@
+import Testing
+
+/// Files that nobody can change, root neither: chattr(1) with +i.
+enum Immutable {
+    /// Root's, and only on file systems that have it.
+    static let isAvailable: Bool = {
+        guard let folder = try? TemporaryFolder(), let path = try? folder.write("contents", to: "file") else {
+            return false
+        }
+        return (try? run("chattr", ["+i", path])) != nil && (try? run("chattr", ["-i", path])) != nil
+    }()
+
+    static let why: Comment = "needs root, and a file system with chattr +i"
+}
