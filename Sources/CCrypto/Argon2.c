@@ -45,7 +45,13 @@ int lk_argon2id(const void *passcode, size_t passcode_count, const void *salt, s
         .free_cbk = unmap,
         .flags = ARGON2_DEFAULT_FLAGS,
     };
-    return argon2id_ctx(&context);
+    int result = argon2id_ctx(&context);
+    if (result == ARGON2_THREAD_FAIL) {
+        // One after another the lanes come to the same, where no threads are to be had.
+        context.threads = 1;
+        result = argon2id_ctx(&context);
+    }
+    return result;
 }
 
 const char *lk_argon2_message(int error) {

@@ -92,7 +92,11 @@ public final class ControlServer: Sendable {
         do {
             for _ in 0..<Self.keptThreads { try startThread { self.serveWaiting() } }
             try startThread { self.accept(from: listener) }
-        } catch { throw .io(error, doing: "start a thread") }
+        } catch {
+            // Those that were made end.
+            stop()
+            throw .io(error, doing: "start a thread")
+        }
     }
 
     /// Removes the socket, lets answers under way be read for a short while, and ends all connections.

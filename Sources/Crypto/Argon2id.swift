@@ -4,7 +4,7 @@ internal import CCrypto
 public struct Argon2Cost: Hashable, Sendable {
     public var memoryKiB: UInt32
     public var passes: UInt32
-    /// Also the number of threads that compute them.
+    /// Also the number of threads that compute them, if there are threads to be had.
     public var lanes: UInt32
 
     public init(memoryKiB: UInt32, passes: UInt32, lanes: UInt32) {

@@ -15,9 +15,8 @@ public enum DaemonProcess {
     public static func run(_ configuration: Configuration) throws(StartError) {
         do throws(StartError) {
             let signals = try prepareProcess()
-            let writer = try StartError.when("open the log") { () throws(Errno) in
-                try LogWriter(to: LogSink(configuration.log))
-            }
+            let sink = try StartError.when("open the log") { () throws(Errno) in try LogSink(configuration.log) }
+            let writer = try StartError.makingThreads { () throws(Errno) in try LogWriter(to: sink) }
             defer { writer.flush() }
             var log = Logger(label: "latchkey") { _ in DaemonLog(writer: writer) }
             log.logLevel = configuration.logLevel

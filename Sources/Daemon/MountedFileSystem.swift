@@ -8,7 +8,7 @@ import Posix
 /// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `rotation` and `classes` answer at once,
 /// whatever the vault's disk does: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
-    /// Serves requests, and returns when the file system is unmounted and its last user has gone.
+    /// Returns when the file system is unmounted and its last user has gone.
     func run()
 
     /// From this time of the boot clock on contents of A, and of B's closed files, are refused, whenever `evict` is called;

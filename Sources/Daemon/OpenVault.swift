@@ -89,7 +89,7 @@ struct OpenVault: Sendable {
                 descriptorLimit: Int(clamping: descriptorLimit ?? .max), whenLocked: configuration.whenLocked,
                 forbidden: { policy.violation(setting: $0)?.description }
             ) { $0.write(to: log) }
-            return VaultMount(mount, threads: configuration.threads, log: log)
+            return VaultMount(mount, at: configuration.mountPoint, threads: configuration.threads, log: log)
         } catch {
             throw StartError(because: error)
         }

@@ -31,9 +31,9 @@ final class RunningMount: Sendable {
         self.log = log
     }
 
-    /// Opens the vault, proves the passcode if there is one, mounts, and answers signals and the control socket.
+    /// Opens the vault, proves the passcode if there is one, mounts, and answers signals, the control socket and the kernel.
     ///
-    /// When it throws, the mount is gone again.
+    /// Every thread that the daemon needs is made here. When it throws, the mount is gone again.
     ///
     /// - Parameter exit: ends the process, after a second signal.
     static func start(
@@ -49,9 +49,11 @@ final class RunningMount: Sendable {
             keys = try opened.keysWithoutPasscode()
         }
         let mount = try opened.mount(configuration, policy, log: log)
+        // Nil where another program was faster: then the unmount may fail, which is said.
+        let reserved = try? ReservedProcess()
         do throws(StartError) {
             let facts = MountFacts(configuration, opened.keybag, device: mount.device)
-            let lock = try StartError.when("start a thread") { () throws(Errno) in
+            let lock = try StartError.makingThreads { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log)
             }
             let keyholder = KeybagHolder(
@@ -72,17 +74,23 @@ final class RunningMount: Sendable {
                 unsafe unlink(socket)
                 exit()
             }
-            try StartError.when("start a thread") { () throws(Errno) in try thread.start() }
+            try StartError.makingThreads { () throws(Errno) in try thread.start() }
             let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log) {
                 unsafe unlink(socket)
                 exit()
             }
             let server = try serve(service, volume: opened.volume, device: mount.device, configuration)
+            do throws(StartError) {
+                try StartError.makingThreads { () throws(Errno) in try mount.start() }
+            } catch {
+                server.stop()
+                throw error
+            }
+            reserved?.giveBack()
             return RunningMount(vaultLock: opened.lock, mount: mount, service: service, server: server, log: log)
         } catch {
-            // Else it would hang for whoever looks at it: nobody serves it.
-            try? mount.unmount(lazily: true)
-            throw error
+            reserved?.giveBack()
+            throw mount.unmountUnserved(because: error)
         }
     }
 
@@ -100,7 +108,7 @@ final class RunningMount: Sendable {
         }
     }
 
-    /// Serves until the file system is unmounted and its last user has gone.
+    /// Returns when the file system is unmounted and its last user has gone.
     func run() {
         mount.run()
         mount.synchronize()

@@ -18,6 +18,8 @@ public final class SignalThread: Sendable {
     /// The time without use after which it locks.
     private let idleLimit: Duration?
     private let watch: MountWatch?
+    /// Takes a byte for an unmount.
+    private let unmounts = Mutex<Descriptor?>(nil)
     /// Ends the process; another thing in tests.
     private let exit: @Sendable () -> Void
 
@@ -38,6 +40,13 @@ public final class SignalThread: Sendable {
     }
 
     public func start() throws(Errno) {
+        // umount(2) waits for the file system, and the deadline does not: a thread apart. It is made now, for when a signal
+        // comes there may be none to be had.
+        let requests = try Pipe()
+        unmounts.withLock { $0 = requests.writeEnd }
+        try startThread { [requests = requests.readEnd] in
+            while requests.readByte() { self.unmount() }
+        }
         try startThread { self.run() }
     }
 
@@ -84,8 +93,7 @@ public final class SignalThread: Sendable {
         } else {
             isEnding = true
             log.notice("unmounting", metadata: ["signal": "\(signal)"])
-            // In a thread of its own, since umount(2) waits for the file system, and the deadline does not.
-            try startThread { self.unmount() }
+            try unmounts.withLock { $0 }?.writeByte()
         }
     }
 

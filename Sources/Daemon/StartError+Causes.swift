@@ -61,6 +61,13 @@ extension StartError {
             }
     }
 
+    /// Runs `body`, which makes threads and nothing else that can fail.
+    static func makingThreads<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(StartError) -> Result {
+        do { return try body() } catch {
+            throw StartError(.failed, "cannot make a thread: \(error) (ulimit -u, or pids.max of the control group)")
+        }
+    }
+
     /// Runs `body` with its errors turned into a start error.
     static func when<Result: ~Copyable>(
         _ doing: @autoclosure () -> String, _ body: () throws(Errno) -> Result

@@ -1,6 +1,7 @@
 import Control
 import Crypto
 import Format
+import Glibc
 import Keybag
 import Logging
 import Mount
@@ -10,11 +11,13 @@ import Vault
 /// A vault's mount, as the daemon drives it.
 final class VaultMount: MountedFileSystem {
     private let mount: ProtectedMount
+    private let mountPoint: String
     private let threads: Int
     private let log: Logger
 
-    init(_ mount: ProtectedMount, threads: Int, log: Logger) {
+    init(_ mount: ProtectedMount, at mountPoint: String, threads: Int, log: Logger) {
         self.mount = mount
+        self.mountPoint = mountPoint
         self.threads = threads
         self.log = log
     }
@@ -38,9 +41,14 @@ final class VaultMount: MountedFileSystem {
 
     func rotate() { mount.rotate() }
 
+    /// Serves requests from now on.
+    ///
+    /// - Throws: why a thread cannot be made; nothing is served then.
+    func start() throws(Errno) { try mount.start(threads: threads) }
+
     func run() {
         do {
-            try mount.run(threads: threads)
+            try mount.run()
         } catch {
             log.error("the mount has ended: \(error)")
         }
@@ -87,6 +95,23 @@ final class VaultMount: MountedFileSystem {
         } catch {
             log.error("cannot make the vault durable: \(error)")
         }
+    }
+
+    /// Unmounts what nobody serves: it would hang for whoever looks at it.
+    ///
+    /// - Returns: `error`, with a word if the mount is left.
+    func unmountUnserved(because error: StartError) -> StartError {
+        // Where fusermount3 cannot be started, threads of this process may be about to end.
+        for _ in 0..<100 {
+            do throws(Errno) {
+                try mount.unmount(lazily: true)
+                return error
+            } catch .EAGAIN {
+                usleep(20_000)
+            } catch { break }
+        }
+        let way = "fusermount3 -u -z \(mountPoint)"
+        return StartError(error.kind, "\(error.detail); its mount is left behind, and \(way) removes it")
     }
 
     func unmount(lazily: Bool) throws(ControlError) {

@@ -4,19 +4,36 @@ import Posix
 import Synchronization
 
 extension Session {
-    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut.
-    ///
-    /// When it returns, the file system has been told (`destroyed`), every reply was answered, and all that the session
-    /// held is freed. At least 10 threads serve small writes well: the kernel hands a request to the thread that waited
-    /// longest, so few threads mean sleeping ones. All signals are blocked on the threads. Throws what ended the workers
-    /// early, EIO if the kernel and libfuse did not come to terms.
+    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut: `start` and `wait`.
     public func run(threads: Int = 12) throws(Errno) {
+        try start(threads: threads)
+        try wait()
+    }
+
+    /// Serves the mount from now on, on `threads` threads of its own, or as many as there are to be had.
+    ///
+    /// At least 10 threads serve small writes well: the kernel hands a request to the thread that waited longest, so few
+    /// threads mean sleeping ones. All signals are blocked on the threads.
+    ///
+    /// - Throws: why not one thread can be made. The session has ended then, as `wait` leaves it.
+    public func start(threads: Int = 12) throws(Errno) {
         let raw = unsafe begin()
-        let created = unsafe startWorkers(threads, raw)
-        for thread in created.threads { pthread_join(thread, nil) }
-        let failure = unsafe end(raw)
-        if created.threads.isEmpty { throw created.failure ?? .EAGAIN }
-        if let failure { throw failure }
+        let (workers, failure) = startWorkers(threads)
+        guard !workers.isEmpty else {
+            _ = unsafe end(raw)
+            throw failure ?? .EAGAIN
+        }
+        withState { $0.workers = workers }
+    }
+
+    /// Returns when the mount is unmounted or its connection is cut; after `start`, once.
+    ///
+    /// The file system has been told then (`destroyed`), every reply was answered, and all that the session held is freed.
+    /// Throws what ended the workers early, EIO if the kernel and libfuse did not come to terms.
+    public func wait() throws(Errno) {
+        guard let raw = unsafe runningSession else { preconditionFailure("a session is started, then waited for once") }
+        for thread in withState({ $0.workers }) { pthread_join(thread, nil) }
+        if let failure = unsafe end(raw) { throw failure }
     }
 
     private func begin() -> OpaquePointer {
@@ -26,12 +43,12 @@ extension Session {
             return address
         }
         guard let address, let raw = unsafe OpaquePointer(bitPattern: address) else {
-            preconditionFailure("a session is mounted, then run once")
+            preconditionFailure("a session is mounted, then started once")
         }
         return unsafe raw
     }
 
-    private func startWorkers(_ count: Int, _ raw: OpaquePointer) -> (threads: [pthread_t], failure: Errno?) {
+    private func startWorkers(_ count: Int) -> (threads: [pthread_t], failure: Errno?) {
         precondition(count > 0)
         var all = sigset_t()
         var previous = sigset_t()

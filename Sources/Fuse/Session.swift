@@ -3,9 +3,9 @@ import Glibc
 import Posix
 import Synchronization
 
-/// One mount of a file system: made, mounted once, run once, gone.
+/// One mount of a file system: made, mounted once, started once, waited for once, gone.
 ///
-/// Thread-safe. Requests are served while `run` runs.
+/// Thread-safe. Requests are served from `start` on, until `wait` returns.
 @safe
 public final class Session: Sendable {
     let fileSystem: any FileSystem
@@ -24,6 +24,8 @@ public final class Session: Sendable {
         var phase = Phase.new
         var place: MountPlace?
         var isInitialized = false
+        /// The threads that serve requests, for `wait` to join.
+        var workers: [pthread_t] = []
         /// The first error that ended a worker.
         var failure: Errno?
     }
@@ -42,7 +44,7 @@ public final class Session: Sendable {
     }
 
     deinit {
-        // Mounted and never run: who waits for an answer gets ENOTCONN.
+        // Mounted and never started: who waits for an answer gets ENOTCONN.
         guard case .mounted(let address) = state.withLock({ $0.phase }) else { return }
         let raw = unsafe OpaquePointer(bitPattern: address)!
         if let place = state.withLock({ $0.place }), place.isInPlace { try? detach(place, lazily: true) }
@@ -65,7 +67,7 @@ public final class Session: Sendable {
         try state.withLock { state throws(Failure) in try body(&state) }
     }
 
-    /// The session that a request belongs to. Alive as long as `run` is, and `run` waits for the last answer.
+    /// The session that a request belongs to. Its threads keep it alive, and `wait` waits for the last answer.
     static func of(_ request: fuse_req_t) -> Session {
         unsafe Unmanaged<Session>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
     }

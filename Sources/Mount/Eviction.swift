@@ -67,10 +67,7 @@ struct Eviction {
     private func flushDirtyPages() {
         do {
             let done = try Pipe()
-            try startThread {
-                fileSystem.late.flush(writeDirtyPages)
-                try? done.writeEnd.writeByte()
-            }
+            fileSystem.late.flush(writeDirtyPages) { try? done.writeEnd.writeByte() }
             _ = try Poll.readable([done.readEnd], timeout: Self.flushPatience)
         } catch {
             fileSystem.log(.trouble("cannot flush mapped files apart: \(error)"))

@@ -26,11 +26,11 @@ final class KeyRotator: Sendable {
     private let isReadOnly: Bool
     private let bell: Pipe
     private let state = Mutex(State())
+    private let worker = Worker()
 
     private struct State {
         var keys: Keys?
         var isRung = false
-        var isRunning = false
         var step = ProtectedMount.Rotation.Step.waiting
         /// Why the last walk, or what comes behind it, has failed.
         var failure: String?
@@ -89,30 +89,24 @@ final class KeyRotator: Sendable {
         if isFirst { try? bell.writeEnd.writeByte() }
     }
 
-    func start() {
+    /// No thread is needed for a vault that is only read.
+    ///
+    /// - Throws: why no thread can be made.
+    func start() throws(Errno) {
         guard !isReadOnly, state.withLock({ $0.keys != nil }) else { return }
-        do throws(Errno) {
-            try startThread { [self] in run() }
-            state.withLock { $0.isRunning = true }
-        } catch { log(.trouble("cannot give files new keys: \(error)")) }
+        try worker.start { [self] in run() }
     }
 
     /// Ends the thread; returns when it has ended.
     func stop() {
         flags.isStopped.store(true, ordering: .relaxed)
-        guard state.withLock({ $0.isRunning }) else { return }
         ring()
-        ended.withExclusive {}
+        worker.join()
     }
-
-    /// Held by the thread.
-    private let ended = ReadWriteLock()
 
     // MARK: - The thread
 
     private func run() {
-        ended.lockShared()
-        defer { ended.unlockShared() }
         // Those who wait for an answer go first. On Linux this is for the calling thread alone.
         _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, 5)
         var patience: Duration? = nil

@@ -12,6 +12,7 @@ final class LateRequests: Sendable {
     private let answers = WorkQueue()
     private let drops = WorkQueue()
     private let writes = WorkQueue()
+    private let flushes = WorkQueue()
     private let notifier: @Sendable () -> Notifier?
     private let refusals = Atomic<UInt64>(0)
     private let pages = Atomic<UInt64>(0)
@@ -21,16 +22,13 @@ final class LateRequests: Sendable {
         self.notifier = notifier
     }
 
-    func start() {
-        answers.start()
-        drops.start()
-        writes.start()
+    /// - Throws: why a thread cannot be made; then `stop` ends those that were.
+    func start() throws(Errno) {
+        for queue in [answers, drops, writes, flushes] { try queue.start() }
     }
 
     func stop() {
-        answers.stop()
-        drops.stop()
-        writes.stop()
+        for queue in [answers, drops, writes, flushes] { queue.stop() }
     }
 
     /// A request that was let in while the keys were being taken out brings a page into the kernel's cache, or has one that
@@ -40,12 +38,18 @@ final class LateRequests: Sendable {
     /// How many have come so far.
     var pageCount: UInt64 { pages.load(ordering: .relaxed) }
 
-    /// Runs `body` unless it runs already: what waits for a disk that does not answer must not become more and more.
-    func flush(_ body: () -> Void) {
+    /// Runs `body` unless one runs already: what waits for a disk that does not answer must not become more and more.
+    ///
+    /// - Parameter done: called when it has ended; at once where an earlier one still runs.
+    func flush(_ body: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void) {
         guard isFlushing.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
-        else { return }
-        body()
-        isFlushing.store(false, ordering: .sequentiallyConsistent)
+        else { return done() }
+        // On a thread that was made at the start: at a lock there may be none to be had.
+        flushes.add { [self] in
+            body()
+            isFlushing.store(false, ordering: .sequentiallyConsistent)
+            done()
+        }
     }
 
     /// Runs something that waits for the disk, and that nobody waits for.

@@ -29,6 +29,7 @@ final class ParkedRequests: Sendable {
     private let alarm: Pipe
     private let isAlarmed = Atomic(false)
     private let retries = WorkQueue()
+    private let watcher = Worker()
 
     init(_ whenLocked: WhenLocked) throws(Errno) {
         self.whenLocked = whenLocked
@@ -44,10 +45,11 @@ final class ParkedRequests: Sendable {
         return Arrival(admissions: state.withLock { $0.admissions }, deadline: timeout.map { BootClock.now + $0 })
     }
 
+    /// - Throws: why a thread cannot be made; then `stop` ends the one that was.
     func start() throws(Errno) {
-        retries.start()
+        try retries.start()
         guard whenLocked.isFreeze else { return }
-        try startThread { [self] in watch() }
+        try watcher.start { [self] in watch() }
     }
 
     /// Takes a request that has found its class locked. `retry` is called on another thread, after the next unlock or
@@ -109,9 +111,10 @@ final class ParkedRequests: Sendable {
         raiseAlarm()
     }
 
-    /// Returns when no request is being begun anew.
+    /// Returns when no request is being begun anew, and none is watched.
     func stop() {
         close()
+        watcher.join()
         retries.stop()
     }
 

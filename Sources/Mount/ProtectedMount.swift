@@ -14,9 +14,10 @@ public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
     private let session: Session
     private let progress = EvictionProgress()
+    private let settler: Settler
     let rotator: KeyRotator
 
-    /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `run` is called.
+    /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `start` is called.
     ///
     /// - Parameters:
     ///   - descriptorLimit: how many descriptors the process may have open.
@@ -36,7 +37,12 @@ public final class ProtectedMount: Sendable {
                 notifier: { shared.notifier.withLock { $0 } },
                 log: log)
         } catch { throw .vault(error) }
-        do throws(Errno) { rotator = try KeyRotator(fileSystem) } catch { throw .vault(.system(error)) }
+        do throws(Errno) {
+            rotator = try KeyRotator(fileSystem)
+            settler = try Settler(vault) { error in
+                log(.trouble("cannot bring the vault's files up to date: \(error)"))
+            }
+        } catch { throw .vault(.system(error)) }
         session = Session(
             fileSystem: fileSystem,
             configuration: Configuration(
@@ -56,27 +62,39 @@ public final class ProtectedMount: Sendable {
     /// Whether anybody has used the mount since this was last asked.
     public func takeUse() -> Bool { session.takeUse() }
 
-    /// Serves requests; returns when the file system is unmounted and its last user has gone.
-    public func run(threads: Int = 12) throws(Errno) {
-        let vault = fileSystem.vault
-        let settler = try Settler(vault) { [log = fileSystem.log] error in
-            log(.trouble("cannot bring the vault's files up to date: \(error)"))
+    /// Makes all threads that the mount will ever need, and serves requests from then on: a lock makes none, for there may be
+    /// none to be had then.
+    ///
+    /// - Parameter threads: that serve requests; fewer if there are no more to be had, and one at least.
+    /// - Throws: why a thread cannot be made. Then none is left, and nothing was served.
+    public func start(threads: Int = 12) throws(Errno) {
+        do throws(Errno) {
+            try fileSystem.parked.start()
+            try fileSystem.late.start()
+            try settler.start()
+            try rotator.start()
+            try session.start(threads: threads)
+        } catch {
+            end()
+            throw error
         }
-        try fileSystem.parked.start()
-        fileSystem.late.start()
-        settler.start()
-        rotator.start()
-        defer {
-            rotator.stop()
-            fileSystem.parked.stop()
-            fileSystem.late.stop()
-            settler.stop()
-            do throws(VaultError) { try vault.close() } catch {
-                // Nothing is lost: the next mount reads it from the journal.
-                fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
-            }
+    }
+
+    /// Returns when the file system is unmounted and its last user has gone. After `start`.
+    public func run() throws(Errno) {
+        defer { end() }
+        try session.wait()
+    }
+
+    private func end() {
+        rotator.stop()
+        fileSystem.parked.stop()
+        fileSystem.late.stop()
+        settler.stop()
+        do throws(VaultError) { try fileSystem.vault.close() } catch {
+            // Nothing is lost: the next mount reads it from the journal.
+            fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
         }
-        try session.run(threads: threads)
     }
 
     /// Takes the keys of class A, and of class B's closed files, out of memory; returns when they are gone.

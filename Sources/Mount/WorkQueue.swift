@@ -9,7 +9,7 @@ final class WorkQueue: @unchecked Sendable {  // unchecked: all fields but the t
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var work: [@Sendable () -> Void] = []
     private var isStopped = false
-    private var thread: pthread_t?
+    private let worker = Worker()
 
     init() {
         unsafe mutex = .allocate(capacity: 1)
@@ -25,18 +25,8 @@ final class WorkQueue: @unchecked Sendable {  // unchecked: all fields but the t
         unsafe mutex.deallocate()
     }
 
-    func start() {
-        var thread = pthread_t()
-        let queue = unsafe Unmanaged.passRetained(self)
-        let result = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                unsafe Unmanaged<WorkQueue>.fromOpaque(argument!).takeRetainedValue().run()
-                return nil
-            }, queue.toOpaque())
-        precondition(result == 0, "cannot start a thread")
-        self.thread = thread
-    }
+    /// - Throws: why no thread can be made. What is added waits then, until `start` succeeds or `stop` is called.
+    func start() throws(Errno) { try worker.start { [self] in run() } }
 
     /// Adds a piece of work. After `stop` it runs at once, on the caller's thread.
     func add(_ piece: @escaping @Sendable () -> Void) {
@@ -48,11 +38,11 @@ final class WorkQueue: @unchecked Sendable {  // unchecked: all fields but the t
         if !isTaken { piece() }
     }
 
-    /// Runs what is left and ends the thread; returns when it has ended.
+    /// Has the thread run what is left and end; returns when it has ended. Where no thread was made, the caller's runs it.
     func stop() {
         withLock { isStopped = true }
-        if let thread { pthread_join(thread, nil) }
-        thread = nil
+        worker.join()
+        run()
     }
 
     private func run() {

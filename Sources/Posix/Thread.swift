@@ -8,24 +8,26 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Starts a detached thread.
-package func startThread(_ body: @escaping @Sendable () -> Void) throws(Errno) {
-    var attributes = pthread_attr_t()
-    unsafe pthread_attr_init(&attributes)
-    defer { unsafe pthread_attr_destroy(&attributes) }
-    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+/// Starts a thread that somebody has to join or detach. It lets go of `body` before its end.
+func makeThread(_ body: @escaping @Sendable () -> Void) throws(Errno) -> pthread_t {
     let retained = unsafe Unmanaged.passRetained(ThreadBody(body))
     var thread = pthread_t()
-    let error = unsafe pthread_create(&thread, &attributes, { unsafe run($0) }, retained.toOpaque())
+    let error = unsafe pthread_create(&thread, nil, { unsafe run($0) }, retained.toOpaque())
     guard error == 0 else {
         unsafe retained.release()
         throw Errno(rawValue: error)
     }
+    return thread
 }
 
 private func run(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     unsafe Unmanaged<ThreadBody>.fromOpaque(body!).takeRetainedValue().run()
     return nil
+}
+
+/// Starts a detached thread, for whose end nobody waits: `Worker` is one that can be waited for.
+package func startThread(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+    pthread_detach(try makeThread(body))
 }
 
 /// Runs `body` on the calling thread and on up to `count` - 1 others at once; returns when all have come to its end.
@@ -34,12 +36,7 @@ private func run(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
 package func runInParallel(_ count: Int, _ body: @escaping @Sendable () -> Void) {
     var threads: [pthread_t] = []
     for _ in 1..<max(count, 1) {
-        let retained = unsafe Unmanaged.passRetained(ThreadBody(body))
-        var thread = pthread_t()
-        guard unsafe pthread_create(&thread, nil, { unsafe run($0) }, retained.toOpaque()) == 0 else {
-            unsafe retained.release()
-            break
-        }
+        guard let thread = try? makeThread(body) else { break }
         threads.append(thread)
     }
     body()

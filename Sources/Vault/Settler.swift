@@ -1,9 +1,7 @@
-import Glibc
 import Posix
 
 /// A thread that settles a vault's files by and by, so that a cut finds little to lose and the journal room.
-@safe
-public final class Settler: @unchecked Sendable {  // unchecked: `thread` is used by whoever starts and stops it
+public final class Settler: Sendable {
     /// As long as file systems commonly let data wait.
     private static let interval = Duration.seconds(5)
     /// How often it looks whether there is anything to settle.
@@ -14,7 +12,7 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
     /// Rung for its end.
     private let end: Bell
     private let pressure: Bell
-    private var thread: pthread_t?
+    private let worker = Worker()
 
     /// - Parameter failed: told of each settling that fails, which is tried again.
     public init(_ vault: Vault, failed: @escaping @Sendable (VaultError) -> Void) throws(Errno) {
@@ -23,25 +21,16 @@ public final class Settler: @unchecked Sendable {  // unchecked: `thread` is use
         (end, pressure) = (try Bell(), try Bell())
     }
 
-    public func start() {
+    /// - Throws: why no thread can be made.
+    public func start() throws(Errno) {
+        try worker.start { [self] in run() }
         vault.pressure.withLock { [pressure] in $0 = pressure }
-        var thread = pthread_t()
-        let settler = unsafe Unmanaged.passRetained(self)
-        let result = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                unsafe Unmanaged<Settler>.fromOpaque(argument!).takeRetainedValue().run()
-                return nil
-            }, settler.toOpaque())
-        precondition(result == 0, "cannot start a thread")
-        self.thread = thread
     }
 
     /// Ends the thread; returns when it has ended.
     public func stop() {
         end.ring()
-        if let thread { pthread_join(thread, nil) }
-        thread = nil
+        worker.join()
     }
 
     private func run() {

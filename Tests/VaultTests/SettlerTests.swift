@@ -35,10 +35,12 @@ import Testing
         hook.fails.store(true, ordering: .relaxed)
         let count = Count()
         let settler = try Settler(test.vault) { _ in count.failures.add(1, ordering: .relaxed) }
-        settler.start()
+        try settler.start()
         defer { settler.stop() }
         let bell = try #require(test.vault.pressure.withLock { $0 })
+        let end = ContinuousClock.now + .seconds(60)
         while count.failures.load(ordering: .relaxed) == 0 {
+            try #require(ContinuousClock.now < end, "nothing is settled")
             bell.ring()
             usleep(1000)
         }
@@ -48,5 +50,18 @@ import Testing
             usleep(2000)
         }
         #expect(count.failures.load(ordering: .relaxed) - before < 200)
+    }
+
+    /// However soon: nothing settles behind the end, when the vault is closed.
+    @Test func nothingRunsBehindTheStop() throws {
+        let test = try TestVault()
+        for turn in 0..<200 {
+            var settler: Settler? = try Settler(test.vault) { _ in }
+            weak let left = settler
+            try settler?.start()
+            settler?.stop()
+            settler = nil
+            #expect(left == nil, "turn \(turn): its thread still has it")
+        }
     }
 }

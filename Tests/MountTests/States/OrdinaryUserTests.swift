@@ -10,7 +10,7 @@ extension MountTests {
                 return nil
             }
             for program in ["unshare", "setpriv", "fusermount3", "mknod", "prlimit"] {
-                if (try? run("sh", ["-c", "command -v \(program)"]).status) != 0 {
+                if (try? run("sh", ["-c", "command -v \(program)"])) == nil {
                     return "\(program) is not installed"
                 }
             }
@@ -18,7 +18,9 @@ extension MountTests {
         }()
 
         /// A script that is run by a user who is nobody in particular. Where the tests are run by one, by that one.
-        private func asOrdinaryUser(_ script: String, in folder: TemporaryFolder) throws -> Outcome {
+        @discardableResult private func asOrdinaryUser(
+            _ script: String, in folder: TemporaryFolder, user: uid_t = 65_534
+        ) throws -> Outcome {
             let environment = Environment.plain.merging([
                 "LATCHKEY": Built.latchkey, "PROBE": Built.probe, "XDG_STATE_HOME": folder.path("state"),
                 "XDG_RUNTIME_DIR": folder.path("runtime"), "HOME": folder.path,
@@ -32,7 +34,7 @@ extension MountTests {
             guard geteuid() == 0 else {
                 return try shell("set -x\n" + preparation + "\n" + script, in: folder.path, environment: environment)
             }
-            unsafe chown(folder.path, 65_534, 65_534)
+            unsafe chown(folder.path, user, user)
             let device = folder.path("fuse")
             return try run(
                 "unshare",
@@ -40,7 +42,9 @@ extension MountTests {
                     "-m", "--propagation", "private", "sh", "-euc",
                     """
                     mknod -m 0666 '\(device)' c 10 229; mount --bind '\(device)' /dev/fuse
-                    exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -euxc "$1"
+                    # fusermount3 wants the user to have a name.
+                    { cat /etc/passwd; echo 'someone:x:\(user):\(user):::'; } > passwd; mount --bind passwd /etc/passwd
+                    exec setpriv --reuid \(user) --regid \(user) --clear-groups sh -euxc "$1"
                     """, "sh", preparation + "\n" + script,
                 ], environment: environment, directory: folder.path)
         }
@@ -116,6 +120,54 @@ extension MountTests {
             try run(Built.latchkey, ["status", vault]).succeeded()
             try run(Built.latchkey, ["lock", "--all", "--now", "--wait"]).succeeded()
             #expect(try run(Built.latchkey, ["status", vault]).succeeded().text.contains("locked: A"))
+        }
+
+        /// However few threads the user may have: the mount is refused and nothing is left of it, or it is there and does all
+        /// that a mount does.
+        @Test(.enabled(if: geteuid() == 0, "needs a user who runs nothing else")) func whereThreadsRunOut() throws {
+            if let missing = Self.missing {
+                Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")
+                return
+            }
+            let folder = try TemporaryFolder()
+            try asOrdinaryUser(
+                """
+                set +x
+                limit=0; said=; status=1
+                while test $status != 0; do
+                    limit=$((limit + 1)); test $limit -lt 60
+                    status=0
+                    prlimit --nproc=$limit: "$LATCHKEY" mount vault mount --grace 1 --unlock --passcode-file passcode \
+                        > said 2>&1 || status=$?
+                    case $status in
+                    0) ;;
+                    1) said="$said$(cat said)"; refused grep -q " $(pwd)/mount " /proc/self/mounts;;
+                    *) echo "limit $limit: exit $status: $(cat said)" >&2; exit 1;;
+                    esac
+                done
+                trap 'cd "$HOME"; "$LATCHKEY" unmount mount' EXIT
+                case $said in *"cannot make a thread"*) ;; *) echo "never refused: $said" >&2; exit 1;; esac
+                echo contents > mount/file; setfattr -n user.latchkey.class -v complete mount/file
+                "$LATCHKEY" lock mount --now --wait
+                refused cat mount/file
+                "$LATCHKEY" unlock mount --passcode-file passcode
+                test "$(cat mount/file)" = contents
+                "$LATCHKEY" lock mount --wait
+                daemon=$("$LATCHKEY" status mount --json | tr -d ' \\n' | sed 's/.*"pid":\\([0-9]*\\).*/\\1/')
+                prlimit --pid $daemon --nproc=1:
+                "$LATCHKEY" unlock mount --passcode-file passcode
+                "$LATCHKEY" lock mount --now --wait
+                "$LATCHKEY" status mount | grep -q locked
+                # fusermount3 cannot be started: that is said, and the mount goes on.
+                refused "$LATCHKEY" unmount mount; grep -q 'Resource temporarily unavailable' errors
+                "$LATCHKEY" status mount | grep -q locked
+                prlimit --pid $daemon --nproc=100:
+                kill -TERM $daemon
+                trap - EXIT
+                tries=0
+                while kill -0 $daemon 2> /dev/null; do tries=$((tries + 1)); test $tries -lt 500; sleep 0.02; done
+                refused grep -q " $(pwd)/mount " /proc/self/mounts
+                """, in: folder, user: 61_234)
         }
 
         /// What ext4 lets the owner of a file do, whatever its mode; and what programs notice of a file that is only
