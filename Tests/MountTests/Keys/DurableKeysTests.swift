@@ -1,0 +1,45 @@
+import Foundation
+import Testing
+
+extension MountTests {
+    /// What has to be on the disk before a program goes on, as strace(1) sees its calls.
+    @Suite struct DurableKeys {
+        private let vault: Vault
+        private let deviceKey: String
+
+        init() throws {
+            vault = try Vault()
+            deviceKey = try vault.deviceKeyFile()
+        }
+
+        /// The program's calls on files whose paths end so, each as its name and the end of the path.
+        private func calls(_ arguments: [String], on ends: [String]) throws -> [String] {
+            let log = vault.folder.path("trace")
+            // Whatever its exit code is: a wrong passcode has one of its own.
+            _ = try attempt(
+                "strace",
+                ["-f", "-y", "-e", "trace=pwrite64,fsync,fdatasync,unlink,unlinkat", "-o", log, Built.latchkey]
+                    + arguments,
+                environment: vault.environment)
+            return String(decoding: try Disk.read(log), as: UTF8.self).split(separator: "\n").compactMap { line in
+                guard !line.contains("= -1"), let end = ends.first(where: { line.contains($0) }) else { return nil }
+                let call = line.drop { $0.isNumber || $0 == " " }.prefix { $0 != "(" }
+                return "\(call == "unlinkat" ? "unlink" : call) \(end)"
+            }
+        }
+
+        /// A wrong passcode is counted on the disk before it is tried, and stays so.
+        @Test func aTryIsCountedDurably() throws {
+            let wrong = try vault.folder.write("wrong", to: "wrong")
+            let made = try calls(["slot", "test", "--passcode-file", wrong, vault.path], on: [".tries>"])
+            #expect(made == ["pwrite64 .tries>", "fdatasync .tries>", "pwrite64 .tries>", "fdatasync .tries>"])
+        }
+
+        /// The device key's bytes are gone from the disk before its name is.
+        @Test func aDeviceKeyIsWrittenOverDurably() throws {
+            let made = try calls(["erase", "--yes", vault.path], on: [".key>", ".key\""])
+            #expect(
+                made == ["pwrite64 .key>", "fsync .key>", "pwrite64 .key>", "fsync .key>", "unlink .key\""], "\(made)")
+        }
+    }
+}
