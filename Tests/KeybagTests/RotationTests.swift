@@ -182,9 +182,9 @@ import Testing
         try vault.folder.remove("lk.keybag")
         let restored = try OpenKeybag.restore(
             OpenedBackup(backup, passphrase: secret("five random words")), in: vault.folder.store(),
-            newDeviceKey: DeviceKeyFile.load(path: path), newPasscode: secret("fourth"), cost: .minimum)
+            newDeviceKey: DeviceKeyFile.load(path: path), newPasscode: secret("fourth passcode"), cost: .minimum)
         #expect(try opens(old, restored.ring, key) == [false, false, false, true])
-        #expect(try opens(old, try unlocked(restored, "fourth").ring, key) == Self.all)
+        #expect(try opens(old, try unlocked(restored, "fourth passcode").ring, key) == Self.all)
         #expect(try restored.finishRotation())
         #expect(try opens(old, restored.ring, key) == Self.none)
         #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
