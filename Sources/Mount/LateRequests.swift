@@ -85,6 +85,10 @@ final class LateRequests: Sendable {
     /// refused read without a pause. Never while an eviction runs: the page stays locked for that time.
     func pauseAfterRefusal() {
         let count = refusals.add(1, ordering: .relaxed).newValue
-        if count % 16 == 0 { usleep(2000) }
+        if count % Self.refusalsToAPause == 0 { usleep(2000) }
     }
+
+    /// Few enough that a kernel that repeats itself takes no processor to speak of, and so many that a program which reads
+    /// on behind an error is hardly slowed down.
+    private static let refusalsToAPause: UInt64 = 4
 }
