@@ -5,7 +5,7 @@ extension MountTests {
     /// tools/read-vault.py, written from docs/FORMAT.md alone, agrees byte for byte with what the mount shows.
     @Suite struct IndependentReader {
         private func read(_ vault: Vault, _ command: [String], opening: [String]? = nil) throws -> Outcome {
-            try run(
+            try attempt(
                 "python3",
                 [Built.project + "/tools/read-vault.py", vault.path, "--device-key", vault.deviceKeyFile()]
                     + (opening ?? ["--passcode-file", vault.passcodeFile]) + command)
