@@ -40,6 +40,8 @@ enum InterfaceDescription {
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: what keeps the device key: "software" is a file, "tpm2" the TPM of this machine.
         # lockWhenIdle: the seconds without use after which it locks by itself, if it does.
+        # vaultProof: what the holder of an escrow key knows the vault by (docs/KEYS.md), eight groups of four hexadecimal digits; absent
+        # before anything has opened the vault.
         # guesses: how many wrong passcodes the vault takes, as of the last passcode that this daemon has tried; absent where there is no
         # limit.
         # hasPasscode: false where the device key alone opens the vault; nothing is protected then.
@@ -80,7 +82,8 @@ enum InterfaceDescription {
           lockWhenIdle: ?float,
           rotation: ?Rotation,
           ending: ?bool,
-          guesses: ?Guesses
+          guesses: ?Guesses,
+          vaultProof: ?string
         )
 
         # How many wrong passcodes a vault takes before its keys are erased. left: from now on; at 1 the next is the last, and at 0 none is

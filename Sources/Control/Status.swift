@@ -82,6 +82,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var ending: Bool?
     /// How many wrong passcodes the vault takes, as of the last one that the daemon has tried; nil where there is no limit.
     public var guesses: Guesses?
+    /// What the holder of an escrow key knows the vault by: eight groups of four hexadecimal digits; nil before anything has opened it.
+    public var vaultProof: String?
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
@@ -90,7 +92,8 @@ public struct Status: Codable, Hashable, Sendable {
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
         instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
-        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, guesses: Guesses? = nil
+        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, guesses: Guesses? = nil,
+        vaultProof: String? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -122,5 +125,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.rotation = rotation
         self.ending = ending
         self.guesses = guesses
+        self.vaultProof = vaultProof
     }
 }

@@ -158,7 +158,7 @@ extension ControlError {
             case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
                 .failed(reason: error.rule ?? "\(error)")
             case .notABackup, .damagedBackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .foreignVersion,
-                .foreignFeature,
+                .foreignFeature, .otherProof,
                 .deviceKeyMissing, .notADeviceKey,
                 .deviceKeyMismatch,
                 .cost:

@@ -23,13 +23,16 @@ public struct MountFacts: Sendable {
     public var hasPasscode: @Sendable () -> Bool
     /// How many wrong passcodes the vault takes still; nil where there is no limit. Answers at once.
     public var guesses: @Sendable () -> Guesses?
+    /// What the holder of an escrow key knows the vault by; nil before anything has opened it. Answers at once.
+    public var vaultProof: @Sendable () -> String?
 
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
         version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
         lockWhenIdle: Duration? = nil,
         hasPasscode: @escaping @Sendable () -> Bool = { true },
-        guesses: @escaping @Sendable () -> Guesses? = { nil }
+        guesses: @escaping @Sendable () -> Guesses? = { nil },
+        vaultProof: @escaping @Sendable () -> String? = { nil }
     ) {
         self.mountPoint = mountPoint
         self.vault = vault
@@ -44,6 +47,7 @@ public struct MountFacts: Sendable {
         self.lockWhenIdle = lockWhenIdle
         self.hasPasscode = hasPasscode
         self.guesses = guesses
+        self.vaultProof = vaultProof
     }
 
     /// The status at a moment. Takes no lock that anybody holds while he waits for a disk.
@@ -62,7 +66,7 @@ public struct MountFacts: Sendable {
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
             changed: moment.changed, hasPasscode: hasPasscode(),
             lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation, ending: moment.isDetached ? true : nil,
-            guesses: guesses())
+            guesses: guesses(), vaultProof: vaultProof())
     }
 
     private var freezeTimeout: Double? {

@@ -128,7 +128,8 @@ extension MountFacts {
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
             formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
             deviceKey: keybag.isGuarded ? "tpm2" : "software", lockWhenIdle: configuration.lockWhenIdle,
-            hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft.map { Guesses($0) } })
+            hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft.map { Guesses($0) } },
+            vaultProof: { keybag.proof?.text })
     }
 }
 

@@ -32,7 +32,7 @@ extension StartError {
             case .notABackup, .damagedBackup, .onePasscodeOnly, .hasNoPasscode, .wrongPassphrase, .otherKeys,
                 .alreadyAVault, .cost, .notAPublicKey, .noSuchSlot,
                 .lastSlot, .changedMeanwhile,
-                .weakPasscode:
+                .weakPasscode, .otherProof:
                 StartError(.failed, "\(error)")
             }
     }

@@ -39,6 +39,8 @@ public enum KeybagError: Error, Hashable, Sendable {
     case wrongPassphrase
     /// The keybag that is there has other keys than the backup: it is another vault's, or from before its keys were changed.
     case otherKeys
+    /// The vault is not the one that a proof is of.
+    case otherProof
     case deviceKeyMissing(path: String)
     /// What lies at the path is not a device key file, or not a whole one.
     case notADeviceKey(path: String)

@@ -26,5 +26,6 @@ enum Label {
     static let chip = Array("latchkey tpm".utf8)
     static let chipAuthorization = Array("latchkey tpm authorization".utf8)
     static let guess = Array("latchkey guess".utf8)
+    static let vaultProof = Array("latchkey vault proof".utf8)
     static let argon2Salt = Array("argon2 salt".utf8)
 }

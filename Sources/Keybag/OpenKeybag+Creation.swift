@@ -38,7 +38,9 @@ extension OpenKeybag {
         }
         let sealed = try SealedKeybag(sealing: file, bundle, device)
         try storage.create(sealed)
-        return try OpenKeybag(storage: storage, device: device, sealed: sealed)
+        let made = try OpenKeybag(storage: storage, device: device, sealed: sealed)
+        try made.learnProof(of: bundle)
+        return made
     }
 
     /// The same with a passcode of 1 to 1024 bytes.
@@ -55,10 +57,11 @@ extension OpenKeybag {
     /// Opens a vault whose device key is gone: by a credential that needs none, with a new device key and a new passcode.
     ///
     /// The slots that need the old device key go; the others stay. No file is touched.
-    /// - Throws: `wrong`, `tampered`, `damaged`; then nothing has changed.
+    /// - Parameter proof: what `check` has said of the vault: another one may have come into its place since.
+    /// - Throws: `wrong`, `tampered`, `damaged`, `otherProof`; then nothing has changed.
     public static func recover(
         in store: any Store, by credential: borrowing Credential, newDeviceKey: consuming DeviceKey,
-        newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false
+        newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false, proof: VaultProof? = nil
     ) throws(KeybagError) -> OpenKeybag {
         precondition(credential.kind.isPortable)
         let device = newDeviceKey
@@ -66,7 +69,7 @@ extension OpenKeybag {
         try newPasscode.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
         guard cost.isEnough else { throw .cost(cost) }
         let storage = KeybagStorage(store: store)
-        let current = try storage.loadForRecovery(credential, readOnly: false)
+        let current = try storage.loadForRecovery(credential, readOnly: false, proof)
         guard current.file.volume == device.volume else { throw .deviceKeyMismatch }
 
         let bundle = try current.openWithoutDevice(credential)
@@ -80,23 +83,34 @@ extension OpenKeybag {
         try storage.replace(current, by: recovered)
         // Whoever gives a key for it has not guessed it.
         try? device.guesses?.forget()
-        return try OpenKeybag(storage: storage, device: device, sealed: recovered)
+        let opened = try OpenKeybag(storage: storage, device: device, sealed: recovered)
+        try opened.learnProof(of: bundle)
+        return opened
     }
 
     /// Throws unless a credential that needs no device key opens the vault's keybag. Nothing is changed, so that a mistake
     /// is found before a new device key is made.
-    public static func check(_ credential: borrowing Credential, in store: any Store) throws(KeybagError) {
-        _ = try KeybagStorage(store: store).loadForRecovery(credential, readOnly: true)
+    ///
+    /// - Returns: what the holder of an escrow key knows the vault by. That the credential opens it says nothing of who made it: an
+    ///   escrow slot takes a public key only.
+    @discardableResult public static func check(
+        _ credential: borrowing Credential, in store: any Store
+    ) throws(KeybagError) -> VaultProof {
+        let keybag = try KeybagStorage(store: store).loadForRecovery(credential, readOnly: true, nil)
+        return try keybag.openWithoutDevice(credential).proof(keybag.file.volume)
     }
 }
 
 extension KeybagStorage {
     /// The keybag that the credential opens, with all that can be checked without a device key.
     fileprivate func loadForRecovery(
-        _ credential: borrowing Credential, readOnly: Bool
+        _ credential: borrowing Credential, readOnly: Bool, _ proof: VaultProof?
     ) throws(KeybagError) -> SealedKeybag {
         try load(readOnly: readOnly) { keybag throws(KeybagError) in
-            try keybag.verify(keybag.openWithoutDevice(credential))
+            let bundle = try keybag.openWithoutDevice(credential)
+            try keybag.verify(bundle)
+            guard let proof else { return }
+            guard try bundle.proof(keybag.file.volume) == proof else { throw .otherProof }
         }
     }
 }

@@ -34,10 +34,12 @@ extension OpenKeybag {
         guard try proven.bundle.openPreviousKeys(changed.file.previousKeys!, volume).equals(old) else {
             throw .damaged("the old keys do not open in the new keybag")
         }
+        let proof = try bundle.proof(volume)
         try sealed.withLock { sealed throws(KeybagError) in
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(remains: nil) }
             try storage.replace(sealed, by: changed)
+            learn(proof)
             // Before any file is of use with the new keys alone.
             storage.forgetPrevious()
             sealed = changed

@@ -23,6 +23,7 @@ public final class OpenKeybag: Sendable {
     /// The same.
     let hasPreviousKeys: Atomic<Bool>
     private let left: Mutex<GuessesLeft?>
+    private let knownProof = Mutex<VaultProof?>(nil)
 
     public var volume: VolumeIdentifier { keys.volume }
     public var settings: KeybagSettings { file.settings }
@@ -38,6 +39,15 @@ public final class OpenKeybag: Sendable {
     /// How many wrong passcodes the vault takes, as of the last passcode that was tried here; nil where there is no limit. Answers
     /// at once.
     public var guessesLeft: GuessesLeft? { left.withLock { $0 } }
+
+    /// What the holder of an escrow key knows the vault by; nil before anything has opened it here. Answers at once.
+    public var proof: VaultProof? { knownProof.withLock { $0 } }
+
+    func learnProof(of bundle: borrowing Bundle) throws(KeybagError) {
+        learn(try bundle.proof(volume))
+    }
+
+    func learn(_ proof: VaultProof) { knownProof.withLock { $0 = proof } }
 
     /// Whether `lk.keybag` is another than the one that was opened: that one was `lk.keybag.old` then, and has not been
     /// put back.
@@ -127,6 +137,14 @@ public final class OpenKeybag: Sendable {
     /// The slot that the credential opens, all checks of an unlock made. A passcode is counted, and may have to wait; the last
     /// wrong one that the vault takes destroys its keys.
     func openSlot(
+        of sealed: SealedKeybag, _ credential: borrowing Credential
+    ) throws(KeybagError) -> OpenedSlot {
+        let opened = try openCountedSlot(of: sealed, credential)
+        try learnProof(of: opened.bundle)
+        return opened
+    }
+
+    private func openCountedSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(KeybagError) -> OpenedSlot {
         guard let guesses = device.guesses else { return try findSlot(of: sealed, credential) }

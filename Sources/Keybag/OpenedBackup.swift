@@ -104,7 +104,9 @@ extension OpenKeybag {
         let restored = try SealedKeybag(sealing: file, backup.bundle, device)
         try storage.put(restored, over: present)
         try? device.guesses?.forget()
-        return try OpenKeybag(storage: storage, device: device, sealed: restored)
+        let opened = try OpenKeybag(storage: storage, device: device, sealed: restored)
+        try opened.learnProof(of: backup.bundle)
+        return opened
     }
 
     /// Throws what `restore` would because of the keybag that is there. Nothing is changed.

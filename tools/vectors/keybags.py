@@ -51,7 +51,7 @@ def keybag_parts() -> dict[str, Any]:
         "passcodeSlot": passcode_head + aes_key_wrap(passcode_key, bundle) + "Schlüssel".encode(),
         "recoverySlot": recovery_head + aes_key_wrap(recovery_slot_key, bundle),
         "keyFileSlotKey": key_file_key, "escrowPublicKey": escrow_public, "escrowShared": shared,
-        "escrowSlotKey": escrow_key,
+        "escrowSlotKey": escrow_key, "vaultProof": fmt.hkdf(UNLOCK_MAC_KEY, V, b"latchkey vault proof", 16),
         "keyFileSlot": struct.pack("<IQ16s", 3, created, key_file_salt) + aes_key_wrap(key_file_key, bundle) + b"USB",
         "escrowSlot": struct.pack("<IQ32s32s", 4, created, escrow_public, ephemeral_public)
                       + aes_key_wrap(escrow_key, bundle) + b"IT",
@@ -214,7 +214,7 @@ def keybag_vectors() -> dict[str, Any]:
     flipped = bytearray(good)
     flipped[60] ^= 1
     hexed = ["bundle", "salt", "argon", "passcodeKey", "recoverySalt", "recoverySlotKey", "deviceSlotKey",
-             "keyFileSlotKey", "escrowPublicKey", "escrowShared", "escrowSlotKey"]
+             "keyFileSlotKey", "escrowPublicKey", "escrowShared", "escrowSlotKey", "vaultProof"]
     return {
         "volumeID": V, "volumeKey": VOLUME_KEY, "deviceKey": DEVICE_KEY, "passcode": PASSCODE,
         "recoveryKey": RECOVERY_KEY, "recoveryText": recovery_text(RECOVERY_KEY), "publicKeyB": PUBLIC_B,

@@ -100,10 +100,12 @@ extension Init {
                 deviceKeyKind: DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none), typed: vault)
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)
-            tell(
-                try creation.run(first.kind, first.secret, recoveryKey: recoveryKey) { (make) throws(CommandError) in
-                    try NewSecretFile.handOut(text, to: recoveryKeyFile, make)
-                }, defaultClass)
+            let made = try creation.run(first.kind, first.secret, recoveryKey: recoveryKey) {
+                (make) throws(CommandError) in
+                try NewSecretFile.handOut(text, to: recoveryKeyFile, make)
+            }
+            tell(made, defaultClass)
+            if !escrow.isEmpty, let proof = made.proof { tellOfProof(proof.text) }
             tellOfPasscode(first.secret, cost, eraseAfter: eraseAfter)
             Standard.output("  try: latchkey mount \(noPasscode ? "" : "--unlock ")\(vault.quoted) DIR")
         } catch {

@@ -52,6 +52,8 @@ struct Mount: ParsableCommand {
             "With --recovery: use this X25519 private key, in PEM, instead of the recovery key.", valueName: "file"))
     var escrowKey: String?
 
+    @OptionGroup var proof: VaultProofOptions
+
     @Option(
         help: ArgumentHelp(
             "Where the device key lies. With --recovery, tpm2 has a new one sealed in the TPM.", valueName: "path"))
@@ -106,6 +108,7 @@ struct Mount: ParsableCommand {
         }
         if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
         if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
+        if proof.isGiven, escrowKey == nil { throw ValidationError("A vault's proof goes with --escrow-key.") }
         if escrowKey != nil, recoveryKey.recoveryKeyFile != nil {
             throw ValidationError("--escrow-key and --recovery-key-file exclude each other.")
         }
@@ -167,11 +170,13 @@ struct Mount: ParsableCommand {
             let passcode: Secret
             if let escrowKey {
                 passcode = try recovery.run(
-                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), newPasscode: self.passcode.source, strength,
+                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), proof, newPasscode: self.passcode.source,
+                    strength,
                     isAllowed: isAllowed)
             } else {
                 passcode = try recovery.run(
-                    .recoveryKey, recoveryKey.source.read(.recoveryKey), newPasscode: self.passcode.source, strength,
+                    .recoveryKey, recoveryKey.source.read(.recoveryKey), nil, newPasscode: self.passcode.source,
+                    strength,
                     isAllowed: isAllowed)
             }
             return Unlocking(kind: .passcode, secret: passcode)

@@ -62,13 +62,17 @@ struct Rotate: ParsableCommand {
         guard !mount.status.readOnly else {
             throw CommandError(.failed, "\(mount.status.mountPoint) is mounted read-only")
         }
-        if mount.status.rotation == nil {
+        let isNew = mount.status.rotation == nil
+        if isNew {
             try begin(mount)
         } else {
             _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(nil) }
             Standard.error("Files are being given new keys already: that goes on, and nothing new is begun.")
         }
         let status = try asking(mount) { (client) throws(ControlError) in try client.status() }
+        if isNew, let proof = status.vaultProof, try MountedSlots(mount).list().contains(where: \.isEscrow) {
+            tellOfProof(proof, isNew: true)
+        }
         if wait { return try RotationWatch(of: mount).wait() }
         guard let rotation = status.rotation else {
             return Standard.output("All files of \(status.mountPoint) have the new keys.")

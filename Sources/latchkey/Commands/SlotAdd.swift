@@ -92,6 +92,7 @@ extension SlotCommand {
                 added = try make(.keyFile, KeyFile.generate, slots, opening, secret)
             }
             Standard.output("Slot \(added) is added.")
+            if kind == .escrowKey, let proof = try slots.proof() { tellOfProof(proof) }
         }
 
         /// Makes a secret, shows it or writes it to its file, and then has it added.

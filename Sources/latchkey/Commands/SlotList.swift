@@ -27,3 +27,7 @@ extension SlotCommand {
         }
     }
 }
+
+extension Slot {
+    var isEscrow: Bool { kind == SecretKind.escrowKey.rawValue }
+}

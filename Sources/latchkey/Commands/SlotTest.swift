@@ -18,9 +18,13 @@ extension SlotCommand {
             let number = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
                 try slots.test(Opener(kind, mayBeLast: mayBeLast), secret)
             }
-            let slot = try slots.list().first { $0.id == number }
+            let all = try slots.list()
+            let slot = all.first { $0.id == number }
             let name = slot.map { $0.name.isEmpty ? "" : ", \($0.name)" } ?? ""
             Standard.output("It opens slot \(number) (\(slot?.kind ?? kind.rawValue)\(name)).")
+            if all.contains(where: \.isEscrow), let proof = try slots.proof() {
+                tellOfProof(proof)
+            }
         }
     }
 }

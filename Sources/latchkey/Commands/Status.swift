@@ -23,7 +23,8 @@ struct StatusCommand: ParsableCommand {
             sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
             the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: waiting, renewing, \
             finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys), guesses (left, \
-            limit: wrong passcodes before the keys are erased; only of a vault that init --erase-after has made), ending \
+            limit: wrong passcodes before the keys are erased; only of a vault that init --erase-after has made), vaultProof \
+            (what the holder of an escrow key knows the vault by; only once something has opened it), ending \
             (true once it is unmounted while programs still use its files); and with --holders, or while ending, \
             holders (pid, name, openFiles, mappedFiles, folders) and unseenProcesses (number). Fields may be added.
             """)
@@ -108,6 +109,7 @@ struct StatusReport: Encodable {
         if status.whenLocked == .freeze { table.add("when locked", "\(whenLocked)") }
         table.add("device key", deviceKey)
         table.add("volume", "\(status.volume)")
+        if let proof = status.vaultProof { table.add("proof", "\(proof), for the holder of an escrow key") }
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
         return "\(status.mountPoint)\n\(table.lines(indent: 2))"
     }

@@ -54,6 +54,7 @@ extension CommandError {
             self.init(
                 .wrongPasscode,
                 "this is no recovery key: it has 52 letters and digits, and one of them is missing or mistyped")
+        case .otherProof: self.init(otherProofThan: vault)
         case .notABackup: self.init(.failed, "this is no backup of a keybag")
         case .damagedBackup:
             self.init(.damaged, "the backup is damaged, or somebody without its passphrase has changed it")

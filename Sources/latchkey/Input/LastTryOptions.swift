@@ -29,7 +29,7 @@ struct LastTryOptions: ParsableArguments {
         Standard.error(
             "This is the last of \(limit) attempts: if the passcode is wrong, the vault's keys are erased for good.")
         do throws(SecretReader.Failure) {
-            guard try terminal.line(prompt: "Type \(word) to try it all the same: ", is: word) else { throw .empty }
+            guard try terminal.text(prompt: "Type \(word) to try it all the same: ") == word else { throw .empty }
         } catch { throw CommandError(.wrongPasscode, "nothing was tried: the last attempt is left") }
     }
 }

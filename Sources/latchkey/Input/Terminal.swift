@@ -23,10 +23,10 @@ struct Terminal {
     /// and the read, and none finds the terminal mute. The line is read only when the terminal has it whole.
     func secret(prompt: String) throws(SecretReader.Failure) -> Secret { try line(prompt: prompt, echoing: false) }
 
-    /// The same of what is no secret, with echo: whether the line is this word.
-    func line(prompt: String, is word: String) throws(SecretReader.Failure) -> Bool {
+    /// What is no secret, with echo.
+    func text(prompt: String) throws(SecretReader.Failure) -> String {
         let typed = try line(prompt: prompt, echoing: true)
-        return typed.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe $0.elementsEqual(word.utf8) } }
+        return typed.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
     }
 
     private func line(prompt: String, echoing echoes: Bool) throws(SecretReader.Failure) -> Secret {

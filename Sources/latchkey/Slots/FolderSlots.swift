@@ -24,6 +24,8 @@ struct FolderSlots: SlotHolder {
 
     var isGuarded: Bool { keybag.isGuarded }
 
+    func proof() -> String? { keybag.proof?.text }
+
     func list() -> [Slot] { keybag.file.slots.map { Slot($0) } }
 
     func add(

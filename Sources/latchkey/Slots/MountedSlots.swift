@@ -13,6 +13,10 @@ struct MountedSlots: SlotHolder {
 
     var isGuarded: Bool { mount.status.deviceKey == DeviceKeyKind.guardedName }
 
+    func proof() throws(CommandError) -> String? {
+        try asking { (client) throws(ControlError) in try client.status().vaultProof }
+    }
+
     func list() throws(CommandError) -> [Slot] {
         try asking { (client) throws(ControlError) in try client.slots() }
     }

@@ -13,6 +13,9 @@ protocol SlotHolder {
     /// Whether a chip counts wrong passcodes.
     var isGuarded: Bool { get }
 
+    /// What the holder of an escrow key knows the vault by, once something has opened it.
+    func proof() throws(CommandError) -> String?
+
     func list() throws(CommandError) -> [Slot]
 
     func add(

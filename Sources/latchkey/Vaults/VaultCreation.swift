@@ -30,6 +30,8 @@ struct VaultCreation {
     struct Made {
         let deviceKeyPath: String
         let hasAttributes: Bool
+        /// What the holder of an escrow key knows it by.
+        let proof: VaultProof?
     }
 
     /// - Parameter handingOut: hands the recovery key out, and then runs what it gets.
@@ -153,6 +155,6 @@ struct VaultCreation {
         } catch {
             throw CommandError(cannot: "make a vault in", typed, error.errno)
         }
-        return Made(deviceKeyPath: deviceKeyPath, hasAttributes: traits.hasAttributes)
+        return Made(deviceKeyPath: deviceKeyPath, hasAttributes: traits.hasAttributes, proof: keybag.proof)
     }
 }

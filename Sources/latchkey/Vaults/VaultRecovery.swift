@@ -22,19 +22,26 @@ struct VaultRecovery {
     ///
     /// The credential is checked before anything is asked or made.
     ///
-    /// - Parameter isAllowed: throws where a vault with this keybag, and its device key in a TPM or not, cannot be mounted.
+    /// - Parameters:
+    ///   - proof: how it is known that the vault is the one that was enrolled; nil where the secret shows that, as a recovery key does:
+    ///     nobody makes a slot for it who does not know it.
+    ///   - isAllowed: throws where a vault with this keybag, and its device key in a TPM or not, cannot be mounted.
     func run(
-        _ kind: SecretKind, _ secret: borrowing Secret, newPasscode: SecretSource, _ strength: StrengthOptions,
+        _ kind: SecretKind, _ secret: borrowing Secret, _ proof: VaultProofOptions?, newPasscode: SecretSource,
+        _ strength: StrengthOptions,
         isAllowed: (KeybagFile, Bool) throws(CommandError) -> Void
     ) throws(CommandError) -> Secret {
         let store = try VaultFolder(vault)
         defer { withExtendedLifetime(store) {} }
         let credential = try withKeybag(of: vault.text) { () throws(KeybagError) in
-            let credential = try Credential(Credential.Kind(kind), reading: secret)
+            try Credential(Credential.Kind(kind), reading: secret)
+        }
+        let found = try withKeybag(of: vault.text) { () throws(KeybagError) in
             try OpenKeybag.check(credential, in: store.store)
-            return credential
         }
         let file = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store.store) }
+        // Before anything is made or asked: a vault of somebody else gets no passcode and no device key.
+        try proof?.require(found, of: vault.text, file.volume)
         let plan = try withKeybag(of: vault.text) { () throws(KeybagError) in
             try RecoveredDeviceKey(
                 DeviceKeyArgument.wanted(deviceKey),
@@ -47,7 +54,7 @@ struct VaultRecovery {
             let setAside = made.setAside
             _ = try OpenKeybag.recover(
                 in: store.store, by: credential, newDeviceKey: made.takeKey(), newPasscode: passcode,
-                cost: Argon2Cost.calibratedForVaults(), allowingWeak: strength.weak)
+                cost: Argon2Cost.calibratedForVaults(), allowingWeak: strength.weak, proof: found)
             return setAside
         }
         plan.tell(setAside: setAside)

@@ -147,7 +147,7 @@ extension MountTests {
             let recovery = ["mount", "--recovery", "--passcode-file", weak]
             for arguments in [
                 recovery + ["--recovery-key-file", vault.recoveryKeyFile, vault.path, point],
-                recovery + ["--escrow-key", escrowKey, vault.path, point],
+                recovery + ["--escrow-key", escrowKey, "--accept-unproven", vault.path, point],
                 ["keybag", "restore", "--passphrase-file", phrase, "--new-passcode-file", weak, backup, vault.path],
                 ["passwd"] + byPasscode + ["--new-passcode-file", weak, vault.path],
                 ["slot", "add", "passcode"] + byPasscode + ["--new-passcode-file", weak, vault.path],
@@ -218,8 +218,8 @@ extension MountTests {
             let point = try vault.folder.makeFolder("elsewhere", mode: 0o700)
             try vault.latchkey(
                 [
-                    "mount", "--recovery", "--escrow-key", escrowKey, "--passcode-file", new, "--device-key", moved,
-                    vault.path, point,
+                    "mount", "--recovery", "--escrow-key", escrowKey, "--accept-unproven", "--passcode-file", new,
+                    "--device-key", moved, vault.path, point,
                 ]
             ).succeeded()
             defer { _ = try? vault.latchkey(["unmount", "--lazy", point]) }

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Format
+import Keybag
+
+/// How somebody who opens a vault with an escrow key knows that it is the one that was enrolled.
+struct VaultProofOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "With --escrow-key: the vault's proof, as latchkey init or slot add has shown it. Another vault is refused.",
+            valueName: "text"))
+    var vaultProof: String?
+
+    @Flag(
+        help: """
+            With --escrow-key: take a vault whose proof nobody has kept. It may be one that somebody else made, and reads.
+            """)
+    var acceptUnproven = false
+
+    func validate() throws {
+        guard let vaultProof else { return }
+        guard VaultProof(vaultProof) != nil else {
+            throw ValidationError("A vault's proof has 32 hexadecimal digits in groups of four.")
+        }
+        if acceptUnproven { throw ValidationError("--vault-proof and --accept-unproven exclude each other.") }
+    }
+
+    var isGiven: Bool { vaultProof != nil || acceptUnproven }
+
+    /// Throws unless the vault is the one whose proof is given, or somebody takes it without.
+    ///
+    /// - Parameter found: the vault's proof, made of the keys that the escrow key has opened.
+    func require(_ found: VaultProof, of vault: String, _ volume: VolumeIdentifier) throws(CommandError) {
+        if let given = vaultProof.flatMap({ VaultProof($0) }) {
+            guard given == found else { throw CommandError(otherProofThan: vault) }
+            return
+        }
+        // Without the proof that was found: who copies it as the one that was noted compares nothing.
+        let doubt = """
+            nothing shows that the vault \(vault) (volume \(volume)) is the one that was enrolled: who knows \
+            the public key can make one that this escrow key opens, and read what is written into it
+            """
+        if acceptUnproven { return Standard.error("Beware: \(doubt).") }
+        guard let terminal = Terminal.standardInput() else {
+            throw CommandError(
+                .usage, "\(doubt); nothing was changed",
+                try: "the same with --vault-proof TEXT   (from where it was noted at latchkey init or slot add)",
+                "the same with --accept-unproven   (if it was never noted, and you know where the vault comes from)")
+        }
+        Standard.error("Beware: \(doubt).")
+        let answer: String
+        do throws(SecretReader.Failure) {
+            answer = try terminal.text(prompt: "Type the proof that was noted, or unproven to take the vault without: ")
+        } catch { throw CommandError(.failed, "nothing was changed") }
+        guard answer != "unproven" else { return }
+        guard let given = VaultProof(answer) else {
+            throw CommandError(.failed, "this is no vault's proof: that has 32 hexadecimal digits; nothing was changed")
+        }
+        guard given == found else { throw CommandError(otherProofThan: vault) }
+    }
+}
+
+extension CommandError {
+    /// A proof was given, and the vault has another.
+    init(otherProofThan vault: String) {
+        self.init(
+            .damaged,
+            """
+            the vault \(vault) is not the one that the proof is of: somebody else has made it, or it was given new keys \
+            (latchkey rotate) after the proof was noted, or the proof is mistyped; nothing was changed
+            """,
+            try: "latchkey slot test \(vault.quoted)   (shows the proof, where the vault's device key and passcode are)"
+        )
+    }
+}
+
+/// Tells what the holder of an escrow key has to keep.
+func tellOfProof(_ proof: String, isNew: Bool = false) {
+    Standard.output(
+        """
+        The vault's proof is \(isNew ? "another one now: " : "")\(proof)
+        Give it to the holder of the escrow key, by another way than the vault: latchkey mount --recovery --escrow-key knows by it that a
+        vault is this one, and not one that somebody else has made. It is no secret.
+        """)
+}
