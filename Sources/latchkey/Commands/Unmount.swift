@@ -50,7 +50,7 @@ struct Unmount: ParsableCommand {
         // Of one without users nothing is left to tell.
         guard try !mount.client.waitForEnd(seconds: 1) else { return }
         guard let ending = Place.mount(ofVolume: mount.status.volume) else { return }
-        let users = try Holders(of: ending).lines.map { "  \($0)" }.joined(separator: "\n")
+        let users = try Holders(of: ending).lines.map { "  \($0)" as Printable }.joined(separator: "\n")
         let status = mount.status
         let text: Printable =
             "\(status.mountPoint) is ending: its daemon, process \(status.pid), serves the programs that use its files:"

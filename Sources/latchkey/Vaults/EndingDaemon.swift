@@ -47,7 +47,7 @@ struct EndingDaemon {
                 .failed, "another process has the vault \(vault.text): fsck, or a daemon that does not answer",
                 try: "latchkey status", "fuser -v \((vault.text + "/lk.lock").quoted)")
         }
-        let users = try Holders(of: served).lines.map { "\n  \($0)" }.joined()
+        let users: Printable = try Holders(of: served).lines.map { "\n  \($0)" as Printable }.joined()
         return CommandError(
             .failed,
             "the daemon of an earlier mount of \(vault.text), process \(served.status.pid), has not ended: programs use its"

@@ -179,7 +179,7 @@ extension MountTests {
                     open(root + "/caf\\ufffd".encode(), "wb").close()
                     os.execve(sys.argv[2], [b"latchkey", b"class", b"get", root + b"/caf\\xe9"], os.environ)
                     """
-                let outcome = try run("python3", ["-c", script, mount.path, Built.latchkey])
+                let outcome = try attempt("python3", ["-c", script, mount.path, Built.latchkey])
                 #expect(outcome.status == 2)
                 #expect(outcome.errors.contains("/caf\\xe9 is not UTF-8"), "\(outcome)")
                 #expect(outcome.errors.contains("try: getfattr -n user.latchkey.class"), "\(outcome)")

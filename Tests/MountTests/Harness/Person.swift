@@ -5,7 +5,7 @@ extension Vault {
         _ arguments: [String], answering answers: [(question: String, answer: String)], within seconds: Double = 60
     ) throws -> Outcome {
         let said = answers.flatMap { [$0.question, $0.answer] }
-        return try run(
+        return try attempt(
             "python3", ["-c", person, "\(answers.count)"] + said + [Built.latchkey] + arguments,
             environment: environment, within: seconds)
     }
