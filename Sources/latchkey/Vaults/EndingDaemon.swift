@@ -47,11 +47,19 @@ struct EndingDaemon {
                 .failed, "another process has the vault \(vault.text): fsck, or a daemon that does not answer",
                 try: "latchkey status", "fuser -v \((vault.text + "/lk.lock").quoted)")
         }
-        let users: Printable = try Holders(of: served).lines.map { "\n  \($0)" as Printable }.joined()
+        let found = try Holders(of: served)
+        let why: Printable =
+            found.holders.isEmpty
+            ? """
+            a program that this user may not see has a file of it open, or another mount namespace, such as a \
+            container's, still has the mount
+            """
+            : "programs use its files:\(found.lines.map { "\n  \($0)" as Printable }.joined())"
         return CommandError(
             .failed,
-            "the daemon of an earlier mount of \(vault.text), process \(served.status.pid), has not ended: programs use its"
-                + " files:\(users)", try: "latchkey lock --now \(vault.text.quoted)")
+            "the daemon of an earlier mount of \(vault.text), process \(served.status.pid), has not ended: \(why)",
+            try: "grep -lwF \(served.status.mountPoint.quoted) /proc/[0-9]*/mountinfo",
+            "latchkey lock --now \(vault.text.quoted)")
     }
 
     /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a daemon

@@ -100,6 +100,34 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
         }
 
+        /// A program with a mount namespace of its own, such as a container, keeps the mount that umount(8) has removed.
+        @Test(.enabled(if: geteuid() == 0, "needs root")) func aMountNamespaceThatKeepsAMountIsTold() throws {
+            let vault = try Vault()
+            let point = try vault.folder.makeFolder("kept")
+            try shell(
+                """
+                mount() { \(Built.latchkey) mount --unlock --passcode-file \(vault.passcodeFile) \(vault.path) \(point); }
+                mount
+                mkfifo ready
+                unshare --mount --propagation private sh -c 'echo > ready; exec sleep 600' &
+                keeper=$!
+                trap 'kill $keeper' EXIT
+                read -r line < ready
+                umount \(point)
+                status=0
+                mount 2> said || status=$?
+                cat said
+                test $status = 1
+                grep -q 'mount namespace' said
+                grep -lwF \(point) /proc/[0-9]*/mountinfo | grep -q "^/proc/$keeper/"
+                trap - EXIT
+                kill $keeper; wait $keeper || :
+                mount
+                \(Built.latchkey) unmount \(point)
+                """, in: vault.folder.path, environment: vault.environment
+            ).succeeded()
+        }
+
         /// Two mounts of one vault: the second is refused at once, by name.
         @Test func aMountedVaultIsNotWaitedFor() throws {
             try withMount(try Vault()) { mount in
