@@ -110,12 +110,12 @@ struct GuessCounter: Sendable {
                 let isSame = before.wrong > 0 && before.fingerprint != 0 && fingerprint == before.fingerprint
                 if isSame {
                     try write(before)
-                    throw .wrong(kind, Self.left(after: before, of: limit))
+                    throw .wrong(kind, left(of: limit))
                 }
                 let wrong = min(before.wrong + 1, Self.most)
                 let counted = Record(wrong: wrong, last: now, fingerprint: fingerprint)
                 try write(counted.without(fingerprint: isGuarded))
-                guard limit > 0, wrong >= limit else { throw .wrong(kind, Self.left(after: counted, of: limit)) }
+                guard limit > 0, wrong >= limit else { throw .wrong(kind, left(of: limit)) }
                 let remains = erase()
                 // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.
                 try? write(Record(wrong: Self.erased, last: now))
@@ -129,7 +129,8 @@ struct GuessCounter: Sendable {
         limit == 0 ? nil : GuessesLeft(Int(limit) - Int(min(record.wrong, UInt32(limit))), of: Int(limit))
     }
 
-    /// The same as the file says it now, while nobody is waited for. A file that cannot be read counts as nothing.
+    /// The same as the file says it now, while nobody is waited for. Where there can be no such file nothing is counted, and all are
+    /// left.
     func left(of limit: UInt8) -> GuessesLeft? {
         guard limit > 0 else { return nil }
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW

@@ -170,6 +170,16 @@ import Testing
         #expect(failure { _ = try vault.open() } == .deviceKeyMissing(path: vault.folder.deviceKeyPath))
     }
 
+    /// Where nothing can be counted it says so: all attempts are left, and stay so.
+    @Test func whatCannotBeCountedIsNotTold() throws {
+        let vault = try Vault(eraseAfter: 4)
+        try FileManager.default.removeItem(atPath: counter(vault).path)
+        try FileManager.default.createDirectory(atPath: counter(vault).path, withIntermediateDirectories: false)
+        for number in 1...6 { #expect(try guess(vault, "wrong \(number)") == wrong(4)) }
+        #expect(try vault.open().guessesLeft == GuessesLeft(4, of: 4))
+        #expect(try guess(vault, "passcode") == nil)
+    }
+
     /// A try at the limit that was cut off erases nothing, and is no way to try more: only the other ways in go on.
     @Test func cutOffAtTheLimit() throws {
         let vault = try Vault(eraseAfter: 4)

@@ -42,8 +42,9 @@ extension KeybagCommand {
             let secret = try credential.read(kind, vault: vault.text)
             // A mistake here is told before anything else is typed. By the daemon, if there is one: it counts, and where that was
             // the last wrong passcode, what it has in memory goes, too.
+            var opener = Opener(kind)
             try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
-                let opener = Opener(kind, mayBeLast: mayBeLast)
+                opener.mayBeLast = mayBeLast
                 if case .mount(let mount) = found {
                     _ = try MountedSlots(mount).test(opener, secret)
                 } else {
@@ -56,7 +57,7 @@ extension KeybagCommand {
             let cost = try cost.cost(for: .seconds(2))
             let bytes = try withKeybag(of: vault.text) { () throws(KeybagError) in
                 let bytes = try keybag.backup(
-                    passphrase: passphrase, cost: cost, opening: Credential(Credential.Kind(kind), reading: secret),
+                    passphrase: passphrase, cost: cost, opening: Credential(opener, reading: secret),
                     allowingWeak: strength.weak)
                 // What nobody can open is no backup.
                 _ = try OpenedBackup(bytes, passphrase: passphrase)

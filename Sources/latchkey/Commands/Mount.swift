@@ -130,18 +130,21 @@ struct Mount: ParsableCommand {
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
         let policy = try strength.policy.inForce()
-        let unlocking = try unlocking(for: vault, at: point, policy)
         if let readyDescriptor {
-            let secret = try unlocking?.handedOver(lastTry.lastTry)
+            let secret = try unlocking(for: vault, at: point, policy)?.handedOver(lastTry.lastTry)
             return try serve(configuration(vault, at: point, secret, policy), detachedTellingOn: readyDescriptor)
         }
-        try lastTry.trying { (mayBeLast) throws(CommandError) in
-            let secret = try unlocking?.handedOver(mayBeLast)
-            if foreground {
+        if foreground {
+            try lastTry.trying { (mayBeLast) throws(CommandError) in
+                // Read, and asked for, anew for the last attempt: a daemon keeps no passcode.
+                let secret = try unlocking(for: vault, at: point, policy)?.handedOver(mayBeLast)
                 try serve(vault, at: point, secret, policy)
-            } else {
-                try detach(vault, at: point, secret, policy)
             }
+            return
+        }
+        let held = try unlocking(for: vault, at: point, policy)
+        try lastTry.trying { (mayBeLast) throws(CommandError) in
+            try detach(vault, at: point, held?.handedOver(mayBeLast), policy)
         }
     }
 
@@ -149,9 +152,11 @@ struct Mount: ParsableCommand {
     private struct Unlocking: ~Copyable {
         let kind: SecretKind
         let secret: Secret
+        /// A passcode that was just set is no guess.
+        var isNew = false
 
         func handedOver(_ mayBeLast: Bool) throws(CommandError) -> Configuration.Unlock {
-            Configuration.Unlock(Opener(kind, mayBeLast: mayBeLast), secret: try secret.pipe())
+            Configuration.Unlock(Opener(kind, mayBeLast: mayBeLast || isNew), secret: try secret.pipe())
         }
     }
 
@@ -179,7 +184,7 @@ struct Mount: ParsableCommand {
                     strength,
                     isAllowed: isAllowed)
             }
-            return Unlocking(kind: .passcode, secret: passcode)
+            return Unlocking(kind: .passcode, secret: passcode, isNew: true)
         }
         if let keyFile {
             return Unlocking(kind: .keyFile, secret: try SecretSource.file(keyFile).read(.keyFile))

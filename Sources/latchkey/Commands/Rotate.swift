@@ -88,16 +88,18 @@ struct Rotate: ParsableCommand {
         let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try read(kind, vault: mount.status.vault)
         // A mistake here must not cost a key that nobody knows.
+        var opener = Opener(kind)
         let opened = try lastTry.trying { (mayBeLast) throws(CommandError) in
-            try slots.test(Opener(kind, mayBeLast: mayBeLast), secret)
+            opener.mayBeLast = mayBeLast
+            return try slots.test(opener, secret)
         }
         let lost = present.filter { $0.id != opened && $0.kind != SecretKind.escrowKey.rawValue }
         let recovery = lost.filter { $0.kind == SecretKind.recoveryKey.rawValue }
         try confirm(recovery.count == 1 ? lost.filter { $0.id != recovery[0].id } : lost)
-        guard !recovery.isEmpty else { return try begin(mount, kind, secret, recoveryKey: nil, dropping: lost) }
+        guard !recovery.isEmpty else { return try begin(mount, opener, secret, recoveryKey: nil, dropping: lost) }
         let key = try newRecoveryKey()
         try NewSecretFile.handOut(key, to: recoveryKeyFile) { () throws(CommandError) in
-            try begin(mount, kind, secret, recoveryKey: key.pipe(), dropping: lost)
+            try begin(mount, opener, secret, recoveryKey: key.pipe(), dropping: lost)
         }
         Standard.error("The old recovery key opens the vault no more.")
     }
@@ -109,11 +111,10 @@ struct Rotate: ParsableCommand {
     }
 
     private func begin(
-        _ mount: ServedMount, _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: Descriptor?,
+        _ mount: ServedMount, _ opener: Opener, _ secret: borrowing Secret, recoveryKey: Descriptor?,
         dropping lost: [Slot]
     ) throws(CommandError) {
-        let new = NewRotation(
-            Opener(kind), secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
+        let new = NewRotation(opener, secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
         _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(new) }
     }
 

@@ -63,12 +63,13 @@ extension SlotCommand {
             let slots = try place.slots()
             try NewSecretFile.check(newFile)
             let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
-            let opening = Opener(try credential.kind(for: slots))
+            var opening = Opener(try credential.kind(for: slots))
             let secret = try credential.read(
                 opening.kind, vault: slots.vault, isAddingKey: kind == .securityKey)
             // A mistake here must not cost a key that nobody knows.
             _ = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
-                try slots.test(Opener(opening.kind, mayBeLast: mayBeLast), secret)
+                opening.mayBeLast = mayBeLast
+                return try slots.test(opening, secret)
             }
             let added: Int
             switch kind {

@@ -70,13 +70,15 @@ extension DeviceKeyCommand {
             let secret = try passcode.source.read(.passcode)
             try strength.check(secret, isGuarded: kind != .software)
             // A mistake must not cost anything.
+            var isLast = false
             try lastTry.trying { (mayBeLast) throws(CommandError) in
+                isLast = mayBeLast
                 try withKeybag(of: vault) { () throws(KeybagError) in
                     _ = try keybag.slot(openedBy: Credential(.passcode, reading: secret, mayBeLast: mayBeLast))
                 }
             }
             try withKeybag(of: vault) { () throws(KeybagError) in
-                let credential = try Credential(.passcode, reading: secret)
+                let credential = try Credential(.passcode, reading: secret, mayBeLast: isLast)
                 var added: UInt32?
                 if kind == .software, kept.kind != .software {
                     let plain = try DeviceKeyPlace.key(key, at: kept.path, as: .software)

@@ -90,7 +90,7 @@ extension CommandError {
         case .erased(let limit, let remains):
             self.init(
                 .wrongPasscode,
-                (limit.map { "wrong passcode. That was the last of \($0) attempts, so the vault's keys were erased" }
+                (limit.map { "wrong passcode. That was \(Self.last(of: $0)), so the vault's keys were erased" }
                     ?? "the keys of \(vault) were erased: no passcode opens it any more")
                     + (remains.map { ", but not all could be destroyed: \($0)" } ?? ""))
         case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
@@ -127,6 +127,11 @@ extension CommandError {
 }
 
 extension CommandError {
+    /// As in "this is …".
+    static func last(of attempts: Int) -> String {
+        attempts == 1 ? "the only attempt" : "the last of \(attempts) attempts"
+    }
+
     /// What a person is told of a wrong passcode.
     ///
     /// - Parameters:

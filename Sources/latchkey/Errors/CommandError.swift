@@ -43,7 +43,7 @@ struct CommandError: Error, CustomStringConvertible {
     init(lastTryOf limit: Int) {
         self.init(
             .wrongPasscode,
-            "nothing was tried: this is the last of \(limit) attempts, and a wrong passcode erases the vault's keys",
+            "nothing was tried: this is \(Self.last(of: limit)), and a wrong passcode erases the vault's keys",
             try: "the same with --last-try   (to try it all the same)", "the same with --recovery   (the recovery key)")
         lastTryOf = limit
     }

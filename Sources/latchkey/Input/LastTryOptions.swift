@@ -13,6 +13,8 @@ struct LastTryOptions: ParsableArguments {
     /// Runs `body`, which tries a passcode; it is told whether that may be the last attempt. If it must not be, and is, a person
     /// at the terminal is asked, and `body` runs again. The count is looked at where it is kept, in that call: no other process
     /// comes between.
+    ///
+    /// What comes after it with the same passcode is told the same: of a vault that takes one wrong passcode, each is the last.
     func trying<Result: ~Copyable>(
         _ body: (Bool) throws(CommandError) -> Result
     ) throws(CommandError) -> Result {
@@ -27,7 +29,7 @@ struct LastTryOptions: ParsableArguments {
 
     private static func confirm(at terminal: Terminal, limit: Int) throws(CommandError) {
         Standard.error(
-            "This is the last of \(limit) attempts: if the passcode is wrong, the vault's keys are erased for good.")
+            "This is \(CommandError.last(of: limit)): if the passcode is wrong, the vault's keys are erased for good.")
         do throws(SecretReader.Failure) {
             guard try terminal.text(prompt: "Type \(word) to try it all the same: ") == word else { throw .empty }
         } catch { throw CommandError(.wrongPasscode, "nothing was tried: the last attempt is left") }

@@ -284,9 +284,11 @@ extension MountTests {
                 }
             }
             func trying(_ passcode: String, _ word: String) throws -> Outcome {
-                try vault.latchkey(
+                // A process that becomes the daemon has kept no passcode.
+                let again = command.contains("--foreground") && word == "erase" ? [("Passcode: ", passcode)] : []
+                return try vault.latchkey(
                     command + places,
-                    answering: [("Passcode: ", passcode), ("Type erase to try it all the same: ", word)])
+                    answering: [("Passcode: ", passcode), ("Type erase to try it all the same: ", word)] + again)
             }
             try failThreeTimes()
             for word in ["", "no", "Erase"] {
@@ -304,6 +306,33 @@ extension MountTests {
             #expect(last.status == 3 && last.text.contains("the last of 4 attempts, so"), "\(last)")
             mount?.daemon.wait()
             #expect(!Disk.exists(vault.keybag))
+        }
+
+        /// A policy may make a vault that takes one wrong passcode: each attempt is the last, and asks, the right one too; a command that
+        /// needs the passcode twice asks once, and a passcode that a recovery has just set is no guess.
+        @Test func eachAttemptIsTheLast() throws {
+            let policy = try TemporaryFolder()
+            let rules = try policy.write("erase-after = 1\n", to: "policy.toml")
+            let vault = try Vault(["--policy", rules], in: policy)
+            let key = vault.folder.path("key")
+            let add = ["slot", "add", "key-file", "--new-file", key, "--passcode-file", vault.passcodeFile]
+            let refused = try vault.latchkey(add + [vault.path])
+            #expect(refused.status == 3 && refused.errors.contains("this is the only attempt"), "\(refused)")
+            try vault.latchkey(add + ["--last-try", vault.path]).succeeded()
+            let phrase = try vault.folder.write("tundra velvet quorum ostrich dab", to: "phrase")
+            let backup = ["keybag", "backup", "--passphrase-file", phrase, "--kdf-memory", "19", "--kdf-passes", "2"]
+            try vault.latchkey(
+                backup + ["--passcode-file", vault.passcodeFile, "--last-try", vault.folder.path("backup"), vault.path]
+            ).succeeded()
+            let point = try vault.folder.makeFolder("point")
+            try vault.latchkey([
+                "mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "--passcode-file",
+                vault.passcodeFile, vault.path, point,
+            ]).succeeded()
+            let rotate = ["rotate", "--yes", "--passcode-file", vault.passcodeFile, "--recovery-key-file"]
+            #expect(try vault.latchkey(rotate + [vault.folder.path("new"), point]).status == 3)
+            try vault.latchkey(rotate + [vault.folder.path("new"), "--last-try", point]).succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
         }
 
         /// Many wrong ones at once, by the daemon and beside it, none of which may be the last: none is.
