@@ -11,7 +11,8 @@ public struct KeybagFile: Hashable, Sendable {
     public static let publicKeyByteCount = 32
     public static let deviceSlotByteCount = 72
 
-    static let magic: [UInt8] = Array("LKKEYBAG".utf8)
+    /// What the file begins with.
+    public static let magic: [UInt8] = Array("LKKEYBAG".utf8)
     public static let version: UInt16 = 1
     static let headByteCount = 52
 

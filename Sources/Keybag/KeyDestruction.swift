@@ -118,8 +118,12 @@ public struct KeyDestruction: Sendable {
         let doing = "destroying \(name)"
         do throws(Errno) {
             let file = try store.open(name, in: store.root, O_RDWR | O_NONBLOCK)
+            let status = try store.status(of: file)
+            // Else it is removed only: what stands there is somebody else's file or device, under a name of ours.
+            let isOurs = status.linkCount == 1 ? true : try isKeybag(file, in: store)
+            guard status.kind == .regular, isOurs else { throw .EPERM }
             for round in 0..<2 {
-                let bytes = noise(Int(try store.status(of: file).size), round: round)
+                let bytes = noise(Int(status.size), round: round)
                 try unsafe store.write(bytes.span.bytes, to: file, at: 0)
                 try store.synchronize(file, dataOnly: false)
             }
@@ -129,6 +133,14 @@ public struct KeyDestruction: Sendable {
             return
         }
         try io(doing, try store.unlink(name, in: store.root))
+    }
+
+    private static func isKeybag(_ file: Descriptor, in store: any Store) throws(Errno) -> Bool {
+        var start = [UInt8](repeating: 0, count: KeybagFile.magic.count)
+        var elements = start.mutableSpan
+        var buffer = unsafe elements.mutableBytes
+        _ = try store.read(file, into: &buffer, at: 0)
+        return start == KeybagFile.magic
     }
 
     /// Random first, then zeros. What is longer than a key's file can be was somebody else's.

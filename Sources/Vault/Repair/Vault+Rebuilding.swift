@@ -43,14 +43,11 @@ extension Vault {
         let file = try backing { () throws(Errno) in
             try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
         }
-        let size = try backing { () throws(Errno) in try store.status(of: file).size }
-        let area = UInt64(max(0, size - Int64(JournalHead.areaOffset)))
+        let status = try backing { () throws(Errno) in try store.status(of: file) }
+        let area = UInt64(max(0, status.size - Int64(JournalHead.areaOffset)))
         guard area > 0 else {
             // It was closed, and held nothing.
-            return try backing { () throws(Errno) in
-                try store.unlink(.journal, in: store.root)
-                try store.synchronize(store.root, dataOnly: false)
-            }
+            return try removeJournal()
         }
         // The file may end before the second half does, where the store reserves no space.
         let halves = [area / 2 / 4096 * 4096, halfSize, Journal.usualHalfSize]
@@ -65,11 +62,20 @@ extension Vault {
         // As at any mount after a daemon that was killed: what is found must be what is there.
         try? store.synchronizeAll()
         try old?.replay()
+        // It has a name elsewhere, and nothing says that it is ours at all. The next session makes another one.
+        guard status.linkCount == 1 else { return try removeJournal() }
         // Not earlier: what is empty must not be taken for something that was never synced.
         head.opened = UInt64(max(1, Timespec.now.seconds))
         try backing { () throws(Errno) in
             try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
             try store.synchronize(file, dataOnly: false)
+        }
+    }
+
+    private func removeJournal() throws(VaultError) {
+        try backing { () throws(Errno) in
+            try store.unlink(.journal, in: store.root)
+            try store.synchronize(store.root, dataOnly: false)
         }
     }
 }
