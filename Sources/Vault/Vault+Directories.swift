@@ -149,20 +149,3 @@ public enum RenameFlags {
     public static let exchange: UInt32 = 2
     public static let whiteout: UInt32 = 4
 }
-
-extension Store {
-    /// Removes a folder with all that is in it.
-    func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
-        do {
-            let folder = try open(name, in: parent, OpenFlags.directory, mode: 0)
-            for entry in try entries(of: folder) {
-                if entry.kind == .directory {
-                    try unlinkTree(entry.name, in: folder)
-                } else {
-                    try unlink(entry.name, in: folder)
-                }
-            }
-        }
-        try removeDirectory(name, in: parent)
-    }
-}

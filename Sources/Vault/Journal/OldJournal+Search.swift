@@ -84,24 +84,33 @@ struct Walk {
         return match
     }
 
+    /// Without recursion: the tree is as deep as its maker likes. A folder is open as long as there are some in it to be
+    /// looked into; where there are no more descriptors, what lies deeper is not found.
     private func search(
-        _ folder: Descriptor, _ visit: (Descriptor, FileHeader) -> Bool
+        _ root: Descriptor, _ visit: (Descriptor, FileHeader) -> Bool
     ) throws(VaultError) {
-        for entry in try vault.backingEntries(of: folder) {
-            switch BackingName(entry.name.bytes) {
-            case .entry, .longEntry: break
-            default: continue
-            }
-            if entry.kind == .directory {
-                let inner = try? vault.withOwnerPermissions(0o500, of: .entry(entry.name, in: folder)) {
-                    () throws(VaultError) in try vault.openFolder(entry.name, in: folder)
+        var pending: [(parent: Descriptor, name: Name?)] = [(root, nil)]
+        while let (parent, name) = pending.popLast() {
+            guard let folder = name.map({ try? open($0, in: parent) }) ?? root else { continue }
+            for entry in try vault.backingEntries(of: folder) {
+                switch BackingName(entry.name.bytes) {
+                case .entry, .longEntry: break
+                default: continue
                 }
-                if let inner { try search(inner, visit) }
-            } else if entry.kind == .regular, let descriptor = try? vault.openForReplay(entry.name, in: folder),
-                let header = try? vault.readHeader(of: descriptor)
-            {
-                guard visit(descriptor, header) else { return }
+                if entry.kind == .directory {
+                    pending.append((folder, entry.name))
+                } else if entry.kind == .regular, let file = try? vault.openForReplay(entry.name, in: folder),
+                    let header = try? vault.readHeader(of: file)
+                {
+                    guard visit(file, header) else { return }
+                }
             }
+        }
+    }
+
+    private func open(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
+        try vault.withOwnerPermissions(0o500, of: .entry(name, in: parent)) { () throws(VaultError) in
+            try vault.openFolder(name, in: parent)
         }
     }
 }

@@ -57,13 +57,17 @@ extension RepairWork {
         }
     }
 
+    /// Leftovers of ours hold leftovers where a folder was removed in which there were some; not so deep.
+    private static let deepestRubbish = 32
+
     /// Whether nothing but records and other leftovers lies in a folder, and in those that are leftovers themselves.
-    func isRubbish(_ name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
+    func isRubbish(_ name: Name, in folder: Descriptor, depth: Int = 0) throws(VaultError) -> Bool {
+        guard depth < Self.deepestRubbish else { return false }
         let inner = try vault.openFolder(name, in: folder)
         for entry in try vault.backingEntries(of: inner) {
             switch BackingName(entry.name.bytes) {
             case .reserved, .temporary, .sidecar:
-                if entry.kind == .directory, !(try isRubbish(entry.name, in: inner)) { return false }
+                if entry.kind == .directory, !(try isRubbish(entry.name, in: inner, depth: depth + 1)) { return false }
             case .entry, .longEntry, .foreign: return false
             }
         }

@@ -1,0 +1,56 @@
+import Glibc
+public import Posix
+
+extension Store {
+    /// Removes a folder with all that is in it, however deep: whoever made it need not have been us.
+    ///
+    /// Without recursion, and with two folders open at a time: a folder in an inner one is first moved up to the outermost.
+    /// What a cut leaves is rubbish as before, in another shape.
+    public func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
+        do {
+            let top = try open(name, in: parent, O_RDONLY | O_DIRECTORY, mode: 0)
+            var hasMoved = true
+            while hasMoved {
+                hasMoved = false
+                for entry in try entries(of: top) {
+                    if entry.kind != .directory {
+                        try unlink(entry.name, in: top)
+                    } else if try flatten(entry.name, into: top) {
+                        hasMoved = true
+                    }
+                }
+            }
+        }
+        try removeDirectory(name, in: parent)
+    }
+
+    /// Removes a folder in `top`, and moves those in it that are not empty to `top`; whether there were such.
+    private func flatten(_ name: Name, into top: Descriptor) throws(Errno) -> Bool {
+        var hasMoved = false
+        do {
+            let folder = try open(name, in: top, O_RDONLY | O_DIRECTORY, mode: 0)
+            for entry in try entries(of: folder) {
+                if entry.kind != .directory {
+                    try unlink(entry.name, in: folder)
+                } else if try !removeIfEmpty(entry.name, in: folder) {
+                    let free = Name(bytes: "lk.tmp.\(String(UInt64.random(in: 0 ... .max), radix: 36))".utf8)!
+                    try rename(entry.name, in: folder, to: free, in: top, flags: 0)
+                    hasMoved = true
+                }
+            }
+        }
+        try removeDirectory(name, in: top)
+        return hasMoved
+    }
+
+    /// One that is empty need not be writable, as one has to be that is moved.
+    private func removeIfEmpty(_ name: Name, in folder: Descriptor) throws(Errno) -> Bool {
+        do throws(Errno) {
+            try removeDirectory(name, in: folder)
+            return true
+        } catch {
+            guard error == .ENOTEMPTY || error == .EEXIST else { throw error }
+            return false
+        }
+    }
+}
