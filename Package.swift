@@ -163,7 +163,7 @@ let package = Package(
         tests(
             "DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Fuse", "Keybag", "Mount", "Posix", logging]),
         tests(
-            "LatchkeyTests", ["Control", "Crypto", "Format", "Posix", "Strength", "latchkey", arguments],
+            "LatchkeyTests", ["Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "latchkey", arguments],
             exclude: ["Help"]),
         tests(
             "MountTests",

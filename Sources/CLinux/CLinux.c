@@ -219,6 +219,31 @@ int lk_raise_locked_memory(uint64_t *limit) {
     return raise_limit(RLIMIT_MEMLOCK, limit);
 }
 
+static size_t whole_pages(void **start, size_t size) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)*start & ~(page - 1);
+    uintptr_t end = ((uintptr_t)*start + size + page - 1) & ~(page - 1);
+    *start = (void *)first;
+    return end - first;
+}
+
+int lk_lock_memory(void *start, size_t size) {
+    size = whole_pages(&start, size);
+    int result = mlock2(start, size, MLOCK_ONFAULT);
+    // Linux before 4.4, and what filters calls.
+    return result != 0 && (errno == ENOSYS || errno == EINVAL) ? mlock(start, size) : result;
+}
+
+void lk_unlock_memory(void *start, size_t size) {
+    size = whole_pages(&start, size);
+    munlock(start, size);
+}
+
+void lk_do_not_dump(void *start, size_t size) {
+    size = whole_pages(&start, size);
+    madvise(start, size, MADV_DONTDUMP);
+}
+
 int lk_signalfd(const sigset_t *signals) {
     return signalfd(-1, signals, SFD_CLOEXEC);
 }

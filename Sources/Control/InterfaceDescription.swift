@@ -39,6 +39,8 @@ enum InterfaceDescription {
         # fileKeysInMemory: how many file keys are in memory.
         # mountPoint, vault: absolute paths. volume: the volume ID, in hexadecimal. device: st_dev of the files in the mount.
         # deviceKey: what keeps the device key: "software" is a file, "tpm2" the TPM of this machine.
+        # deviceKeyFile: where that is, or what the TPM has sealed.
+        # unlockedMemory: how many bytes of the buffers through which contents pass may be swapped out.
         # lockWhenIdle: the seconds without use after which it locks by itself, if it does.
         # vaultProof: what the holder of an escrow key knows the vault by (docs/KEYS.md), eight groups of four hexadecimal digits; absent
         # before anything has opened the vault.
@@ -82,6 +84,8 @@ enum InterfaceDescription {
           lockWhenIdle: ?float,
           rotation: ?Rotation,
           ending: ?bool,
+          deviceKeyFile: ?string,
+          unlockedMemory: ?int,
           guesses: ?Guesses,
           vaultProof: ?string
         )

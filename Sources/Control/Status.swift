@@ -53,6 +53,10 @@ public struct Status: Codable, Hashable, Sendable {
     public var device: UInt64
     /// Where the device key is kept: "software" is a file.
     public var deviceKey: String
+    /// The file that holds the device key, or what a TPM has sealed; nil from a daemon of before it was told.
+    public var deviceKeyFile: String?
+    /// Bytes of the daemon's buffers for contents that may be swapped out; nil from a daemon of before they were counted.
+    public var unlockedMemory: Int?
     /// Seconds between a lock and the end of the keys.
     public var grace: Double
     public var readOnly: Bool
@@ -92,8 +96,8 @@ public struct Status: Codable, Hashable, Sendable {
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
         instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
-        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, guesses: Guesses? = nil,
-        vaultProof: String? = nil
+        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, deviceKeyFile: String? = nil,
+        unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -126,5 +130,7 @@ public struct Status: Codable, Hashable, Sendable {
         self.ending = ending
         self.guesses = guesses
         self.vaultProof = vaultProof
+        self.deviceKeyFile = deviceKeyFile
+        self.unlockedMemory = unlockedMemory
     }
 }

@@ -1,6 +1,7 @@
 import Control
 import Glibc
 import Mount
+import Posix
 
 /// What a status tells that never changes while the mount is there.
 public struct MountFacts: Sendable {
@@ -19,6 +20,8 @@ public struct MountFacts: Sendable {
     public var lockWhenIdle: Duration?
     /// What keeps the device key: "software" is a file.
     public var deviceKey: String
+    /// The file that holds it, or what a TPM has sealed.
+    public var deviceKeyFile: String?
     /// Whether it takes more than the device key to unlock. Answers at once.
     public var hasPasscode: @Sendable () -> Bool
     /// How many wrong passcodes the vault takes still; nil where there is no limit. Answers at once.
@@ -29,6 +32,7 @@ public struct MountFacts: Sendable {
     public init(
         mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
         version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
+        deviceKeyFile: String? = nil,
         lockWhenIdle: Duration? = nil,
         hasPasscode: @escaping @Sendable () -> Bool = { true },
         guesses: @escaping @Sendable () -> Guesses? = { nil },
@@ -44,6 +48,7 @@ public struct MountFacts: Sendable {
         self.formatVersion = formatVersion
         self.whenLocked = whenLocked
         self.deviceKey = deviceKey
+        self.deviceKeyFile = deviceKeyFile
         self.lockWhenIdle = lockWhenIdle
         self.hasPasscode = hasPasscode
         self.guesses = guesses
@@ -66,7 +71,8 @@ public struct MountFacts: Sendable {
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
             changed: moment.changed, hasPasscode: hasPasscode(),
             lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation, ending: moment.isDetached ? true : nil,
-            guesses: guesses(), vaultProof: vaultProof())
+            deviceKeyFile: deviceKeyFile, unlockedMemory: ContentsMemory.unlockedByteCount, guesses: guesses(),
+            vaultProof: vaultProof())
     }
 
     private var freezeTimeout: Double? {

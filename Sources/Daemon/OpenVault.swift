@@ -49,6 +49,13 @@ struct OpenVault: Sendable {
         }
     }
 
+    /// Tells who else may use the device key.
+    func warnOfReaders(of vault: String, _ log: Logger) {
+        let owner = try? store.status(of: store.root).owner
+        guard let exposure = DeviceKeyExposure(of: deviceKeyPath, ofVaultOwnedBy: owner) else { return }
+        log.warning("\(exposure.reason)", metadata: ["file": "\(deviceKeyPath)"])
+    }
+
     /// The class keys that a passcode or recovery key releases.
     func prove(_ unlock: Configuration.Unlock) throws(StartError) -> ClassKeys {
         let secret: Secret

@@ -48,11 +48,15 @@ final class RunningMount: Sendable {
         } else if opened.keybag.hasNoPasscode {
             keys = try opened.keysWithoutPasscode()
         }
+        opened.warnOfReaders(of: configuration.vault, log)
+        ContentsMemory.whenNotLocked { [log] error in
+            log.notice("buffers for contents of files may be swapped out: not all can be locked: \(error)")
+        }
         let mount = try opened.mount(configuration, policy, log: log)
         // Nil where another program was faster: then the unmount may fail, which is said.
         let reserved = try? ReservedProcess()
         do throws(StartError) {
-            let facts = MountFacts(configuration, opened.keybag, device: mount.device)
+            let facts = MountFacts(configuration, opened, device: mount.device)
             let lock = try StartError.makingThreads { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log)
             }
@@ -121,13 +125,15 @@ final class RunningMount: Sendable {
 }
 
 extension MountFacts {
-    fileprivate init(_ configuration: Configuration, _ keybag: OpenKeybag, device: UInt64) {
+    fileprivate init(_ configuration: Configuration, _ opened: OpenVault, device: UInt64) {
+        let keybag = opened.keybag
         self.init(
             mountPoint: configuration.mountPoint, vault: configuration.vault, volume: "\(keybag.volume)",
             device: device,
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
             formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
-            deviceKey: keybag.isGuarded ? "tpm2" : "software", lockWhenIdle: configuration.lockWhenIdle,
+            deviceKey: keybag.isGuarded ? "tpm2" : "software", deviceKeyFile: opened.deviceKeyPath,
+            lockWhenIdle: configuration.lockWhenIdle,
             hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft.map { Guesses($0) } },
             vaultProof: { keybag.proof?.text })
     }

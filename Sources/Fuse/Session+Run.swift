@@ -79,7 +79,13 @@ extension Session {
     private func work() {
         guard let raw = unsafe runningSession else { return }
         var buffer = unsafe fuse_buf()
-        defer { unsafe free(buffer.mem) }
+        var isLocked = false
+        defer {
+            if let memory = unsafe buffer.mem {
+                unsafe ContentsMemory.release(Self.whole(memory), wasLocked: isLocked)
+                unsafe free(memory)
+            }
+        }
         unsafe withUnsafeTemporaryAllocation(of: lk_fuse_worker.self, capacity: 1) { worker in
             let worker = worker.baseAddress!
             unsafe worker.initialize(to: lk_fuse_worker())
@@ -89,7 +95,9 @@ extension Session {
             while unsafe fuse_session_exited(raw) == 0 {
                 let isFirst = unsafe buffer.mem == nil
                 let received = unsafe fuse_session_receive_buf(raw, &buffer)
-                if isFirst, let memory = unsafe buffer.mem { unsafe Self.excludeFromDumps(memory) }
+                if isFirst, let memory = unsafe buffer.mem {
+                    isLocked = unsafe ContentsMemory.protect(Self.whole(memory))
+                }
                 if received == 0 { break }
                 if received == -EINTR || received == -EAGAIN { continue }
                 if received < 0 {
@@ -129,12 +137,9 @@ extension Session {
         return unsafe OpaquePointer(bitPattern: address)
     }
 
-    /// Keeps the pages that hold a receive buffer (over a mebibyte) out of core files.
-    private static func excludeFromDumps(_ memory: UnsafeMutableRawPointer) {
-        let page = sysconf(Int32(_SC_PAGESIZE))
-        let start = UInt(bitPattern: memory) & ~UInt(page - 1)
-        let end = unsafe UInt(bitPattern: memory) + UInt(lk_fuse_memory_size(memory))
-        unsafe madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTDUMP)
+    /// A receive buffer: over a mebibyte, that carries what programs write.
+    private static func whole(_ memory: UnsafeMutableRawPointer) -> UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(start: memory, count: lk_fuse_memory_size(memory))
     }
 
     private func end(_ raw: OpaquePointer) -> Errno? {

@@ -1,18 +1,24 @@
 import Glibc
+import Posix
 import Synchronization
 
-/// Memory for the plaintext that a read answers with; kept out of core files, and used again and again.
+/// Memory for the plaintext that a read answers with; kept out of swap where it may be and out of core files, and used again
+/// and again.
 @safe
 final class PlainBuffer: @unchecked Sendable {  // unchecked: the pool lends it to one thread at a time
     static let size = 1 << 20
     let memory: UnsafeMutableRawBufferPointer
+    private let isLocked: Bool
 
     init() {
         unsafe memory = .allocate(byteCount: Self.size, alignment: 4096)
-        unsafe madvise(memory.baseAddress, memory.count, MADV_DONTDUMP)
+        isLocked = unsafe ContentsMemory.protect(memory)
     }
 
-    deinit { unsafe memory.deallocate() }
+    deinit {
+        unsafe ContentsMemory.release(memory, wasLocked: isLocked)
+        unsafe memory.deallocate()
+    }
 
     /// Overwrites what was read into the first `count` bytes.
     func wipe(_ count: Int) {

@@ -1,11 +1,13 @@
 import Crypto
 import Format
 import Glibc
+import Posix
 import Synchronization
 
 /// What one request needs to encrypt or decrypt: a cipher and memory for the blocks as they lie on disk.
 ///
-/// Used by one thread at a time. The memory for plaintext is kept out of core files and is wiped by whoever filled it.
+/// Used by one thread at a time. The memory for plaintext is kept out of swap where it may be and out of core files, and is
+/// wiped by whoever filled it.
 @safe
 final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to one thread at a time
     /// Blocks in one pass: 1 MiB and a partial block at either end.
@@ -17,6 +19,7 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
     let stored: UnsafeMutableRawBufferPointer
     /// Two blocks of plaintext, for those at either end that a request covers in part.
     let plain: UnsafeMutableRawBufferPointer
+    private let isLocked: Bool
     /// One stored block as it was, to put back when a write fails half-way.
     let saved: UnsafeMutableRawBufferPointer
     /// Nonces for the blocks of a pass, drawn with one call.
@@ -30,12 +33,12 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
         unsafe plain = .allocate(byteCount: 2 * Self.plainSize, alignment: page)
         unsafe saved = .allocate(byteCount: Self.storedSize, alignment: page)
         unsafe nonces = .allocate(byteCount: Self.blocks * BlockGeometry.nonceSize, alignment: page)
-        // Best effort: the process makes no core files at all, this is for those that a debugger makes.
-        unsafe madvise(plain.baseAddress, plain.count, MADV_DONTDUMP)
+        isLocked = unsafe ContentsMemory.protect(plain)
     }
 
     deinit {
         unsafe stored.deallocate()
+        unsafe ContentsMemory.release(plain, wasLocked: isLocked)
         unsafe plain.deallocate()
         unsafe saved.deallocate()
         unsafe nonces.deallocate()

@@ -1,9 +1,11 @@
 import Control
 import Format
 import Foundation
+import Glibc
 import Posix
 import Testing
 
+@testable import DeviceKeys
 @testable import latchkey
 
 @Suite struct ReportTests {
@@ -13,7 +15,8 @@ import Testing
             inodesToInvalidate: 1200, lastLockDuration: 0.0126, classKeys: ProtectionClass.allCases.map(\.name),
             openFiles: ["complete": 2, "none": 0], fileKeysInMemory: 3, mountPoint: "/mnt/x", vault: "/vault",
             volume: "00ff", device: 42, deviceKey: "software", grace: 10, readOnly: false, version: "0.1.0",
-            formatVersion: 1, pid: 77, instance: "0a", sequence: 4, changed: 900)
+            formatVersion: 1, pid: 77, instance: "0a", sequence: 4, changed: 900,
+            deviceKeyFile: "/k\n", unlockedMemory: 0)
     }
 
     private var holders: Holders {
@@ -80,12 +83,53 @@ import Testing
         #expect(try !JSON.line(StatusChange(.didBecomeAvailable, status)).text.contains("\n"))
     }
 
+    @Test func statusWarnsOfADeviceKeyThatOthersMayUseAndOfMemoryThatIsNotLocked() throws {
+        let file = try TemporaryKey()
+        try unsafe #require(chmod(file.path, 0o644) == 0)
+        var status = status
+        status.deviceKeyFile = file.path
+        status.unlockedMemory = 3 << 20
+        let text = StatusReport(status, exposure: DeviceKeyExposure(of: status)).text.text
+        let warning = "  warning     the file of the device key can be read by every user of this machine\n"
+        #expect(text.contains(warning), "\(text)")
+        #expect(text.contains("              try: chmod 600 \(file.path)\n"), "\(text)")
+        #expect(text.contains("  memory      3.0 MiB of buffers for contents may be swapped out:\n"), "\(text)")
+        try unsafe #require(chmod(file.path, 0o600) == 0)
+        #expect(DeviceKeyExposure(of: status) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (0o600, nil), (0o400, nil), (0o711, nil), (0o640, "read by the group 7"),
+            (0o660, "read and changed by the group 7"), (0o604, "read by every user of this machine"),
+            (0o644, "read by every user of this machine"),
+            (0o664, "read by every user of this machine, and changed by the group 7"),
+            (0o606, "read and changed by every user of this machine"),
+        ] as [(UInt32, String?)])
+    func whoMayUseADeviceKeyIsToldByItsMode(_ mode: UInt32, _ who: String?) {
+        let exposure = DeviceKeyExposure("/k", owner: 5, group: 7, mode: mode, vaultOwner: nil, user: 5)
+        #expect(exposure?.reason == who.map { "the file of the device key can be \($0)" })
+    }
+
+    @Test func aDeviceKeyOfAnotherUserIsTold() {
+        func exposure(owner: UInt32, vaultOwner: UInt32?, user: UInt32) -> String? {
+            DeviceKeyExposure("/k", owner: owner, group: 0, mode: 0o600, vaultOwner: vaultOwner, user: user)?.reason
+        }
+        #expect(exposure(owner: 0, vaultOwner: 5, user: 5) == nil)
+        #expect(exposure(owner: 5, vaultOwner: 5, user: 0) == nil, "root mounts the vault of the key's owner")
+        let other =
+            "the file of the device key belongs to another user, 6, who can read it and put another in its place"
+        #expect(exposure(owner: 6, vaultOwner: 5, user: 5) == other)
+        #expect(exposure(owner: 6, vaultOwner: 5, user: 0) == other)
+        #expect(exposure(owner: 6, vaultOwner: nil, user: 0) == other)
+    }
+
     /// Scripts rely on these names.
     @Test func statusHasTheFieldsThatItsHelpNames() throws {
         let json = try JSONSerialization.jsonObject(with: Data(JSON.text(StatusReport(status, holders)).text.utf8))
         let fields = try #require(json as? [String: Any])
         let help = StatusCommand.helpMessage().split { !$0.isLetter }.map(String.init)
-        #expect(fields.count == 24)
+        #expect(fields.count == 26)
         #expect(Set(fields.keys).isSubset(of: Set(help)))
     }
 }
@@ -132,4 +176,13 @@ import Testing
         #expect(text.contains("not one of a Latchkey file"))
         #expect(text.contains("68 65 6c 6c 6f"))
     }
+}
+
+/// A file that goes with the test.
+private final class TemporaryKey {
+    let path = NSTemporaryDirectory() + "latchkey-key-" + UUID().uuidString
+
+    init() throws { try Data().write(to: URL(fileURLWithPath: path)) }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

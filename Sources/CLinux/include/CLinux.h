@@ -56,6 +56,10 @@ void lk_bound_arenas(int count);  // M_ARENA_MAX
 // The soft limit is raised to the hard one; the limit then, UINT64_MAX for none.
 int lk_raise_open_files(uint64_t *limit);
 int lk_raise_locked_memory(uint64_t *limit);
+// The pages that these bytes lie in, first and last whole: locked when they are first touched (MLOCK_ONFAULT).
+int lk_lock_memory(void *_Nonnull start, size_t size);
+void lk_unlock_memory(void *_Nonnull start, size_t size);
+void lk_do_not_dump(void *_Nonnull start, size_t size);
 int lk_signalfd(const sigset_t *signals);
 int lk_signalfd_read(int file);  // the signal's number
 int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking

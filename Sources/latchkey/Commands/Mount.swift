@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Crypto
 import Daemon
+import DeviceKeys
 import Format
 import Glibc
 import Keybag
@@ -265,6 +266,7 @@ struct Mount: ParsableCommand {
         do throws(StartError) { try daemon.waitUntilReady() } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
+        if let mount = try? Place.mount(of: point.text) { DeviceKeyExposure(of: mount)?.warn() }
         guard secret == nil else { return }
         if Self.hasNoPasscode(vault) {
             Standard.output(

@@ -18,7 +18,8 @@ struct StatusCommand: ParsableCommand {
             locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
             inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline to the end \
             of the keys), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, volume, \
-            device, deviceKey, grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
+            device, deviceKey, deviceKeyFile, unlockedMemory (bytes of buffers for contents that may be swapped out), \
+            grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
             freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
             the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: waiting, renewing, \
@@ -61,11 +62,11 @@ struct StatusCommand: ParsableCommand {
     private func reports(of mounts: [ServedMount]) throws(CommandError) -> [StatusReport] {
         // Of a mount that is ending its users are what there is to know.
         let looked = mounts.filter { holders || $0.status.ending == true }
-        guard !looked.isEmpty else { return mounts.map { StatusReport($0.status) } }
-        let scan = try HolderScan(devices: Set(looked.map(\.status.device)))
+        let scan = looked.isEmpty ? nil : try HolderScan(devices: Set(looked.map(\.status.device)))
         return try mounts.map { (mount) throws(CommandError) in
-            let isLooked = holders || mount.status.ending == true
-            return StatusReport(mount.status, isLooked ? try Holders(of: mount, in: scan) : nil)
+            var users: Holders?
+            if let scan, holders || mount.status.ending == true { users = try Holders(of: mount, in: scan) }
+            return StatusReport(mount.status, users, exposure: DeviceKeyExposure(of: mount))
         }
     }
 }
@@ -74,10 +75,13 @@ struct StatusCommand: ParsableCommand {
 struct StatusReport: Encodable {
     private let status: Control.Status
     private let holders: Holders?
+    /// Who else may use the device key.
+    private let exposure: DeviceKeyExposure?
 
-    init(_ status: Control.Status, _ holders: Holders? = nil) {
+    init(_ status: Control.Status, _ holders: Holders? = nil, exposure: DeviceKeyExposure? = nil) {
         self.status = status
         self.holders = holders
+        self.exposure = exposure
     }
 
     /// The fields of both stand beside each other.
@@ -108,6 +112,13 @@ struct StatusReport: Encodable {
         if let idle = status.lockWhenIdle { table.add("when idle", "locks after \(Clock.seconds(idle)) without use") }
         if status.whenLocked == .freeze { table.add("when locked", "\(whenLocked)") }
         table.add("device key", deviceKey)
+        if let exposure { table.add("warning", ["\(exposure.reason)", "try: \(exposure.advice)"]) }
+        if let unlocked = status.unlockedMemory, unlocked > 0 {
+            let size = Amount.bytes(UInt64(unlocked))
+            table.add(
+                "memory",
+                ["\(size) of buffers for contents may be swapped out:", "the limit of locked memory is reached"])
+        }
         table.add("volume", "\(status.volume)")
         if let proof = status.vaultProof { table.add("proof", "\(proof), for the holder of an escrow key") }
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")

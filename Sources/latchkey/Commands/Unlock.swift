@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import DeviceKeys
 
 /// `latchkey unlock`: brings the class keys into the daemon's memory.
 struct Unlock: ParsableCommand {
@@ -25,5 +26,6 @@ struct Unlock: ParsableCommand {
                 throw CommandError(error, at: mount.status.mountPoint)
             }
         }
+        DeviceKeyExposure(of: mount)?.warn()
     }
 }

@@ -21,6 +21,9 @@ extension DeviceKeyCommand {
             table.add("kept", "\(kept.kind.text)")
             table.add("file", "\(kept.path)")
             table.add("volume", "\(kept.volume)")
+            if let exposure = DeviceKeyExposure(of: kept.path, inVault: kept.vault.text) {
+                table.add("warning", ["\(exposure.reason)", "try: \(exposure.advice)"])
+            }
             do throws(CommandError) {
                 _ = try kept.load()
                 table.add("released", "yes")

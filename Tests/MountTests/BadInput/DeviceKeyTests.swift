@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension MountTests {
@@ -27,6 +28,47 @@ extension MountTests {
             let outcome = try vault.latchkey(["mount", vault.path, try folder.makeFolder("m")])
             #expect(outcome.status == 1 || outcome.status == 5, "\(outcome)")
             #expect(outcome.errors.contains("--device-key") || outcome.errors.contains("--recovery"), "\(outcome)")
+        }
+
+        /// It is taken, for nobody is to be kept from his files, and told of until it is closed again.
+        @Test func oneThatOthersMayReadIsWarnedOf() throws {
+            let vault = try Vault()
+            let key = try vault.deviceKeyFile()
+            let point = try vault.folder.makeFolder("m")
+            let warning = "the file of the device key can be read by every user of this machine"
+            let advice = "try: chmod 600 \(key)"
+            func expectWarned(_ outcome: Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
+                let said = outcome.text + outcome.errors
+                #expect(outcome.status == 0, "\(outcome)", sourceLocation: sourceLocation)
+                #expect(said.contains(warning) && said.contains(advice), "\(said)", sourceLocation: sourceLocation)
+            }
+            unsafe chmod(key, 0o644)
+            expectWarned(try vault.latchkey(["mount", vault.path, point]))
+            defer { unsafe umount2(point, Int32(MNT_DETACH)) }
+            expectWarned(try vault.latchkey(["unlock", point, "--passcode-file", vault.passcodeFile]))
+            expectWarned(try vault.latchkey(["status", point]))
+            expectWarned(try vault.latchkey(["status"]))
+            expectWarned(try vault.latchkey(["device-key", "show", vault.path]))
+            try shell("chmod 600 \(key)").succeeded()
+            for command in [
+                ["unlock", point, "--passcode-file", vault.passcodeFile], ["status", point],
+                ["device-key", "show", vault.path],
+            ] {
+                let outcome = try vault.latchkey(command).succeeded()
+                #expect(!(outcome.text + outcome.errors).contains("can be read"), "\(outcome)")
+            }
+            try vault.latchkey(["unmount", point]).succeeded()
+
+            unsafe chmod(key, 0o660)
+            let mount = try MountedVault(vault)
+            try mount.unmount()
+            #expect(mount.messages.contains("warning: the file of the device key can be read and changed by the group"))
+            guard geteuid() == 0 else { return }
+            unsafe chmod(key, 0o600)
+            unsafe chown(key, 65_534, 65_534)
+            let outcome = try vault.latchkey(["device-key", "show", vault.path]).succeeded()
+            #expect(outcome.text.contains("the file of the device key belongs to another user, 65534"), "\(outcome)")
+            #expect(outcome.text.contains("try: sudo chown 0 \(key)"), "\(outcome)")
         }
 
         /// A file that is no device key is not the vault's fault.

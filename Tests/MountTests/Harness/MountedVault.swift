@@ -12,10 +12,12 @@ final class MountedVault {
 
     /// Returns when the mount answers. The passcode is given where it is to be unlocked at once.
     ///
-    /// - Parameter descriptorLimit: RLIMIT_NOFILE of the daemon; this process's own where there is none.
+    /// - Parameters:
+    ///   - descriptorLimit: RLIMIT_NOFILE of the daemon; this process's own where there is none.
+    ///   - program: what executes the daemon in its own place, with other rights or limits.
     init(
         _ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], descriptorLimit: Int? = nil,
-        at name: String = "mount"
+        through program: [String] = [], at name: String = "mount"
     ) throws {
         self.vault = vault
         path = vault.folder.path(name)
@@ -24,7 +26,7 @@ final class MountedVault {
         log = try StreamFile()
         let limiting = descriptorLimit.map { ["/bin/sh", "-c", "ulimit -n $0 && exec \"$@\"", "\($0)"] } ?? []
         let words =
-            limiting
+            limiting + program
             + [Built.latchkey, "mount", vault.path, path, "--foreground"] + (grace.map { ["--grace", "\($0)"] } ?? [])
             + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + options
         daemon = try Child(

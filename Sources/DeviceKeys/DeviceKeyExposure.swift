@@ -1,0 +1,47 @@
+import Glibc
+import Posix
+
+/// Who else than its owner may use the file that holds a device key, or what a TPM has sealed.
+///
+/// A key that others may read is taken all the same: refusing it would take nothing back of what they have read, and would
+/// keep its owner from his files.
+public struct DeviceKeyExposure: Hashable, Sendable {
+    public let path: String
+    /// Without the path: "the file of the device key can be read by every user of this machine".
+    public let reason: String
+    /// A command, but for the path.
+    public let remedy: String
+
+    /// Nil for a file that is its user's alone, or that cannot be looked at.
+    ///
+    /// - Parameter owner: of the vault; root may open it with its owner's device key.
+    public init?(of path: String, ofVaultOwnedBy owner: UInt32?) {
+        // As it was opened: through a link.
+        guard let file = try? Descriptor.open(path: path, O_PATH), let status = try? file.status() else { return nil }
+        self.init(path, owner: status.owner, group: status.group, mode: status.permissions, vaultOwner: owner)
+    }
+
+    init?(_ path: String, owner: UInt32, group: UInt32, mode: UInt32, vaultOwner: UInt32?, user: UInt32 = geteuid()) {
+        self.path = path
+        guard owner == user || owner == 0 || (user == 0 && owner == vaultOwner) else {
+            reason =
+                "the file of the device key belongs to another user, \(owner), who can read it and put another in its place"
+            remedy = "sudo chown \(user)"
+            return
+        }
+        // With an access control list these are what it gives at most.
+        let (all, some) = (mode & 0o006, mode >> 3 & 0o006)
+        guard all | some != 0 else { return nil }
+        let (everybody, members) = ("every user of this machine", "the group \(group)")
+        let access =
+            if all & 0o002 != 0 {
+                "read and changed by \(everybody)"
+            } else if all != 0 {
+                "read by \(everybody)" + (some & 0o002 == 0 ? "" : ", and changed by \(members)")
+            } else {
+                (some & 0o002 == 0 ? "read" : "read and changed") + " by \(members)"
+            }
+        reason = "the file of the device key can be \(access)"
+        remedy = "chmod 600"
+    }
+}

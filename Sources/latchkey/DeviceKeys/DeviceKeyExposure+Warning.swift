@@ -1,0 +1,29 @@
+import Control
+import DeviceKeys
+import Glibc
+import Posix
+
+extension DeviceKeyExposure {
+    /// Of the device key of a mount. Nil for another user's, whose word for where it lies is not followed.
+    init?(of mount: ServedMount) {
+        guard mount.owner == geteuid() else { return nil }
+        self.init(of: mount.status)
+    }
+
+    /// Of one of this user's daemons.
+    init?(of status: Control.Status) {
+        guard let path = status.deviceKeyFile else { return nil }
+        self.init(of: path, inVault: status.vault)
+    }
+
+    init?(of path: String, inVault vault: String) {
+        self.init(of: path, ofVaultOwnedBy: try? Descriptor.open(path: vault, O_PATH).status().owner)
+    }
+
+    var advice: Printable { "\(remedy) \(path.quoted)" }
+
+    /// On standard error, in two lines.
+    func warn() {
+        Standard.error("latchkey: warning: \(reason): \(path)\n  try: \(advice)")
+    }
+}
