@@ -35,6 +35,14 @@ public enum ProcessLimits {
         return limit == .max ? nil : limit
     }
 
+    /// How many files may be open at a time.
+    ///
+    /// Source: sysconf(3), _SC_OPEN_MAX.
+    public static var openFiles: Int {
+        let limit = sysconf(Int32(_SC_OPEN_MAX))
+        return limit < 0 ? .max : limit
+    }
+
     /// Raises the limit of locked memory as far as this user may; the limit then in bytes, nil for none.
     ///
     /// Source: RLIMIT_MEMLOCK. Root is not bound by it.

@@ -18,6 +18,8 @@ public final class Check: Sendable {
     /// `lk.keybag.old` stands in for a keybag that is damaged.
     let needsPreviousKeybag: Bool
     let queue: CheckQueue
+    /// Directories that one thread keeps open on its way down, two descriptors each.
+    let mostOpen: Int
     private let threads: Int
     private let found: @Sendable (Finding) -> Void
     private let cancelled = Atomic<Bool>(false)
@@ -52,6 +54,7 @@ public final class Check: Sendable {
         estimates = estimatesProgress
         self.needsPreviousKeybag = needsPreviousKeybag
         queue = CheckQueue(capacity: 4 * threads)
+        mostOpen = max(2, min(64, ProcessLimits.openFiles / (6 * self.threads) - 4))
         self.found = found
     }
 

@@ -43,33 +43,69 @@ final class CheckWorker {
 
     /// One directory on the way down: the listing, as far as it was read.
     private struct Level {
-        let folder: CheckedFolder
-        let listing: Descriptor
+        /// Nil once it was let go: it is opened anew by its name when the walk comes back.
+        var folder: CheckedFolder?
+        let trail: Trail
+        /// Nil at its end.
+        var listing: Descriptor?
         /// What one entry is of the whole.
         let part: UInt64
         var folders: [DirectoryEntry] = []
     }
 
-    /// Checks a directory and all that is below it, without recursion: the depth of a tree is bounded by the number of
-    /// descriptors alone.
+    /// Checks a directory and all that is below it, without recursion, and with as many descriptors as there may be: of a deep
+    /// tree the first and the last directories are open.
     private func walk(_ top: CheckedFolder) {
         var levels: [Level] = []
         enter(top, &levels)
         while !levels.isEmpty, !check.isCancelled {
             let last = levels.count - 1
-            let (folder, part) = (levels[last].folder, levels[last].part)
+            let part = levels[last].part
+            let folder: CheckedFolder
+            do throws(VaultError) { folder = try self.folder(of: last, &levels) } catch {
+                let level = levels.removeLast()
+                report(error, .unreadable, "the folder cannot be listed to its end", at: Spot(trail: level.trail))
+                continue
+            }
             if let entry = levels[last].folders.popLast() {
                 guard let inner = openFolder(entry.name, in: folder, share: part) else {
                     check.progress.advance(by: part)
                     continue
                 }
-                if !check.queue.offer(.folder(inner)) { enter(inner, &levels) }
+                guard !check.queue.offer(.folder(inner)) else { continue }
+                enter(inner, &levels)
+                if levels.count > check.mostOpen { letGo(levels.count - check.mostOpen, &levels) }
             } else if let more = nextEntries(&levels[last]) {
                 if !check.queue.offer(.entries(folder, more, part: part)) { self.check(more, in: folder, part: part) }
             } else {
                 levels.removeLast()
             }
         }
+    }
+
+    /// Closes a directory that the walk will come back to: what is left of its listing is looked at before.
+    private func letGo(_ level: Int, _ levels: inout [Level]) {
+        guard let folder = levels[level].folder else { return }
+        while let more = nextEntries(&levels[level]), !check.isCancelled {
+            check(more, in: folder, part: levels[level].part)
+        }
+        levels[level].listing = nil
+        levels[level].folder = nil
+    }
+
+    /// The directory of a level, opened anew from the nearest one above it that is open, which the first always is.
+    private func folder(of level: Int, _ levels: inout [Level]) throws(VaultError) -> CheckedFolder {
+        if let folder = levels[level].folder { return folder }
+        var open = level
+        while open > 0, levels[open].folder == nil { open -= 1 }
+        guard var directory = levels[open].folder?.directory else { throw .system(.ESTALE) }
+        for next in open..<level {
+            guard let name = levels[next + 1].trail.name else { throw .system(.ESTALE) }
+            directory = try vault.openDirectory(name, in: directory)
+        }
+        let folder = CheckedFolder(directory, levels[level].trail, share: 0)
+        levels[level].folder = folder
+        return folder
     }
 
     private func enter(_ folder: CheckedFolder, _ levels: inout [Level]) {
@@ -84,7 +120,7 @@ final class CheckWorker {
                 while case let more = try next(listing), !more.isEmpty { count += UInt64(more.count) }
                 part = folder.share / max(count, 1)
             }
-            levels.append(Level(folder: folder, listing: try open(folder), part: part))
+            levels.append(Level(folder: folder, trail: folder.trail, listing: try open(folder), part: part))
         } catch { report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: folder.trail)) }
     }
 
@@ -100,9 +136,10 @@ final class CheckWorker {
     /// The next entries that are no directories, perhaps none; the directories among them wait in the level. Nil at the
     /// end.
     private func nextEntries(_ level: inout Level) -> [DirectoryEntry]? {
+        guard let listing = level.listing, let folder = level.folder else { return nil }
         let entries: [DirectoryEntry]
-        do throws(VaultError) { entries = try next(level.listing) } catch {
-            report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: level.folder.trail))
+        do throws(VaultError) { entries = try next(listing) } catch {
+            report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: level.trail))
             return nil
         }
         guard !entries.isEmpty else { return nil }
@@ -110,7 +147,7 @@ final class CheckWorker {
         others.reserveCapacity(entries.count)
         for var entry in entries {
             if entry.kind == nil {
-                let status = try? store.status(of: entry.name, in: level.folder.directory.descriptor)
+                let status = try? store.status(of: entry.name, in: folder.directory.descriptor)
                 entry.kind = status?.kind
             }
             if entry.kind == .directory, isEntry(entry.name) {

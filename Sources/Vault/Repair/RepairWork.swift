@@ -100,8 +100,16 @@ final class RepairWork {
 
     /// The directory of a spot, opened anew: the check has let go of it.
     func folder(of trail: Trail) throws(VaultError) -> Directory {
-        guard let parent = trail.parent, let name = trail.name else { return root }
-        return try vault.openDirectory(name, in: folder(of: parent))
+        var names: [Name] = []
+        var step = trail
+        while let parent = step.parent, let name = step.name {
+            names.append(name)
+            step = parent
+        }
+        // Of a deep tree no more than two at a time.
+        var directory: Directory = root
+        for name in names.reversed() { directory = try vault.openDirectory(name, in: directory) }
+        return directory
     }
 
     /// Makes the names in folders durable.

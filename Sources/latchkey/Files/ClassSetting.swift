@@ -108,8 +108,62 @@ final class ClassSetting: Sendable {
         }
     }
 
-    /// Sets the class of `file`, then of what is below it.
+    /// One folder on the way down.
+    private struct Level {
+        /// Nil once it was let go: it is opened anew by its name when the walk comes back.
+        var folder: ClassedFile?
+        let path: String
+        let name: Name
+        let inode: UInt64
+        /// What is to be come to yet.
+        var names: ArraySlice<Name>
+    }
+
+    /// Folders on the way down that are kept open.
+    private static let mostOpen = 32
+
+    /// Sets the class of `file`, then of what is below it, however deep.
     private func visit(_ file: ClassedFile, _ log: RekeyLog?) {
+        var levels: [Level] = []
+        enter(file, log, &levels)
+        while let last = levels.indices.last {
+            guard let name = levels[last].names.popFirst() else {
+                levels.removeLast()
+                continue
+            }
+            if stops() { return }
+            do throws(Errno) {
+                let folder = try folder(of: last, &levels)
+                let child = try ClassedFile(name, in: folder)
+                // Another file system mounted below is not ours to change.
+                guard child.hasClass, child.status.device == folder.status.device else { continue }
+                enter(child, log, &levels)
+                if levels.count > Self.mostOpen { levels[levels.count - Self.mostOpen].folder = nil }
+            } catch {
+                add(CommandError(cannot: "open", levels[last].path.asFolder + name.description, error))
+            }
+        }
+    }
+
+    /// The folder of a level, opened anew from the nearest one above it that is open, which the first always is.
+    private func folder(of level: Int, _ levels: inout [Level]) throws(Errno) -> ClassedFile {
+        if let folder = levels[level].folder { return folder }
+        var open = level
+        while open > 0, levels[open].folder == nil { open -= 1 }
+        guard let top = levels[open].folder else { throw .ESTALE }
+        var (parent, file, status) = (top.parent, top.file, top.status)
+        for next in open + 1...level {
+            (parent, file) = (file, try file.open(levels[next].name, O_PATH | O_NOFOLLOW))
+            status = try file.status()
+            // Somebody has put another in its place.
+            guard status.inode == levels[next].inode, status.device == top.status.device else { throw .ESTALE }
+        }
+        let folder = ClassedFile(again: file, status, levels[level].path, levels[level].name, in: parent)
+        levels[level].folder = folder
+        return folder
+    }
+
+    private func enter(_ file: ClassedFile, _ log: RekeyLog?, _ levels: inout [Level]) {
         state.withLock { state in
             state.count += 1
             state.path = file.path
@@ -120,17 +174,9 @@ final class ClassSetting: Sendable {
         do { names = try file.children() } catch { return add(CommandError(cannot: "list", file.path, error)) }
         // Not where another run may be at work.
         if log != nil { Rekeying.removeRemains(names, in: file.file) }
-        for name in names where !rekey || !(Rekeying.isCopy(name) || RekeyLog.isLog(name)) {
-            if stops() { return }
-            do throws(Errno) {
-                let child = try ClassedFile(name, in: file)
-                // Another file system mounted below is not ours to change.
-                guard child.hasClass, child.status.device == file.status.device else { continue }
-                visit(child, log)
-            } catch {
-                add(CommandError(cannot: "open", file.path.asFolder + name.description, error))
-            }
-        }
+        let others = names.filter { !rekey || !(Rekeying.isCopy($0) || RekeyLog.isLog($0)) }
+        levels.append(
+            Level(folder: file, path: file.path, name: file.name, inode: file.status.inode, names: others[...]))
     }
 
     private func set(_ file: ClassedFile, _ log: RekeyLog?) throws(CommandError) {

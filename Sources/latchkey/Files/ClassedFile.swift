@@ -45,6 +45,11 @@ struct ClassedFile {
         status = try file.status()
     }
 
+    /// What was opened before, under the same path and name.
+    init(again file: Descriptor, _ status: FileStatus, _ path: String, _ name: Name, in parent: Descriptor) {
+        (self.file, self.status, self.path, self.name, self.parent) = (file, status, path, name, parent)
+    }
+
     /// Only files and folders belong to a class.
     var hasClass: Bool { status.kind == .regular || status.kind == .directory }
 
