@@ -60,7 +60,8 @@ import Testing
             grace: 10, readOnly: true, version: "1", formatVersion: 1, pid: 4, whenLocked: .freeze, freezeTimeout: 8,
             waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false, lockWhenIdle: 11,
             rotation: Rotation(phase: .renewing, done: 0.5, files: 12, renewed: 13, failed: 14, failure: "why"),
-            ending: true, deviceKeyFile: "/k", unlockedMemory: 18, guesses: Guesses(left: 15, limit: 16), vaultProof: "17")
+            ending: true, deviceKeyFile: "/k", unlockedMemory: 18, guesses: Guesses(left: 15, limit: 16),
+            vaultProof: "17")
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
         let text = InterfaceDescription.latchkey

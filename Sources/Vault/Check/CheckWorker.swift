@@ -51,6 +51,9 @@ final class CheckWorker {
         /// What one entry is of the whole.
         let part: UInt64
         var folders: [DirectoryEntry] = []
+
+        /// Nothing is left in it, so it need not be opened anew.
+        var isDone: Bool { folder == nil && listing == nil && folders.isEmpty }
     }
 
     /// Checks a directory and all that is below it, without recursion, and with as many descriptors as there may be: of a deep
@@ -61,6 +64,10 @@ final class CheckWorker {
         while !levels.isEmpty, !check.isCancelled {
             let last = levels.count - 1
             let part = levels[last].part
+            if levels[last].isDone {
+                levels.removeLast()
+                continue
+            }
             let folder: CheckedFolder
             do throws(VaultError) { folder = try self.folder(of: last, &levels) } catch {
                 let level = levels.removeLast()
@@ -94,6 +101,9 @@ final class CheckWorker {
     }
 
     /// The directory of a level, opened anew from the nearest one above it that is open, which the first always is.
+    ///
+    /// The levels right above it are opened with it, for the walk comes back to them next: so a tree of n levels takes n times
+    /// n / `mostOpen` openings at most.
     private func folder(of level: Int, _ levels: inout [Level]) throws(VaultError) -> CheckedFolder {
         if let folder = levels[level].folder { return folder }
         var open = level
@@ -102,6 +112,9 @@ final class CheckWorker {
         for next in open..<level {
             guard let name = levels[next + 1].trail.name else { throw .system(.ESTALE) }
             directory = try vault.openDirectory(name, in: directory)
+            if next + 1 < level, level - next < check.mostOpen / 2, !levels[next + 1].isDone {
+                levels[next + 1].folder = CheckedFolder(directory, levels[next + 1].trail, share: 0)
+            }
         }
         let folder = CheckedFolder(directory, levels[level].trail, share: 0)
         levels[level].folder = folder

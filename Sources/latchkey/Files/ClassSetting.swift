@@ -145,7 +145,8 @@ final class ClassSetting: Sendable {
         }
     }
 
-    /// The folder of a level, opened anew from the nearest one above it that is open, which the first always is.
+    /// The folder of a level, opened anew from the nearest one above it that is open, which the first always is. The levels right
+    /// above it are opened with it: the walk comes back to them next.
     private func folder(of level: Int, _ levels: inout [Level]) throws(Errno) -> ClassedFile {
         if let folder = levels[level].folder { return folder }
         var open = level
@@ -157,6 +158,9 @@ final class ClassSetting: Sendable {
             status = try file.status()
             // Somebody has put another in its place.
             guard status.inode == levels[next].inode, status.device == top.status.device else { throw .ESTALE }
+            if next < level, level - next < Self.mostOpen / 2, !levels[next].names.isEmpty {
+                levels[next].folder = ClassedFile(again: file, status, levels[next].path, levels[next].name, in: parent)
+            }
         }
         let folder = ClassedFile(again: file, status, levels[level].path, levels[level].name, in: parent)
         levels[level].folder = folder
