@@ -87,7 +87,7 @@ struct AbsolutePath {
 
     /// Whether this is `other` or lies below it.
     func isInside(_ other: AbsolutePath) -> Bool {
-        text == other.text || text.hasPrefix(other.text.asFolder)
+        text.hasSameBytes(as: other.text) || text.lies(in: other.text)
     }
 
     /// The folder and the last component; `typed` is for the message that the root has none.

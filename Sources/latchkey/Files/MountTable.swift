@@ -22,23 +22,25 @@ struct MountTable {
 
     /// Reads the table anew.
     init() throws(CommandError) {
-        do {
-            let text = String(decoding: try Self.bytes(), as: UTF8.self)
-            entries = text.split(separator: "\n").compactMap(Self.entry)
-        } catch {
+        do { self.init(try Self.bytes()) } catch {
             throw CommandError(.failed, "cannot read the table of mounts: \(error)")
         }
     }
 
+    /// By bytes: in the characters of a String a name may join the line end, or the space, that follows or precedes it.
+    init(_ table: [UInt8]) {
+        entries = table.split(separator: UInt8(ascii: "\n")).compactMap(Self.entry)
+    }
+
     /// The mount at this very path; the topmost when several lie on each other.
-    func mount(at path: String) -> Entry? { entries.last { $0.mountPoint == path } }
+    func mount(at path: String) -> Entry? { entries.last { $0.mountPoint.hasSameBytes(as: path) } }
 
     /// The mount that holds `path`, an absolute path without symbolic links.
     ///
     /// Asks no file system, so it answers for a mount whose daemon is dead as well.
     func mount(holding path: String) -> Entry? {
         entries.enumerated()
-            .filter { path == $0.element.mountPoint || path.hasPrefix($0.element.mountPoint.asFolder) }
+            .filter { path.hasSameBytes(as: $0.element.mountPoint) || path.lies(in: $0.element.mountPoint) }
             .max { ($0.element.mountPoint.utf8.count, $0.offset) < ($1.element.mountPoint.utf8.count, $1.offset) }?
             .element
     }
@@ -55,21 +57,21 @@ struct MountTable {
         (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | (minor & 0xff)
     }
 
-    private static func entry(_ line: Substring) -> Entry? {
-        let fields = line.split(separator: " ")
+    private static func entry(_ line: ArraySlice<UInt8>) -> Entry? {
+        let fields = line.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
         guard fields.count > 6, let dash = fields.firstIndex(of: "-"), fields.count > dash + 2 else { return nil }
         let numbers = fields[2].split(separator: ":").compactMap { UInt64($0) }
         guard numbers.count == 2 else { return nil }
         return Entry(
             device: Self.device(numbers[0], numbers[1]), mountPoint: unescaped(fields[4]),
-            type: String(fields[dash + 1]), source: unescaped(fields[dash + 2]),
+            type: fields[dash + 1], source: unescaped(fields[dash + 2]),
             user: fields.last?.split(separator: ",").compactMap { option in
                 option.hasPrefix("user_id=") ? UInt32(option.dropFirst("user_id=".count)) : nil
             }.first)
     }
 
     /// Undoes the kernel's octal escapes of space, tab, newline and backslash.
-    private static func unescaped(_ field: Substring) -> String {
+    private static func unescaped(_ field: String) -> String {
         var bytes: [UInt8] = []
         var rest = field.utf8[...]
         while let byte = rest.popFirst() {
@@ -89,4 +91,10 @@ struct MountTable {
 extension String {
     /// The path with one slash at its end, so that it is a prefix of the paths below it and of no others.
     var asFolder: String { hasSuffix("/") ? self : self + "/" }
+
+    /// As the file system compares names: two that are one to Unicode, composed and decomposed, are two.
+    func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+
+    /// Whether it is a path below a folder.
+    func lies(in folder: String) -> Bool { utf8.starts(with: folder.asFolder.utf8) }
 }

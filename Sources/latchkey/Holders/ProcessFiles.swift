@@ -72,13 +72,15 @@ struct ProcessFiles {
     }
 
     private static func mapped(by process: Int, on devices: Set<UInt64>) throws(Errno) -> Set<KnownInode> {
-        let text = String(decoding: try Descriptor.open(path: "/proc/\(process)/maps", O_RDONLY).bytes(), as: UTF8.self)
-        return Set(text.split(separator: "\n").compactMap(file).filter { devices.contains($0.device) })
+        let table = try Descriptor.open(path: "/proc/\(process)/maps", O_RDONLY).bytes()
+        // By bytes: in the characters of a String a name may join the line end that follows it.
+        return Set(
+            table.split(separator: UInt8(ascii: "\n")).compactMap(file).filter { devices.contains($0.device) })
     }
 
     /// The file of one line of maps; nil for memory without one.
-    private static func file(_ line: Substring) -> KnownInode? {
-        let fields = line.split(separator: " ", maxSplits: 5)
+    private static func file(_ line: ArraySlice<UInt8>) -> KnownInode? {
+        let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 5).map { String(decoding: $0, as: UTF8.self) }
         guard fields.count >= 5, let inode = UInt64(fields[4]), inode != 0 else { return nil }
         let numbers = fields[3].split(separator: ":").compactMap { UInt64($0, radix: 16) }
         guard numbers.count == 2 else { return nil }
