@@ -50,19 +50,33 @@ public struct Printable: Hashable, Sendable {
 
     private static func escaped(_ bytes: [UInt8]) -> String {
         var text = ""
+        parse(bytes) { scalar in
+            append(scalar, to: &text)
+        } invalid: {
+            text += escaped($0)
+        }
+        return text
+    }
+
+    private static func escaped(_ byte: UInt8) -> String { "\\x" + hexadecimal(UInt32(byte), digits: 2) }
+
+    /// The characters of UTF-8, and the bytes between them that are none.
+    private static func parse(
+        _ bytes: [UInt8], scalar: (Unicode.Scalar) -> Void, invalid: (UInt8) -> Void
+    ) {
         var decoder = Unicode.UTF8.ForwardParser()
         var rest = bytes.makeIterator()
         var start = 0
         while true {
             switch decoder.parseScalar(from: &rest) {
             case .valid(let encoded):
-                append(Unicode.UTF8.decode(encoded), to: &text)
+                scalar(Unicode.UTF8.decode(encoded))
                 start += encoded.count
             case .error(let length):
-                for byte in bytes[start..<start + length] { text += "\\x" + hexadecimal(UInt32(byte), digits: 2) }
+                bytes[start..<start + length].forEach(invalid)
                 start += length
             case .emptyInput:
-                return text
+                return
             }
         }
     }
@@ -150,24 +164,39 @@ extension Printable {
     /// Bytes, not `\u202e`: what that becomes depends on the locale. Source: bash(1), QUOTING.
     public init(word: some StringProtocol) {
         if word.unicodeScalars.contains(where: \.isHidden) {
-            var text = ""
-            for scalar in word.unicodeScalars {
-                switch scalar {
-                case "\\", "'": text += "\\\(scalar)"
-                case "\n": text += "\\n"
-                case "\t": text += "\\t"
-                case "\r": text += "\\r"
-                case _ where !scalar.isHidden: text.unicodeScalars.append(scalar)
-                default:
-                    for byte in String(scalar).utf8 { text += "\\x" + Self.hexadecimal(UInt32(byte), digits: 2) }
-                }
-            }
-            self.init(verbatim: "$'\(text)'")
+            self.init(verbatim: "$'\(word.unicodeScalars.map(Self.quoted).joined())'")
         } else if !word.isEmpty, word.utf8.allSatisfy(Self.isPlainInShell) {
             self.init(verbatim: String(word))
         } else {
             let parts = word.split(separator: "'", omittingEmptySubsequences: false)
             self.init(verbatim: "'" + parts.joined(separator: "'\\''") + "'")
+        }
+    }
+
+    /// The same of a name of which nobody knows whether it is UTF-8.
+    public init(wordOf bytes: [UInt8]) {
+        if let word = String(validating: bytes, as: UTF8.self) {
+            self.init(word: word)
+            return
+        }
+        var text = ""
+        Self.parse(bytes) { scalar in
+            text += Self.quoted(scalar)
+        } invalid: {
+            text += Self.escaped($0)
+        }
+        self.init(verbatim: "$'\(text)'")
+    }
+
+    /// As it stands between `$'` and `'`.
+    private static func quoted(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
+        case "\\", "'": "\\\(scalar)"
+        case "\n": "\\n"
+        case "\t": "\\t"
+        case "\r": "\\r"
+        case _ where !scalar.isHidden: String(scalar)
+        default: String(scalar).utf8.map(escaped).joined()
         }
     }
 
@@ -185,4 +214,9 @@ extension Printable {
 extension String {
     /// As a shell takes it for one word.
     public var quoted: Printable { Printable(word: self) }
+}
+
+extension [UInt8] {
+    /// As a shell takes it for one word.
+    public var quoted: Printable { Printable(wordOf: self) }
 }

@@ -49,6 +49,11 @@ import Testing
         }
     }
 
+    @Test func aQuotedNameThatIsNotUTF8() {
+        #expect(([0x63, 0x61, 0x66, 0xe9, 0x27, 0x0a, 0xc3, 0xa9] as [UInt8]).quoted.text == "$'caf\\xe9\\'\\né'")
+        #expect((Array("a b".utf8)).quoted.text == "'a b'")
+    }
+
     @Test func whatTheSourceSaysStays() {
         let inner: Printable = "a\\b\n\("c\nd")"
         #expect(inner.text == "a\\b\nc\\nd")

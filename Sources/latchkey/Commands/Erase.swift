@@ -92,7 +92,10 @@ struct Erase: ParsableCommand {
                 try: "latchkey erase --yes \(place.quoted)")
         }
         Standard.error("All that is in the vault \(vault) will be lost. Type its name, \(name), to erase it:")
-        guard readLine() == name else { throw CommandError(.failed, "that is not its name; nothing was done") }
+        // A name that cannot be typed is typed as it is shown.
+        guard let typed = readLine(), typed == name || typed == Printable(name).text else {
+            throw CommandError(.failed, "that is not its name; nothing was done")
+        }
     }
 
     /// - Parameters:

@@ -12,7 +12,7 @@ final class ClassSetting: Sendable {
         var count = 0
         var failures = Failures()
         /// Where it is.
-        var path = ""
+        var path: [UInt8] = []
     }
 
     private let protectionClass: ProtectionClass
@@ -112,7 +112,7 @@ final class ClassSetting: Sendable {
     private struct Level {
         /// Nil once it was let go: it is opened anew by its name when the walk comes back.
         var folder: ClassedFile?
-        let path: String
+        let path: [UInt8]
         let name: Name
         let inode: UInt64
         /// What is to be come to yet.
@@ -140,7 +140,7 @@ final class ClassSetting: Sendable {
                 enter(child, log, &levels)
                 if levels.count > Self.mostOpen { levels[levels.count - Self.mostOpen].folder = nil }
             } catch {
-                add(CommandError(cannot: "open", levels[last].path.asFolder + name.description, error))
+                add(CommandError(cannot: "open", levels[last].path + [UInt8(ascii: "/")] + name.bytes, error))
             }
         }
     }
@@ -222,7 +222,7 @@ final class ClassSetting: Sendable {
                 + (isOwner ? "the policy that the mount was given forbids it" : "only its owner can"))
     }
 
-    private func explain(_ failure: Rekeying.Failure, _ path: String) -> CommandError {
+    private func explain(_ failure: Rekeying.Failure, _ path: [UInt8]) -> CommandError {
         switch failure {
         case .severalLinks:
             CommandError(

@@ -5,7 +5,7 @@ import Posix
 /// A file or folder in a Latchkey mount, held by a descriptor that needs no key (O_PATH).
 struct ClassedFile {
     /// As the person typed it, or as found below what was typed; for messages.
-    let path: String
+    let path: [UInt8]
     let parent: Descriptor
     let name: Name
     let file: Descriptor
@@ -17,7 +17,7 @@ struct ClassedFile {
     /// The check comes before the first look at the attribute: any file system would store one of that name.
     init(path: String, in mounts: MountTable) throws(CommandError) {
         let (folder, name) = try AbsolutePath(resolving: path).split(path)
-        self.path = path
+        self.path = Array(path.utf8)
         self.name = name
         do {
             parent = try Descriptor.open(path: folder, O_PATH | O_DIRECTORY)
@@ -38,7 +38,7 @@ struct ClassedFile {
 
     /// One entry of the folder `parent`.
     init(_ name: Name, in parent: ClassedFile) throws(Errno) {
-        path = parent.path.asFolder + name.description
+        path = parent.path(of: name)
         self.parent = parent.file
         self.name = name
         file = try parent.file.open(name, O_PATH | O_NOFOLLOW)
@@ -46,8 +46,13 @@ struct ClassedFile {
     }
 
     /// What was opened before, under the same path and name.
-    init(again file: Descriptor, _ status: FileStatus, _ path: String, _ name: Name, in parent: Descriptor) {
+    init(again file: Descriptor, _ status: FileStatus, _ path: [UInt8], _ name: Name, in parent: Descriptor) {
         (self.file, self.status, self.path, self.name, self.parent) = (file, status, path, name, parent)
+    }
+
+    /// Of an entry of this folder.
+    func path(of name: Name) -> [UInt8] {
+        path + (path.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]) + name.bytes
     }
 
     /// Only files and folders belong to a class.

@@ -117,6 +117,9 @@ extension MountTests {
             holder.wait()
             try look(vault, "lock", "--now", "--wait", mount.path)
             try look(vault, "class", "set", "D", file, status: 4)
+            let dir = mount.file("dir" + Self.name)
+            let refused = try look(vault, "class", "set", "-R", "D", dir, status: 4)
+            #expect(refused.errors.contains("/\(Self.shownRaw): the key that it needs"), "\(refused)")
             try look(vault, "rotate", mount.path, "--passcode-file", vault.passcodeFile, "--yes", status: nil)
             try look(vault, "unlock", mount.path, "--passcode-file", vault.passcodeFile, showing: nil)
 
