@@ -172,6 +172,6 @@ let package = Package(
                 "letterbox", "load",
                 "passthrough", "probe", "protected", "recorder", "scale", "stress", "writer",
             ],
-            exclude: ["Acts", "Fsck/Golden"]),
+            exclude: ["Acts", "Fsck/Golden", "Hostile/use.py"]),
     ] + fuzzing
 )

@@ -8,8 +8,9 @@ public final class BackingFolder {
     /// What it holds, as far as nobody else writes to it.
     private var held = BackingImage()
 
-    public init() throws(Errno) {
-        let place = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+    /// - Parameter parent: nil for a folder in memory.
+    public init(in parent: String? = nil) throws(Errno) {
+        let place = parent ?? (unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
         var template = Array("\(place)/latchkey-tamper.XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else { throw Errno.current }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -1,0 +1,30 @@
+import Foundation
+import Tampering
+import Testing
+
+extension MountTests {
+    /// Vaults whose makers knew the keys, through the real program: mount, read, write, list, lock, unlock, fsck, repair,
+    /// passwd, erase, and the reader in Python.
+    ///
+    /// `LATCHKEY_HOSTILE` says which of them: `all`, `WORDS` of a name, or else a sample.
+    @Suite struct HostileVaults {
+        @Test func nothingLeavesAVaultAndNothingTraps() throws {
+            let arena = try Arena()
+            let wanted = ProcessInfo.processInfo.environment["LATCHKEY_HOSTILE"]
+            let vaults = arena.scene.vaults
+            for (index, vault) in vaults.enumerated() {
+                let hostile = vault()
+                guard isWanted(hostile, index, wanted) else { continue }
+                if wanted != nil { print("\(index) of \(vaults.count): \(hostile.name)") }
+                do { try arena.use(hostile) } catch { Issue.record("\(hostile.name): \(error)") }
+            }
+        }
+
+        /// All runs use those that have done harm once, and a sample of the others: of crowds of entries more than of
+        /// vaults in which one thing is wrong.
+        private func isWanted(_ hostile: HostileVault, _ index: Int, _ wanted: String?) -> Bool {
+            if let wanted { return wanted == "all" || hostile.name.contains(wanted) }
+            return hostile.isKnown || index % (hostile.isMountable ? 12 : 200) == 0
+        }
+    }
+}
