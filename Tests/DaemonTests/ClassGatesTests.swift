@@ -102,6 +102,30 @@ import Testing
         gates.leave(.complete)
         #expect(isShut.wait(timeout: .now() + 10) == .success)
     }
+
+    @Test func `who has waited at a gate is looked at again`() {
+        #expect(gates.enter(.complete, for: .use))
+        // Waits for who is inside; who comes then waits behind it, though the gate is open.
+        Thread.detachNewThread { [gates] in gates.drain(.complete) }
+        let result = Flag()
+        let hasEntered = DispatchSemaphore(value: 0)
+        Thread.detachNewThread { [gates] in
+            // Long enough for the other thread to wait, as a rule.
+            Thread.sleep(forTimeInterval: 0.1)
+            result.value.store(gates.enter(.complete, for: .use), ordering: .releasing)
+            hasEntered.signal()
+        }
+        Thread.sleep(forTimeInterval: 0.3)
+        Thread.detachNewThread { [gates] in gates.shut(to: .closed, [.complete]) }
+        let isShutting = ends { [gates] in
+            while gates.state(of: .complete) != .closed { Thread.sleep(forTimeInterval: 0.001) }
+        }
+        #expect(isShutting)
+        gates.leave(.complete)
+        #expect(hasEntered.wait(timeout: .now() + 10) == .success)
+        let isLetIn = result.value.load(ordering: .acquiring)
+        #expect(!isLetIn)
+    }
 }
 
 private final class Flag: Sendable {

@@ -14,6 +14,8 @@ final class TestMount: MountedFileSystem {
         var firstUnlocked = false
         var evictions = 0
         var unmounts: [Bool] = []
+        /// How often all keys of the process were wiped.
+        var forgets = 0
         var deadline: Duration?
         /// Whether there was one, after each change.
         var deadlines: [Bool] = []
@@ -66,7 +68,7 @@ final class TestMount: MountedFileSystem {
 
     func synchronize() {}
 
-    func forgetAllKeys() {}
+    func forgetAllKeys() { state.withLock { $0.forgets += 1 } }
 
     func takeUse() -> Bool { false }
 
@@ -81,6 +83,8 @@ final class TestMount: MountedFileSystem {
 final class TestKeyholder: Keyholder {
     let mount: TestMount
     let passcode = Mutex("correct horse")
+    /// Whether it can destroy what releases the keys.
+    let isErasable = Mutex(false)
 
     init(mount: TestMount) {
         self.mount = mount
@@ -114,7 +118,10 @@ extension TestKeyholder {
         _ = try prove(opener, secret)
     }
 
-    func erase() throws(ControlError) -> String { throw .failed(reason: "no") }
+    func erase() throws(ControlError) -> String {
+        guard isErasable.withLock({ $0 }) else { throw .failed(reason: "no") }
+        return "destroyed"
+    }
 
     var slots: [Slot] { [] }
 

@@ -70,6 +70,18 @@ import Testing
         #expect(try service.unlock(Opener(.passcode), secret: pipe("battery")).state == .unlocked)
     }
 
+    /// Before the answer, whatever that is: who has it may cut the power.
+    @Test(arguments: [false, true]) func `an erased vault's keys are not in memory`(_ isErasable: Bool) throws {
+        let mount = TestMount()
+        let lock = try MountLock(mount: mount, facts: .test(grace: .seconds(10)), log: .silent)
+        let keyholder = TestKeyholder(mount: mount)
+        keyholder.isErasable.withLock { $0 = isErasable }
+        let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: .silent)
+        let isErased = (try? service.erase()) != nil
+        #expect(isErased == isErasable)
+        #expect(mount.state.withLock { $0.forgets } == 1)
+    }
+
     /// The kernel may take long for what comes after the end of the session: the daemon does not end before.
     @Test func `who unmounts is answered before the daemon ends`() throws {
         let mount = TestMount()

@@ -51,6 +51,20 @@ import Testing
         #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
     }
 
+    /// Nothing of a key is left on the disk that did not get to its place.
+    @Test func whatIsNotPlacedIsWrittenOver() throws {
+        let folder = try Folder()
+        let path = folder.deviceKeyPath
+        _ = try DeviceKeyFile.create(path: path, volume: volume)
+        let left = path.replacingOccurrences(of: "device.key", with: ".device.key.new")
+        try Data([1, 2, 3]).write(to: URL(filePath: left))
+        // The file that it is written to first, whatever becomes of its name.
+        let held = try FileHandle(forReadingFrom: URL(filePath: left))
+        #expect(failure { _ = try DeviceKeyFile.create(path: path, volume: volume) } != nil)
+        #expect(!FileManager.default.fileExists(atPath: left))
+        #expect(try held.readToEnd() ?? Data() == Data())
+    }
+
     /// A second name of it, or a link that leads to it, is somebody's choice.
     @Test func replacing() throws {
         let folder = try Folder()

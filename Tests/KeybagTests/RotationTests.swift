@@ -190,6 +190,20 @@ import Testing
         #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
     }
 
+    /// The keybag of before has gone for good when a rotation has begun, and when it has ended: no power cut brings back what
+    /// the old recovery key opens.
+    @Test func theOneOfBeforeIsGoneDurably() throws {
+        let vault = try Vault()
+        let calls = StoreCalls([.unlink, .synchronize])
+        let keybag = try unlocked(vault.open(InterceptingStore(vault.folder.store(), hook: calls)))
+        try begin(keybag)
+        #expect(calls.made.suffix(2) == [.unlink, .synchronize])
+        _ = try unlocked(keybag)
+        calls.forget()
+        #expect(try keybag.finishRotation())
+        #expect(calls.made.suffix(2) == [.unlink, .synchronize])
+    }
+
     /// A power cut has brought the keybag of before back beside the new one: what opened that must not put it in its place.
     @Test func anOldRecoveryKeyPutsNothingBack() throws {
         let vault = try Vault()

@@ -142,6 +142,24 @@ import Testing
         #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) }?.isTampered == true)
     }
 
+    /// Both MACs are right, and the two ways lead to other keys: it is refused all the same, before any of them is used.
+    @Test(arguments: [(128, "volume keys"), (96, "keys of class none")])
+    func slotsThatDisagree(_ key: (offset: Int, name: String)) throws {
+        let vault = try Vault()
+        let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
+        let keybag = try vault.open()
+        let sealed = keybag.sealed.withLock { $0 }
+        let opened = try keybag.openSlot(of: sealed, Credential(.passcode, reading: secret("passcode")))
+        let others = Bundle(try secret(flipping(key.offset, in: opened.bundle.bytes.exposed)))
+        var file = sealed.file
+        file.deviceSlot = try DeviceSlotKeys.wrap(others, device)
+        try vault.writeKeybag(SealedKeybag(sealing: file, opened.bundle, device).bytes)
+        let again = try vault.open()
+        #expect(
+            failure { _ = try again.unlock(passcode: secret("passcode")) }
+                == .tampered("its device slot and its passcode slot hold different \(key.name)"))
+    }
+
     /// Slots of later versions are carried along, whatever is changed around them.
     @Test func unknownSlotsAreKept() throws {
         let vault = try Vault()
@@ -166,5 +184,17 @@ import Testing
         #expect(failure { try keybag.changePasscode(from: secret("passcode"), to: secret("new passcode")) } != nil)
         #expect(try vault.keybag == bytes)
         _ = try keybag.unlock(passcode: secret("passcode"))
+    }
+
+    /// Also one that is whole: it may be the only one that somebody's new passcode opens.
+    @Test func aKeybagThatSomebodyElseHasPutThereStays() throws {
+        let vault = try Vault()
+        let keybag = try vault.open()
+        try vault.open().changePasscode(from: secret("passcode"), to: secret("another passcode"))
+        let bytes = try vault.keybag
+        let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("a third passcode")) }
+        #expect(error == .tampered("it was changed on disk while it was open"))
+        #expect(try vault.keybag == bytes)
+        _ = try vault.open().unlock(passcode: secret("another passcode"))
     }
 }

@@ -85,6 +85,32 @@ extension MountTests {
             try withMount(vault) { _ in }
         }
 
+        /// Also where no control socket tells of the other process: the lock in the vault is what counts.
+        @Test func theVaultOfAnotherProcess() throws {
+            let vault = try Vault()
+            let script = """
+                import fcntl, sys
+                lock = open(sys.argv[1], "a")
+                for line in sys.stdin:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB if line.startswith("take") else fcntl.LOCK_UN)
+                    print("ok", flush=True)
+                """
+            let other = try Probe(
+                "/usr/bin/env", ["python3", "-u", "-c", script, vault.path + "/lk.lock"],
+                environment: Environment.plain)
+            try other.ask("take").required("the vault's lock")
+            let point = try vault.folder.makeFolder("point")
+            for command in [
+                ["mount", vault.path, point],
+                ["slot", "remove", "--passcode-file", vault.passcodeFile, "2", vault.path],
+            ] {
+                #expect(try vault.latchkey(command).status == 1, "\(command)")
+            }
+            #expect(mountLines(of: point).isEmpty)
+            try other.ask("leave").required("the end of that")
+            try withMount(vault) { _ in }
+        }
+
         @Test(arguments: [0, 1025, 10_000])
         func aPasscodeOfBytes(_ count: Int) throws {
             let vault = try Vault()

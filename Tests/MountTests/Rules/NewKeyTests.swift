@@ -20,6 +20,19 @@ extension MountTests {
             }
         }
 
+        /// A file with contents keeps the key that it has: so the stricter class has made it.
+        @Test func theNewKeyIsThatOfTheStricterClass() throws {
+            try withScene { scene in
+                try scene.makeFile("file", [])
+                let before = try wrap(scene, "file")
+                try scene.setClass(.complete, of: "file")
+                let file = scene.path("file")
+                try shell("seq 1000 > '\(file)'; sync '\(file)'")
+                try scene.setClass(.completeUntilFirstUserAuthentication, of: "file")
+                #expect(try wrap(scene, "file") != before, "the contents have a key that a weaker class wrapped")
+            }
+        }
+
         @Test func aFileWithContentsKeepsItsKey() throws {
             try withScene { scene in
                 try scene.makeFile("file", [UInt8](seed: 1, count: 5000))

@@ -56,5 +56,51 @@ extension MountTests {
                 #expect(contents[4096] == 8)
             }
         }
+
+        /// How many pages a file has that somebody has just opened, and not read.
+        private func residentAnew(_ scene: Scene) throws -> Int {
+            try scene.probe.open(2, scene.path("file")).required()
+            try scene.probe.map(2, 2, Self.pages * 4096, "shared", "r").required()
+            let count = try scene.probe.ask("resident", "2").number()
+            try scene.probe.ask("munmap", "2").required()
+            try scene.probe.close(2).required()
+            return count
+        }
+
+        private func withFileOfClassB(_ body: (Scene) throws -> Void) throws {
+            try withScene(["--default-class", "complete-unless-open"]) { scene in
+                try scene.makeFile("file", [UInt8](seed: 1, count: Self.pages * 4096))
+                _ = try scene.contents("file")
+                #expect(try residentAnew(scene) > 0, "the count finds pages that are there")
+                try body(scene)
+            }
+        }
+
+        /// What nobody has open has pages too.
+        @Test func aLockEmptiesAClosedFileOfClassB() throws {
+            try withFileOfClassB { scene in
+                try scene.mount.untilNothingIsOpen()
+                try scene.mount.lockNow()
+                try scene.mount.unlock()
+                #expect(try residentAnew(scene) == 0)
+            }
+        }
+
+        /// What somebody has open stays, until he closes it.
+        @Test func theLastCloseUnderALockEmptiesIt() throws {
+            try withFileOfClassB { scene in
+                try scene.probe.open(1, scene.path("file")).required()
+                try scene.mount.lockNow()
+                #expect(try scene.probe.pread(1, 0, 4096 * Self.pages).bytes().count == 4096 * Self.pages)
+                try scene.probe.close(1).required()
+                try scene.mount.untilNothingIsOpen()
+                // Its pages go by a thread of the daemon's own.
+                let end = ContinuousClock.now + .seconds(20)
+                try scene.mount.unlock()
+                while try residentAnew(scene) > 0 {
+                    try #require(ContinuousClock.now < end, "its pages are still there")
+                }
+            }
+        }
     }
 }
