@@ -1,15 +1,20 @@
 #define _GNU_SOURCE
 #include "CCrypto.h"
 #include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // OpenSSL keeps only what it knows to be a key in its secure heap: expanded AES keys and the HMAC states of a
 // context lie in ordinary memory. With these functions everything that it allocates lies in the arena.
 
 static atomic_bool arena_is_ready;
+// Tells where the arena lies.
+static void *arena_piece;
 
 static void *allocate(size_t count, const char *file, int line) {
     if (count == 0) return NULL;
@@ -49,6 +54,8 @@ int lk_secure_heap_start(size_t size) {
     int result = CRYPTO_secure_malloc_init(size, 32);
     if (result == 2) return LK_HEAP_UNPROTECTED;
     if (result != 1) return LK_HEAP_NO_MEMORY;
+    arena_piece = OPENSSL_secure_zalloc(1);
+    if (arena_piece == NULL) return LK_HEAP_NO_MEMORY;
     atomic_store_explicit(&arena_is_ready, 1, memory_order_release);
 
     // No configuration file: OPENSSL_CONF could load foreign code into a process full of keys. No cleanup at exit:
@@ -58,22 +65,41 @@ int lk_secure_heap_start(size_t size) {
     return LK_HEAP_LOCKED;
 }
 
+// A thread that goes on with what is wiped would end the process here and now: before the mount and the socket are taken
+// away, and before the client has its answer. It stands still instead, until the process ends.
+static void stand_still(int signal) {
+    (void)signal;
+    for (;;) pause();
+}
+
+static void park_faulting_threads(void) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
+    struct sigaction action = {.sa_handler = stand_still};
+    sigfillset(&action.sa_mask);
+    for (size_t index = 0; index < sizeof faults / sizeof *faults; index++) sigaction(faults[index], &action, NULL);
+}
+
 int lk_secure_wipe_everything(void) {
+    // The second call must not touch the heap, whose tables are gone.
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int is_done = 0;
+    pthread_mutex_lock(&lock);
+    FILE *maps = is_done ? NULL : fopen("/proc/self/maps", "re");
     // OpenSSL does not tell where its arena lies; the kernel tells the mapping that a piece of it lies in.
-    uintptr_t piece = (uintptr_t)OPENSSL_secure_zalloc(1);
-    FILE *maps = fopen("/proc/self/maps", "re");
-    if (piece == 0 || maps == NULL) return 0;
+    uintptr_t piece = (uintptr_t)arena_piece;
     char line[512];
-    int is_done = 0;
-    while (!is_done && fgets(line, sizeof line, maps) != NULL) {
+    while (!is_done && maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         uintptr_t first, end;
         if (sscanf(line, "%lx-%lx rw", &first, &end) != 2 || piece < first || piece >= end) continue;
-        fclose(maps);
+        park_faulting_threads();
         // From here nothing of OpenSSL may be called any more: its tables are gone.
         OPENSSL_cleanse((void *)first, end - first);
         is_done = 1;
     }
-    return is_done;
+    if (maps != NULL) fclose(maps);
+    int result = is_done;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 void *lk_secure_allocate(size_t count) {

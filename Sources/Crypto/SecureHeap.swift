@@ -15,7 +15,10 @@ public enum SecureHeap {
         _ = try Library.loaded(heapSize: size)
     }
 
-    /// Wipes all secrets of this process, in use or not; it has to end right after this. False if that could not be done.
+    /// Wipes all secrets of this process, in use or not; false if that could not be done. It may be called more than once.
+    ///
+    /// The process has to end soon after this: a thread that goes on to use what was wiped stands still until then, with any
+    /// lock that it holds.
     public static func wipeEverything() -> Bool { lk_secure_wipe_everything() == 1 }
 
     /// Bytes of the arena in use.

@@ -147,9 +147,11 @@ public final class MountService: ControlService {
 
     public func endErased() {
         log.warning("the vault is erased")
-        // Nobody is to find a mount without a daemon, which would answer only with errors.
-        try? mount.unmount(lazily: true)
         mount.forgetAllKeys()
+        // Requests that used a key stand still: the unmount must not wait for their answers.
+        mount.disconnect()
+        // No program is to find a mount without a daemon, which would answer only with errors.
+        try? mount.unmount(lazily: true)
         exit()
     }
 

@@ -47,8 +47,12 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     /// Unmounts, or throws `busy`; lazily the mount disappears at once, and `run` returns when its last user has gone.
     func unmount(lazily: Bool) throws(ControlError)
 
-    /// Wipes every key of the process, in use or not. It has to end right after this.
+    /// Wipes every key of the process, in use or not. It has to end soon after this: a thread that goes on to use a key stands
+    /// still.
     func forgetAllKeys()
+
+    /// Ends all requests, under way or to come, with an error, and the process itself if it has not ended soon after.
+    func disconnect()
 }
 
 /// What taking the keys out took.

@@ -89,6 +89,15 @@ final class VaultMount: MountedFileSystem {
         if !SecureHeap.wipeEverything() { log.error("cannot wipe the keys before the end") }
     }
 
+    /// Seconds that the process has to end by itself once it is disconnected.
+    private static let patienceForEnd: UInt32 = 10
+
+    func disconnect() {
+        // By SIGALRM, if a lock is held by a thread that stands still.
+        alarm(Self.patienceForEnd)
+        do { try mount.disconnect() } catch { log.warning("cannot end the requests that are under way: \(error)") }
+    }
+
     func synchronize() {
         do {
             try mount.synchronize()

@@ -167,6 +167,9 @@ public final class ProtectedMount: Sendable {
         try fileSystem.vault.synchronize()
     }
 
+    /// Ends all requests, under way or to come, with an error.
+    public func disconnect() throws(Errno) { try session.abort() }
+
     /// Unmounts, `EBUSY` while somebody uses it; lazily it disappears at once, and `run` returns when the last user
     /// has gone. Nobody waits for an unlock then.
     public func unmount(lazily: Bool) throws(Errno) {

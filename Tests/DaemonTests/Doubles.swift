@@ -16,6 +16,7 @@ final class TestMount: MountedFileSystem {
         var unmounts: [Bool] = []
         /// How often all keys of the process were wiped.
         var forgets = 0
+        var disconnects = 0
         var deadline: Duration?
         /// Whether there was one, after each change.
         var deadlines: [Bool] = []
@@ -69,6 +70,8 @@ final class TestMount: MountedFileSystem {
     func synchronize() {}
 
     func forgetAllKeys() { state.withLock { $0.forgets += 1 } }
+
+    func disconnect() { state.withLock { $0.disconnects += 1 } }
 
     func takeUse() -> Bool { false }
 

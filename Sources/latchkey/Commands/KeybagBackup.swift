@@ -70,7 +70,8 @@ extension KeybagCommand {
 
         /// Whoever has the file tries passphrases for as long as he likes, on any number of machines.
         private func readPassphrase() throws(CommandError) -> Secret {
-            let read = try passphrase.source.readNew(.passphrase, strength)
+            // Not by the rule for passcodes, which takes weaker ones than this.
+            let read = try passphrase.source.readNew(.passphrase, strength, isGuarded: true)
             let score: Int
             do throws(CryptoError) { score = try Strength(of: read).score } catch {
                 throw CommandError(.failed, "\(error)")

@@ -78,7 +78,33 @@ extension MountTests {
             try vault.latchkey(["erase", "--yes", mount.path]).succeeded()
             let read = try holder.say("cat <&3; echo $?", mark: ("echo .", "."))
             #expect(!read.contains("secret"), "\(read)")
-            mount.daemon.wait()
+            #expect(mount.daemon.wait(seconds: 20) == 1, "\(mount.messages)")
+            #expect(mountLines(of: mount.path).isEmpty)
+            try expectErased()
+        }
+
+        /// While programs read and write: the daemon ends by itself, not by a signal, and leaves neither mount nor socket.
+        @Test func whenItIsBusy() throws {
+            let mount = try MountedVault(vault)
+            defer { mount.detach() }
+            let socket = try mount.socket()
+            let streams = try StreamFile()
+            let script = """
+                cd "$0"; for turn in {1..5000}; do cat b > copy$1 && cat copy$1 && rm copy$1 || exit; done
+                """
+            let busy = try (1...4).map { number in
+                try Child(
+                    "/bin/bash", ["-c", script, mount.path, "\(number)"], environment: vault.environment,
+                    input: streams.descriptor, output: streams.descriptor, errors: streams.descriptor)
+            }
+            defer { for one in busy { one.send(SIGKILL) } }
+            let end = ContinuousClock.now + .seconds(20)
+            while try shell("ls", in: mount.path).text.contains("copy") == false, ContinuousClock.now < end {}
+            try vault.latchkey(["erase", "--yes", mount.path]).succeeded()
+            #expect(mount.daemon.wait(seconds: 20) == 1, "\(mount.messages)")
+            #expect(mount.messages.contains("the vault is erased"))
+            #expect(mountLines(of: mount.path).isEmpty)
+            #expect(!Disk.exists(socket))
             try expectErased()
         }
 
