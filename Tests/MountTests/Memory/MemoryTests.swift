@@ -43,6 +43,8 @@ extension MountTests {
                 }
                 #expect(!unlocked.contains("passcode"), "it is wiped once it has served")
 
+                // The last cipher that is keyed before the lock: nothing takes its place.
+                try scene.probe.pwrite(1, 0, Array(Self.marked(1)[..<64])).required()
                 try scene.mount.lockNow()
                 let locked = try found()
                 for key in ["class key C", "class key D", "file key held"] {
