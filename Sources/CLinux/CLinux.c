@@ -47,6 +47,22 @@ int lk_open_beneath(int directory, const char *name, int flags, mode_t mode) {
     return file == -1 && (errno == ENOSYS || errno == EPERM) ? openat(directory, name, flags, mode) : file;
 }
 
+int lk_known_ownership(const char *path, uint32_t *owner, uint32_t *group, uint32_t *mode) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (file == -1) return -1;
+    struct statx status;
+    int result = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status);
+    int error = errno;
+    close(file);
+    errno = error;
+    if (result != 0) return -1;
+    *owner = status.stx_uid;
+    *group = status.stx_gid;
+    *mode = status.stx_mode;
+    return 0;
+}
+
 int lk_duplicate(int file) {
     return fcntl(file, F_DUPFD_CLOEXEC, 0);
 }

@@ -21,6 +21,16 @@ public struct DeviceKeyExposure: Hashable, Sendable {
         self.init(path, owner: status.owner, group: status.group, mode: status.permissions, vaultOwner: owner)
     }
 
+    /// The same without asking a disk for anything, which a command about a mount must not wait for: nil as well where the
+    /// kernel does not have it in memory.
+    ///
+    /// - Parameter vault: a path.
+    public init?(known path: String, inVault vault: String) {
+        guard let file = try? KnownOwnership(path: path) else { return nil }
+        let owner = try? KnownOwnership(path: vault).owner
+        self.init(path, owner: file.owner, group: file.group, mode: file.mode & 0o7777, vaultOwner: owner)
+    }
+
     init?(_ path: String, owner: UInt32, group: UInt32, mode: UInt32, vaultOwner: UInt32?, user: UInt32 = geteuid()) {
         self.path = path
         guard owner == user || owner == 0 || (user == 0 && owner == vaultOwner) else {

@@ -52,6 +52,24 @@ extension CrashTests {
             try expectPromiseHolds("truncates around block borders", vault)
         }
 
+        /// What a sync has said is gone does not come back behind a new length, though the disk may have it still.
+        @Test func whatWasTruncatedStaysAway() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(9)
+            let file = try vault.makeFile("file")
+            try vault.write(random.bytes(100), to: file, at: 0)
+            try vault.synchronize(file)
+            try vault.synchronize()
+            for length in [8192, 9000, 16_000, 20_000] {
+                // Not synced, so nothing guards it.
+                try vault.write(random.bytes(4096 * 3), to: file, at: 4096)
+                try vault.truncate(file, to: 40)
+                try vault.synchronize(file, dataOnly: true)
+                try vault.truncate(file, to: length)
+            }
+            try expectPromiseHolds("truncates of what nobody synced", vault, states: 2000)
+        }
+
         /// Files that nobody syncs, among others that are.
         @Test func anything() throws {
             let vault = try RecordedVault()

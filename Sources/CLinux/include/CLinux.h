@@ -27,6 +27,8 @@ int lk_set_nonblocking(int file, int on);
 int lk_birth_time(int file, const char *name, struct timespec *born);
 // st_dev and st_ino as the kernel has them, without a word to the file system. Follows a symbolic link at the end.
 int lk_known_inode(int directory, const char *path, uint64_t *device, uint64_t *inode);
+// Fails with EAGAIN where a disk would have to be asked for the path.
+int lk_known_ownership(const char *path, uint32_t *owner, uint32_t *group, uint32_t *mode);
 int lk_known_directory(const char *path);  // 1, or 0 for what is none
 int lk_note_access(int file);  // a read of one byte, without O_NOATIME
 

@@ -13,7 +13,7 @@ extension DeviceKeyExposure {
     /// Of one of this user's daemons.
     init?(of status: Control.Status) {
         guard let path = status.deviceKeyFile else { return nil }
-        self.init(of: path, inVault: status.vault)
+        self.init(known: path, inVault: status.vault)
     }
 
     init?(of path: String, inVault vault: String) {

@@ -77,7 +77,7 @@ extension Arena {
 
     /// The reader that was written from docs/FORMAT.md alone.
     private func readVault(within seconds: Double) throws {
-        let outcome = try run(
+        let outcome = try attempt(
             "python3", [Built.project + "/tools/read-vault.py"] + [vault.path] + secrets + ["verify"], within: seconds)
         guard outcome.status < 128, !outcome.errors.contains("Traceback") else {
             throw HarnessError("\(outcome.errors.suffix(1500))")

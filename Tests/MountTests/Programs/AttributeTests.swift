@@ -50,7 +50,8 @@ extension MountTests {
                     getfattr -m - program 2>/dev/null | grep -q trusted.one
                     PATH=$PATH:/sbin:/usr/sbin
                     for change in 'printf x >> program' 'truncate -s 100 program' ': > program' 'chown 1:1 program' \\
-                        'fallocate -l 200000 program' 'printf x 1<>program >&1'; do
+                        'fallocate -l 200000 program' 'printf x 1<>program >&1' \\
+                        'dd if=/dev/zero of=program bs=4096 count=1 oflag=direct conv=notrunc status=none'; do
                         setcap cap_net_raw+ep program; getcap program | grep -q cap_net_raw
                         eval "$change"
                         refused getfattr -n security.capability program

@@ -62,6 +62,35 @@ extension MountTests {
             }
         }
 
+        /// What is written to a file of an earlier session is told by each close, also where another handle stays open.
+        @Test func whatWasClosedOutlivesIt() throws {
+            let vault = try Vault()
+            // Whole blocks: what is written next comes behind what is durable.
+            let before = [UInt8](seed: 9, count: 8192)
+            let bytes = [UInt8](seed: 8, count: 20_000)
+            let probe = try Probe()
+            try withMount(vault) { mount in try probe.write(mount.file("file"), before) }
+            let mount = try MountedVault(vault)
+            try run(
+                "python3",
+                [
+                    "-c",
+                    """
+                    import os, signal, sys
+                    file = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+                    os.write(file, sys.stdin.buffer.read())
+                    os.close(os.dup(file))
+                    os.kill(int(sys.argv[2]), signal.SIGKILL)
+                    """, mount.file("file"), "\(mount.daemon.pid)",
+                ], input: bytes)
+            mount.daemon.wait()
+            mount.detach()
+            try withMount(vault) { mount in
+                let found = try probe.contents(mount.file("file"))
+                #expect(found == before + bytes)
+            }
+        }
+
         /// A crash is a death too: no handler that keeps the process, or prints what is in its memory.
         @Test(arguments: [SIGSEGV, SIGABRT, SIGILL, SIGBUS])
         func aCrashEndsItAtOnce(_ signal: Int32) throws {

@@ -72,7 +72,7 @@ extension MountTests {
                     exec setpriv --reuid 65534 --regid 65534 --clear-groups bash -euxc "$1"
                     """, "bash",
                     """
-                    printf passcode > passcode; mkdir -m 700 state; mkdir mount
+                    printf "a passcode of five words" > passcode; mkdir -m 700 state; mkdir mount
                     ./latchkey init vault --kdf-memory 19 --kdf-passes 2 --passcode-file passcode --recovery-key-file recovery
                     for time in 1 2; do
                         ./latchkey mount --unlock --passcode-file passcode vault mount
