@@ -53,6 +53,8 @@ extension Session {
         var all = sigset_t()
         var previous = sigset_t()
         unsafe sigfillset(&all)
+        // A fault that is blocked ends the process, whatever handler there is for it.
+        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&all, fault) }
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
 

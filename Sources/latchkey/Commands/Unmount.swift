@@ -31,10 +31,13 @@ struct Unmount: ParsableCommand {
         do {
             try mount.client.unmount(lazily: lazy)
             if lazy || mount.status.ending == true { return try tellUsers(of: mount) }
-            guard try mount.client.waitForEnd(seconds: 30), Process.waitUntilEnded(pid_t(mount.status.pid)) else {
+            guard try hasEnded(mount), Process.waitUntilEnded(pid_t(mount.status.pid)) else {
                 throw CommandError(
-                    .failed, "\(point) is unmounted, but its daemon, process \(mount.status.pid), still runs",
-                    try: "latchkey status")
+                    .failed,
+                    """
+                    \(point) is unmounted and locks, but its daemon, process \(mount.status.pid), still runs: it writes what is \
+                    left, or another mount namespace, such as a container's, still has the mount
+                    """, try: "latchkey status", "grep -lwF \(point.quoted) /proc/[0-9]*/mountinfo")
             }
         } catch let error as ControlError {
             throw CommandError(error, at: point)
@@ -43,6 +46,15 @@ struct Unmount: ParsableCommand {
         } catch {
             throw CommandError(.failed, "\(error)")
         }
+    }
+
+    /// Waits until the daemon has ended, which has to write what is left; a person at a terminal is told of it.
+    private func hasEnded(_ mount: ServedMount) throws(ControlError) -> Bool {
+        if try mount.client.waitForEnd(seconds: 1) { return true }
+        if isatty(STDERR_FILENO) == 1 {
+            Standard.error("Waiting for the daemon of \(mount.status.mountPoint), process \(mount.status.pid), to end.")
+        }
+        return try mount.client.waitForEnd(seconds: 29)
     }
 
     /// A mount that is out of the tree may go on for as long as its users like: says who they are.
