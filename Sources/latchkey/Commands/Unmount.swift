@@ -21,7 +21,11 @@ struct Unmount: ParsableCommand {
     func run() throws {
         switch try Place.of(place) {
         case .mount(let mount): try unmount(mount)
-        case .orphan(let entry): try detach(entry.mountPoint)
+        case .orphan(let entry):
+            let silent = SilentMount(entry)
+            // It would live on with its keys, and no command would find it.
+            guard !silent.isStopped else { throw silent.error }
+            try detach(entry.mountPoint)
         case .vault(let vault): throw CommandError(.notFound, "the vault \(vault.text) is not mounted")
         }
     }
@@ -35,9 +39,10 @@ struct Unmount: ParsableCommand {
                 throw CommandError(
                     .failed,
                     """
-                    \(point) is unmounted and locks, but its daemon, process \(mount.status.pid), still runs: it writes what is \
-                    left, or another mount namespace, such as a container's, still has the mount
-                    """, try: "latchkey status", "grep -lwF \(point.quoted) /proc/[0-9]*/mountinfo")
+                    \(point) is unmounted, but its daemon, process \(mount.status.pid), still runs: it writes what is left, or \
+                    the mount is still at another place, by mount --bind or in another mount namespace
+                    """, try: "latchkey lock --now \(mount.status.vault.quoted)",
+                    "grep -lwF \(point.quoted) /proc/[0-9]*/mountinfo")
             }
         } catch let error as ControlError {
             throw CommandError(error, at: point)

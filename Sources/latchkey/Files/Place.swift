@@ -31,7 +31,9 @@ enum Place {
             resolved = try AbsolutePath(resolving: path)
         } catch {
             if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
-                return .orphan(entry)
+                let place = served(entry)
+                // In a mount that is well a path that is not there is a mistake, and says nothing of the mount.
+                guard case .mount = place, isNowhere(path) else { return place }
             }
             throw CommandError(.notFound, error.message, try: "latchkey status")
         }
@@ -51,6 +53,11 @@ enum Place {
         }
         if let mount = try mount(ofVault: vault) { return .mount(mount) }
         return .vault(vault)
+    }
+
+    private static func isNowhere(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) != 0 && [.ENOENT, .ENOTDIR, .ELOOP, .ENAMETOOLONG].contains(Errno.current)
     }
 
     private static func served(_ entry: MountTable.Entry) -> Place {

@@ -8,7 +8,7 @@ struct SilentMount {
     /// Nil where none is found: it has ended, or its process may not be seen.
     let pid: Int32?
     let reason: Printable
-    private let isStopped: Bool
+    let isStopped: Bool
     private let isOthers: Bool
 
     init(_ entry: MountTable.Entry) {

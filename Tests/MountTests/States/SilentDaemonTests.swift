@@ -33,7 +33,28 @@ extension MountTests {
                 defer { mount.daemon.send(SIGCONT) }
                 try expectNamed(mount, ["status"], "kill -CONT \(mount.daemon.pid)")
                 try expectNamed(mount, ["lock", "--now", mount.path], "kill -CONT \(mount.daemon.pid)")
+                // Unmounted it would live on with its keys, and no command would find it.
+                try expectNamed(mount, ["unmount", "--lazy", mount.path], "kill -CONT \(mount.daemon.pid)")
+                #expect(!mountLines(of: mount.path).isEmpty)
             }
+        }
+
+        /// A path that is not there, in a mount that is well, says nothing of the mount.
+        @Test func aMistypedPathIsNotTheMount() throws {
+            try withMount(try Vault()) { mount in
+                try probeLink(mount)
+                for path in ["nope", "file/nope", "dangling"].map(mount.file) {
+                    for command in [["unmount"], ["unmount", "--lazy"], ["lock"], ["status"], ["erase", "--yes"]] {
+                        let said = try mount.latchkey(command + [path])
+                        #expect(said.status == 5 && !said.errors.contains("cannot be asked"), "\(said)")
+                    }
+                }
+                #expect(try mount.status().state == "unlocked")
+            }
+        }
+
+        private func probeLink(_ mount: MountedVault) throws {
+            try shell("echo contents > file; ln -s nope dangling", in: mount.path)
         }
 
         private func expectNamed(_ mount: MountedVault, _ command: [String], _ advice: String) throws {
