@@ -10,7 +10,8 @@ public struct FileHeader: Hashable, Sendable {
     /// Room for both wraps together.
     public static let largestWrap = 120
     public static let largestLength: UInt64 = 1 << 62
-    /// Far above what writing comes to, and far enough below the end of the integer that counting on from it cannot overflow.
+    /// Far above what writing comes to, and far enough below the end of the integer that counting on from it cannot
+    /// overflow.
     public static let largestGeneration: UInt64 = 1 << 63
     /// A file of more links is found at any place.
     public static let mostPlaces = 13
@@ -96,7 +97,7 @@ public struct FileHeader: Hashable, Sendable {
     public func belongs(at place: Place) -> Bool { places.isEmpty || places.contains(place) }
 
     /// What the header says of a file that is found at `place`.
-    public func settled(at place: Place) -> FileHeader {
+    public func resolved(at place: Place) -> FileHeader {
         guard let coming else { return self }
         var header = self
         if places.last == place { header.protection = coming }
@@ -104,8 +105,9 @@ public struct FileHeader: Hashable, Sendable {
         return header
     }
 
-    /// What holds of a file when nobody knows where it stood: in the middle of a rename, the stricter one of its classes.
-    public mutating func settleStrictly() {
+    /// What holds of a file when nobody knows where it stood: in the middle of a rename, the stricter one of its
+    /// classes.
+    public mutating func resolveStrictly() {
         if let coming, coming.protectionClass.isStricter(than: protection.protectionClass) { protection = coming }
         coming = nil
     }

@@ -1,8 +1,8 @@
 /// What stat(2) shows of a regular file, beside its backing file: whoever asks need not read the header.
 ///
-/// 66 bytes in an extended attribute, which ext4 keeps in the inode. Holds as long as its MAC does, which covers where the
-/// file stands, how long its backing file is, and the stamp that the last header gave that: whatever is done to the file
-/// makes it void. Decoding checks every field's range but not the MAC. Layout: docs/FORMAT.md, "Summaries".
+/// 66 bytes in an extended attribute, which ext4 keeps in the inode. Holds as long as its MAC does, which covers where
+/// the file stands, how long its backing file is, and the stamp that the last header gave that: whatever is done to the
+/// file makes it void. Decoding checks every field's range but not the MAC. Layout: docs/FORMAT.md, "Summaries".
 public struct FileSummary: Hashable, Sendable {
     public static let attribute = "user.lk"
     public static let byteCount = 66
@@ -21,7 +21,8 @@ public struct FileSummary: Hashable, Sendable {
     private let changed: FileTime
     private let written: FileTime
 
-    /// Nil for a header that takes more to tell: a file of several links or none, one in the middle of a rename, and times beyond those that 64 bits of nanoseconds hold (1677 to 2262).
+    /// Nil for a header that takes more to tell: a file of several links or none, one in the middle of a rename, and
+    /// times beyond those that 64 bits of nanoseconds hold (1677 to 2262).
     ///
     /// - Parameter header: of a file all of whose length is confirmed.
     public init?(_ header: FileHeader) {

@@ -25,8 +25,8 @@ extension FileHeader {
         backing == FileTime(seconds: stamp, nanoseconds: 0) ? modified : backing
     }
 
-    /// What stat(2) shows as the time of change of a backing file whose own is `backing`: writing the header has moved that,
-    /// to a moment right behind `written`. Any other is that of a change that the user has made.
+    /// What stat(2) shows as the time of change of a backing file whose own is `backing`: writing the header has moved
+    /// that, to a moment right behind `written`. Any other is that of a change that the user has made.
     public func shownChange(of backing: FileTime) -> FileTime {
         Self.shownChange(of: backing, written: written, changed: changed)
     }
@@ -53,11 +53,11 @@ extension FileHeader {
 
     /// The stamp of a header that is written now.
     ///
-    /// rsync and its like take a file of the same size and the same whole second for the same, or, where FAT is one of the
-    /// sides, of two seconds: each header that is written gives the backing file a time two seconds or more from what it
-    /// had, and an even one, so that any copy made before differs. A file that is closed 1,000 times a second does not
-    /// run away: an hour ahead of the clock its headers go to the journal, and the settling that follows then, once for
-    /// all of them, goes on.
+    /// rsync and its like take a file of the same size and the same whole second for the same, or, where FAT is one of
+    /// the sides, of two seconds: each header that is written gives the backing file a time two seconds or more from
+    /// what it had, and an even one, so that any copy made before differs. A file that is closed 1,000 times a second
+    /// does not run away: an hour ahead of the clock its headers go to the journal, and the checkpoint that follows
+    /// then, once for all of them, goes on.
     ///
     /// - Parameters:
     ///   - seen: seconds that copies can have seen here: the latest one counts.
@@ -68,7 +68,7 @@ extension FileHeader {
         return evenSecond(from: last < now - 1 ? now : last + 2)
     }
 
-    /// Whether a file that has this stamp gets another one only when it is settled.
+    /// Whether a file that has this stamp gets another one only when it is checkpointed.
     public static func isSpent(_ stamp: Int64, now: Int64) -> Bool {
         (now + furthestStamp..<now + foreignStamp).contains(stamp)
     }

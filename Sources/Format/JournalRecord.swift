@@ -3,7 +3,8 @@
 /// Decoding does not check the MAC: that needs a key. Layout: docs/FORMAT.md, "The journal".
 public struct JournalRecord: Hashable, Sendable {
     public enum Kind: UInt8, Sendable {
-        /// From here on records of this file follow; the payload is its path, the generation that of its header on disk.
+        /// From here on records of this file follow; the payload is its path, the generation that of its header on
+        /// disk.
         case file = 1
         /// A stored block; `number` says which.
         case block = 2
@@ -13,8 +14,8 @@ public struct JournalRecord: Hashable, Sendable {
         case forget = 4
         /// An empty directory was moved aside for another one; the payload is an `AsideNote`.
         case aside = 5
-        /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here on,
-        /// and its payload a `TwinNote`.
+        /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here
+        /// on, and its payload a `TwinNote`.
         case twin = 6
         /// Stored blocks become zeros: as many as `generation` says, the first of them `number`.
         case hole = 7
@@ -34,8 +35,8 @@ public struct JournalRecord: Hashable, Sendable {
     public var position: UInt64
     public var file: FileIdentifier
     public var generation: UInt64
-    /// Of a block, its number; of a hole, that of its first block; of a file, the lowest generation that its header on disk
-    /// can have.
+    /// Of a block, its number; of a hole, that of its first block; of a file, the lowest generation that its header on
+    /// disk can have.
     public var number: UInt64
     public var payloadCount: Int
 

@@ -43,13 +43,14 @@ public struct Configuration: Sendable {
         case enforcedByKernel
     }
 
-    /// What the kernel does before it answers read(2) from its page cache. Pages are dropped for a `Notifier` in any case.
+    /// What the kernel does before it answers read(2) from its page cache. Pages are dropped for a `Notifier` in any
+    /// case.
     public enum CachedContents: Sendable {
         /// Nothing: what it has is good.
         case kept
-        /// Where its attributes of the file are out of date, it asks for them with `getattr` and a handle, and holds nothing
-        /// locked for as long as that takes. It drops the file's pages where the time of modification is another, which
-        /// is also so after the file system's own writes.
+        /// Where its attributes of the file are out of date, it asks for them with `getattr` and a handle, and holds
+        /// nothing locked for as long as that takes. It drops the file's pages where the time of modification is
+        /// another, which is also so after the file system's own writes.
         case checkedBeforeReads
     }
 

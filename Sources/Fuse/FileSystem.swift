@@ -51,15 +51,15 @@ public protocol FileSystem: AnyObject, Sendable {
     func link(
         _ request: Request, _ node: NodeID, as newName: Name, in newParent: NodeID, reply: consuming Reply<Entry>)
 
-    /// `flags`: O_ACCMODE, O_APPEND, O_TRUNC (which is the file system's to do) and what else open(2) was given, without
-    /// O_CREAT, O_EXCL and O_NOCTTY. `dropsPrivileges`, as in `AttributeChanges`, comes with O_TRUNC.
+    /// `flags`: O_ACCMODE, O_APPEND, O_TRUNC (which is the file system's to do) and what else open(2) was given,
+    /// without O_CREAT, O_EXCL and O_NOCTTY. `dropsPrivileges`, as in `AttributeChanges`, comes with O_TRUNC.
     func open(
         _ request: Request, _ node: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>)
     func create(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>)
-    /// Makes a file without a name, in the file system of the directory `parent`: open(2), O_TMPFILE. `link` may give it
-    /// one, unless `flags` has O_EXCL.
+    /// Makes a file without a name, in the file system of the directory `parent`: open(2), O_TMPFILE. `link` may give
+    /// it one, unless `flags` has O_EXCL.
     func tmpfile(
         _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>)
     /// Answers with exactly `size` bytes, fewer only at the end of the file.
@@ -76,8 +76,8 @@ public protocol FileSystem: AnyObject, Sendable {
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 
     func opendir(_ request: Request, _ node: NodeID, flags: Int32, reply: consuming Reply<Opened>)
-    /// Answers with the entries from `offset` on: 0, or the `next` of an entry that was answered earlier, on this handle
-    /// in any order (seekdir(3)). `.` and `..` are entries like others. An empty listing is the end.
+    /// Answers with the entries from `offset` on: 0, or the `next` of an entry that was answered earlier, on this
+    /// handle in any order (seekdir(3)). `.` and `..` are entries like others. An empty listing is the end.
     func readdir(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, size: Int,
         reply: consuming Reply<Listing>)
@@ -90,8 +90,8 @@ public protocol FileSystem: AnyObject, Sendable {
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 
     func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<FileSystemStatistics>)
-    /// `flags`: XATTR_CREATE, XATTR_REPLACE. `dropsSetGroupID`: with this access control list the set-group-ID bit goes,
-    /// for the caller is not in the file's group and lacks CAP_FSETID.
+    /// `flags`: XATTR_CREATE, XATTR_REPLACE. `dropsSetGroupID`: with this access control list the set-group-ID bit
+    /// goes, for the caller is not in the file's group and lacks CAP_FSETID.
     func setxattr(
         _ request: Request, _ node: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>)

@@ -5,8 +5,8 @@ import Synchronization
 /// Tells the kernel to drop what it has cached.
 ///
 /// May be used on any thread, at any time: before the mount and after its end every call is without effect. Never from
-/// a handler for the same inode, nor under a lock that a handler takes: the kernel waits inside the call for the inode's
-/// requests, and the thread could not be killed. Keeping a notifier does not keep its session.
+/// a handler for the same inode, nor under a lock that a handler takes: the kernel waits inside the call for the
+/// inode's requests, and the thread could not be killed. Keeping a notifier does not keep its session.
 @safe
 public final class Notifier: Sendable {
     let use = UseCount()

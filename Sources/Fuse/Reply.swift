@@ -7,9 +7,9 @@ import Posix
 /// process that asked sleeps until then. All replies must be answered for `Session.run` to return. One that is dropped
 /// answers EIO, and is a mistake that traps in debug builds.
 ///
-/// `succeed` returns false when the kernel did not take the answer because the request was interrupted or the connection
-/// has ended. What the answer handed over (a lookup, a handle) then stays with the file system, which must undo it:
-/// there will be no `forget` and no `release`. (`run` does not wait for that.)
+/// `succeed` returns false when the kernel did not take the answer because the request was interrupted or the
+/// connection has ended. What the answer handed over (a lookup, a handle) then stays with the file system, which must
+/// undo it: there will be no `forget` and no `release`. (`run` does not wait for that.)
 @safe
 public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     // Unchecked: libfuse allows one answer from any thread, and ownership sees to it that there is only one.

@@ -22,10 +22,10 @@ extension Session {
             wanted |= UInt32(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK)
         }
         // Left out on purpose. WRITEBACK_CACHE: a write(2) could end in the page cache after a lock. SPLICE_READ,
-        // SPLICE_WRITE, SPLICE_MOVE: contents would wait in pipes, where nobody wipes them. POSIX_LOCKS, FLOCK_LOCKS: the
-        // kernel keeps locks by itself. ASYNC_DIO: the kernel drops the pages that an asynchronous direct write covers
-        // before it sends the write, but not once it is answered (generic_file_direct_write in mm/filemap.c): a reader
-        // in between would leave old bytes in the page cache.
+        // SPLICE_WRITE, SPLICE_MOVE: contents would wait in pipes, where nobody wipes them. POSIX_LOCKS, FLOCK_LOCKS:
+        // the kernel keeps locks by itself. ASYNC_DIO: the kernel drops the pages that an asynchronous direct write
+        // covers before it sends the write, but not once it is answered (generic_file_direct_write in mm/filemap.c): a
+        // reader in between would leave old bytes in the page cache.
         unsafe connection.pointee.want = wanted & offered
 
         unsafe connection.pointee.max_write = min(connection.pointee.max_write, UInt32(configuration.maxWrite))
@@ -46,8 +46,8 @@ extension Session {
                 fileSystemClearsPrivileges: extra & UInt64(FUSE_HANDLE_KILLPRIV_V2) != 0))
     }
 
-    /// The kernel offers a FUSE mount 128 KiB of readahead at most, whatever is asked for. Only root can raise that, and
-    /// only once FUSE_INIT is answered. Elsewhere reads are smaller, nothing else.
+    /// The kernel offers a FUSE mount 128 KiB of readahead at most, whatever is asked for. Only root can raise that,
+    /// and only once FUSE_INIT is answered. Elsewhere reads are smaller, nothing else.
     func raiseReadahead() {
         guard let place = withState({ $0.place }) else { return }
         let file = "/sys/class/bdi/0:\(place.connection)/read_ahead_kb"

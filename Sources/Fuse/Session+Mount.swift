@@ -38,9 +38,9 @@ struct MountPlace: Sendable {
 extension Session {
     /// Mounts at an existing directory (or file), as root by mount(2), otherwise by fusermount3.
     ///
-    /// Each of `options` is one of `mount -o`: allow_other, default_permissions, ro, dev, suid, noexec, noatime, fsname=,
-    /// subtype= and so on; commas in it belong to it. nosuid and nodev hold unless suid and dev are asked for. Whoever
-    /// uses the mount waits until `run` is called.
+    /// Each of `options` is one of `mount -o`: allow_other, default_permissions, ro, dev, suid, noexec, noatime,
+    /// fsname=, subtype= and so on; commas in it belong to it. nosuid and nodev hold unless suid and dev are asked for.
+    /// Whoever uses the mount waits until `run` is called.
     ///
     /// Source: fuse_session_new, fuse_session_mount; mount.fuse3(8).
     public func mount(at path: String, options: [String] = []) throws(MountError) {

@@ -4,7 +4,8 @@ import Posix
 import Synchronization
 
 extension Session {
-    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut: `start` and `wait`.
+    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut: `start` and
+    /// `wait`.
     public func run(threads: Int = 12) throws(Errno) {
         try start(threads: threads)
         try wait()
@@ -12,8 +13,8 @@ extension Session {
 
     /// Serves the mount from now on, on `threads` threads of its own, or as many as there are to be had.
     ///
-    /// At least 10 threads serve small writes well: the kernel hands a request to the thread that waited longest, so few
-    /// threads mean sleeping ones. All signals are blocked on the threads.
+    /// At least 10 threads serve small writes well: the kernel hands a request to the thread that waited longest, so
+    /// few threads mean sleeping ones. All signals are blocked on the threads.
     ///
     /// - Throws: why not one thread can be made. The session has ended then, as `wait` leaves it.
     public func start(threads: Int = 12) throws(Errno) {
@@ -28,8 +29,8 @@ extension Session {
 
     /// Returns when the mount is unmounted or its connection is cut; after `start`, once.
     ///
-    /// The file system has been told then (`destroyed`), every reply was answered, and all that the session held is freed.
-    /// Throws what ended the workers early, EIO if the kernel and libfuse did not come to terms.
+    /// The file system has been told then (`destroyed`), every reply was answered, and all that the session held is
+    /// freed. Throws what ended the workers early, EIO if the kernel and libfuse did not come to terms.
     public func wait() throws(Errno) {
         guard let raw = unsafe runningSession else { preconditionFailure("a session is started, then waited for once") }
         for thread in withState({ $0.workers }) { pthread_join(thread, nil) }
@@ -119,9 +120,9 @@ extension Session {
         }
     }
 
-    /// Remembers that somebody uses the mount, by the opcode in struct fuse_in_header. What the kernel does for itself is no use,
-    /// nor is statfs, which monitors ask for all day: FORGET, STATFS, RELEASE, INIT, RELEASEDIR, INTERRUPT, DESTROY,
-    /// BATCH_FORGET.
+    /// Remembers that somebody uses the mount, by the opcode in struct fuse_in_header. What the kernel does for itself
+    /// is no use, nor is statfs, which monitors ask for all day: FORGET, STATFS, RELEASE, INIT, RELEASEDIR, INTERRUPT,
+    /// DESTROY, BATCH_FORGET.
     private func noteUse(opcode: UInt32) {
         switch opcode {
         case 2, 17, 18, 26, 29, 36, 38, 42: break

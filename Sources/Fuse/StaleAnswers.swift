@@ -4,8 +4,9 @@ import Synchronization
 
 /// Which threads have been answered ESTALE and may be asking again.
 ///
-/// At ESTALE the kernel looks the path up again and repeats the call, but once only: a second ESTALE reaches the program,
-/// where no local file system has it. Then the answer is ENOENT: the name led to a file that was gone each time.
+/// At ESTALE the kernel looks the path up again and repeats the call, but once only: a second ESTALE reaches the
+/// program, where no local file system has it. Then the answer is ENOENT: the name led to a file that was gone each
+/// time.
 ///
 /// Thread-safe. Source: retry_estale in linux/namei.h; do_filp_open in fs/namei.c.
 final class StaleAnswers: Sendable {

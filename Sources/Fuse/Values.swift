@@ -91,8 +91,8 @@ public struct AttributeChanges: Sendable {
     public var accessed: TimeChange
     public var modified: TimeChange
     public var changed: Timespec?
-    /// The set-user-ID and set-group-ID bits and the file's capabilities are to be removed with this change, because the
-    /// caller lacks CAP_FSETID. Only under `Configuration.Privileges.clearedByFileSystem`.
+    /// The set-user-ID and set-group-ID bits and the file's capabilities are to be removed with this change, because
+    /// the caller lacks CAP_FSETID. Only under `Configuration.Privileges.clearedByFileSystem`.
     public var dropsPrivileges: Bool
 }
 

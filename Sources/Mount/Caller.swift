@@ -8,8 +8,8 @@ struct Caller {
 
     /// Whether it is in read(2) or one of its like; nil until it has gone to sleep.
     ///
-    /// False where nobody says: in another PID namespace, for a daemon that may not look at that process, and for programs
-    /// of 32 bits, whose calls have other numbers. Source: proc(5), /proc/PID/syscall.
+    /// False where nobody says: in another PID namespace, for a daemon that may not look at that process, and for
+    /// programs of 32 bits, whose calls have other numbers. Source: proc(5), /proc/PID/syscall.
     var isReading: Bool? {
         guard thread != 0, let text = contents(of: "syscall", at: 0, upTo: 256) else { return false }
         // "running", or the number, six arguments, the stack pointer and the program counter.

@@ -28,7 +28,8 @@ final class ClassGates: Sendable {
     enum State: UInt8, AtomicRepresentable {
         /// Everything goes.
         case open
-        /// Only dirty pages are taken still (and what class B allows through handles, and reads where they may not fail).
+        /// Only dirty pages are taken still (and what class B allows through handles, and reads where they may not
+        /// fail).
         case evicting
         /// The class key is away.
         case closed
@@ -63,14 +64,15 @@ final class ClassGates: Sendable {
         for protectionClass in classes { drain(protectionClass) }
     }
 
-    /// Lets no more into A and B from a time of the boot clock on than while the keys are being taken out, whenever that is
-    /// begun: a machine that wakes up behind the deadline serves nobody first. Nil for no deadline. Waits for nobody.
+    /// Lets no more into A and B from a time of the boot clock on than while the keys are being taken out, whenever
+    /// that is begun: a machine that wakes up behind the deadline serves nobody first. Nil for no deadline. Waits for
+    /// nobody.
     func close(at deadline: Duration?) {
         self.deadline.store(deadline?.nanoseconds ?? .max, ordering: .sequentiallyConsistent)
     }
 
-    /// How long after the deadline reads are served on a mount that has to: enough for who was in the middle of one, and
-    /// nothing for a machine that was asleep.
+    /// How long after the deadline reads are served on a mount that has to: enough for who was in the middle of one,
+    /// and nothing for a machine that was asleep.
     private static let readsEnd: Int64 = 1_000_000_000
 
     private var lateness: Lateness {
@@ -111,8 +113,8 @@ private enum Lateness {
 private final class Gate: Sendable {
     let lock = ReadWriteLock()
     let protectionClass: ProtectionClass
-    /// Whoever has made it stricter then holds the exclusive lock for an instant: who was let in before is out then, and who
-    /// comes after sees it.
+    /// Whoever has made it stricter then holds the exclusive lock for an instant: who was let in before is out then,
+    /// and who comes after sees it.
     let state: Atomic<ClassGates.State>
     let servesReads: Bool
 

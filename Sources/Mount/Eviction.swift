@@ -22,8 +22,8 @@ struct Eviction {
     let progress: EvictionProgress
 
     /// So many passes at least, and then until one draws no dirty page, but not for ever: what comes later is refused.
-    /// More where reads may not fail: in the pauses between them those are served that were past the place where they could
-    /// wait when their file's attributes were dropped.
+    /// More where reads may not fail: in the pauses between them those are served that were past the place where they
+    /// could wait when their file's attributes were dropped.
     private var leastPasses: Int { fileSystem.parked.whenLocked.isFreeze ? 10 : 2 }
     private static let mostPasses = 20
     private static let flushPatience = Duration.seconds(2)
@@ -42,8 +42,8 @@ struct Eviction {
         flushDirtyPages()
         var inodes = 0
         var passes = 0
-        // The result of an invalidation proves nothing: a page may have been dirtied behind it, or read. A pass that draws
-        // none does.
+        // The result of an invalidation proves nothing: a page may have been dirtied behind it, or read. A pass that
+        // draws none does.
         while passes < Self.mostPasses {
             let pagesBefore = fileSystem.late.pageCount
             inodes = max(inodes, dropPages())
@@ -62,8 +62,8 @@ struct Eviction {
         return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
     }
 
-    /// Has the kernel write back the dirty pages of all mappings, and waits for that a while: what is not written then, the
-    /// invalidation has written.
+    /// Has the kernel write back the dirty pages of all mappings, and waits for that a while: what is not written then,
+    /// the invalidation has written.
     private func flushDirtyPages() {
         do {
             let done = try Pipe()
@@ -99,8 +99,8 @@ struct Eviction {
 
     /// Drops the kernel's pages of all files that are to be locked; returns how many files had any.
     ///
-    /// Those that nobody has open are known to have none then, until they are opened again: nobody can open them now, and
-    /// who reads or maps has them open. So only the others are gone over again.
+    /// Those that nobody has open are known to have none then, until they are opened again: nobody can open them now,
+    /// and who reads or maps has them open. So only the others are gone over again.
     ///
     /// Asks no node for its state: whoever waits for the disk with one must not keep the pages of all others.
     private func dropPages() -> Int {
@@ -137,8 +137,8 @@ struct Eviction {
                 busy.append(node)
             }
         }
-        // At once, though somebody may be waiting for the disk with a file's or a node's lock; then those whose nodes are
-        // held, and those that have a copy in hand.
+        // At once, though somebody may be waiting for the disk with a file's or a node's lock; then those whose nodes
+        // are held, and those that have a copy in hand.
         for (_, file) in files { file.close() }
         for node in busy {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }

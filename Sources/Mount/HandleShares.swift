@@ -2,9 +2,9 @@ import Synchronization
 
 /// How many files and folders users may have open who are neither the mount's owner nor root.
 ///
-/// Each open file takes a descriptor of the daemon's. Those users get EMFILE before the daemon does: an eighth of the limit
-/// for one of them, a quarter for all together. So there are always descriptors for the owner, and for a lock. Handles are
-/// counted, not files: several of one file take more of a share than they need.
+/// Each open file takes a descriptor of the daemon's. Those users get EMFILE before the daemon does: an eighth of the
+/// limit for one of them, a quarter for all together. So there are always descriptors for the owner, and for a lock.
+/// Handles are counted, not files: several of one file take more of a share than they need.
 final class HandleShares: Sendable {
     private let owner: UInt32
     private let most: (each: Int, all: Int)

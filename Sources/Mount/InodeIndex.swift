@@ -1,7 +1,8 @@
-/// The numbers of nodes by their backing inodes: a hash table of eight bytes a place, of which a quarter at least is empty.
+/// The numbers of nodes by their backing inodes: a hash table of eight bytes a place, of which a quarter at least is
+/// empty.
 ///
-/// Nodes lie in the slots alone, so those are asked whose a number is; but only where 32 bits of the hash are the same, for
-/// each look into a node among a million waits for the memory.
+/// Nodes lie in the slots alone, so those are asked whose a number is; but only where 32 bits of the hash are the same,
+/// for each look into a node among a million waits for the memory.
 struct InodeIndex {
     private struct Place {
         /// 0 where there is none.

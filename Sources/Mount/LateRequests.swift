@@ -31,8 +31,8 @@ final class LateRequests: Sendable {
         for queue in [answers, drops, writes, flushes] { queue.stop() }
     }
 
-    /// A request that was let in while the keys were being taken out brings a page into the kernel's cache, or has one that
-    /// was dirty.
+    /// A request that was let in while the keys were being taken out brings a page into the kernel's cache, or has one
+    /// that was dirty.
     func countPage() { pages.add(1, ordering: .relaxed) }
 
     /// How many have come so far.
@@ -88,7 +88,7 @@ final class LateRequests: Sendable {
         if count % Self.refusalsToAPause == 0 { usleep(2000) }
     }
 
-    /// Few enough that a kernel that repeats itself takes no processor to speak of, and so many that a program which reads
-    /// on behind an error is hardly slowed down.
+    /// Few enough that a kernel that repeats itself takes no processor to speak of, and so many that a program which
+    /// reads on behind an error is hardly slowed down.
     private static let refusalsToAPause: UInt64 = 4
 }

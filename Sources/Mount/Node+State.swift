@@ -17,13 +17,13 @@ extension Node {
         var protectionClass: ProtectionClass?
         /// The kernel may hold pages of it: it was opened since they were last dropped.
         var mayHavePages = false
-        /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that the
-        /// kernel has just come to know, nobody knows.
+        /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that
+        /// the kernel has just come to know, nobody knows.
         var hasFreshMetadata = true
     }
 
-    /// What a file's header said when the file was closed: another generation on disk means that somebody else wrote the
-    /// backing file.
+    /// What a file's header said when the file was closed: another generation on disk means that somebody else wrote
+    /// the backing file.
     struct ClosedFile {
         let generation: UInt64
         let length: UInt64

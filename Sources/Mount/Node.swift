@@ -6,12 +6,14 @@ import Vault
 
 /// An inode that the kernel knows: where it lies in the vault, and what is open of it.
 ///
-/// There may be millions: it fits into 120 bytes, which is what malloc(3) gives of 128. The order of what is stored matters.
+/// There may be millions: it fits into 120 bytes, which is what malloc(3) gives of 128. The order of what is stored
+/// matters.
 final class Node: Sendable {
     let id: NodeID
     private let inode: UInt64
     let identity: Identity
-    /// For those who must not wait for the state: under its lock files are opened and settled, and the table is asked.
+    /// For those who must not wait for the state: under its lock files are opened and checkpointed, and the table is
+    /// asked.
     let glance = Atomic(NodeGlance(rawValue: 0))
     /// Linux's own are of 32 bits.
     private let device: UInt32

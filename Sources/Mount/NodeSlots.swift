@@ -1,6 +1,7 @@
 import Fuse
 
-/// Nodes by number, from 1. The numbers are used again, and the memory of a thousand is given back when none of them is left.
+/// Nodes by number, from 1. The numbers are used again, and the memory of a thousand is given back when none of them is
+/// left.
 ///
 /// Sixteen bytes a node, where a dictionary takes up to sixty.
 struct NodeSlots {

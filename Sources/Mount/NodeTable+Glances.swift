@@ -20,8 +20,8 @@ extension NodeTable {
         }
     }
 
-    /// The file's key is gone, and its last user has yet to write what is to be written. Within an `update` of the node,
-    /// whose end shows that this is over.
+    /// The file's key is gone, and its last user has yet to write what is to be written. Within an `update` of the
+    /// node, whose end shows that this is over.
     func noteClosing(of node: Node, _ state: borrowing Node.State) {
         note(NodeGlance(state).closing, of: node)
     }

@@ -5,8 +5,8 @@ import Synchronization
 /// Requests that wait for the next unlock instead of being refused.
 ///
 /// Only such as hold nothing of the kernel's that others need: no page and no inode is locked for them. So they may
-/// stand across a lock, and whoever waits can be killed. Each is begun anew when the classes open; nothing of it is kept
-/// but who is to be answered.
+/// stand across a lock, and whoever waits can be killed. Each is begun anew when the classes open; nothing of it is
+/// kept but who is to be answered.
 final class ParkedRequests: Sendable {
     /// When a request came: what `park` needs to know of it.
     struct Arrival: Sendable {
@@ -141,8 +141,8 @@ final class ParkedRequests: Sendable {
         }
     }
 
-    /// Which of those that are not known to be allowed to wait may, by their numbers. Not under the lock, for which an unlock
-    /// waits: it looks into the memory of programs.
+    /// Which of those that are not known to be allowed to wait may, by their numbers. Not under the lock, for which an
+    /// unlock waits: it looks into the memory of programs.
     private func answers() -> [UInt64: Bool] {
         let questions = state.withLock { state in
             state.requests.compactMap { request in request.mayWait.map { (request.number, $0) } }

@@ -2,8 +2,8 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Memory for the plaintext that a read answers with; kept out of swap where it may be and out of core files, and used again
-/// and again.
+/// Memory for the plaintext that a read answers with; kept out of swap where it may be and out of core files, and used
+/// again and again.
 @safe
 final class PlainBuffer: @unchecked Sendable {  // unchecked: the pool lends it to one thread at a time
     static let size = 1 << 20

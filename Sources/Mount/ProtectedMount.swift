@@ -8,13 +8,13 @@ import Vault
 /// A vault mounted at a folder: serves the kernel's requests, and takes the keys of the strict classes out when it is
 /// told to.
 ///
-/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that. `admit`, `setDeadline`, and what
-/// tells of keys, open files and the eviction, wait for no request and no disk.
+/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that. `admit`,
+/// `setDeadline`, and what tells of keys, open files and the eviction, wait for no request and no disk.
 public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
     private let session: Session
     private let progress = EvictionProgress()
-    private let settler: Settler
+    private let checkpointer: Checkpointer
     let rotator: KeyRotator
 
     /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `start` is called.
@@ -39,7 +39,7 @@ public final class ProtectedMount: Sendable {
         } catch { throw .vault(error) }
         do throws(Errno) {
             rotator = try KeyRotator(fileSystem)
-            settler = try Settler(vault) { error in
+            checkpointer = try Checkpointer(vault) { error in
                 log(.trouble("cannot bring the vault's files up to date: \(error)"))
             }
         } catch { throw .vault(.system(error)) }
@@ -62,8 +62,8 @@ public final class ProtectedMount: Sendable {
     /// Whether anybody has used the mount since this was last asked.
     public func takeUse() -> Bool { session.takeUse() }
 
-    /// Makes all threads that the mount will ever need, and serves requests from then on: a lock makes none, for there may be
-    /// none to be had then.
+    /// Makes all threads that the mount will ever need, and serves requests from then on: a lock makes none, for there
+    /// may be none to be had then.
     ///
     /// - Parameter threads: that serve requests; fewer if there are no more to be had, and one at least.
     /// - Throws: why a thread cannot be made. Then none is left, and nothing was served.
@@ -71,7 +71,7 @@ public final class ProtectedMount: Sendable {
         do throws(Errno) {
             try fileSystem.parked.start()
             try fileSystem.late.start()
-            try settler.start()
+            try checkpointer.start()
             try rotator.start()
             try session.start(threads: threads)
         } catch {
@@ -90,7 +90,7 @@ public final class ProtectedMount: Sendable {
         rotator.stop()
         fileSystem.parked.stop()
         fileSystem.late.stop()
-        settler.stop()
+        checkpointer.stop()
         do throws(VaultError) { try fileSystem.vault.close() } catch {
             // Nothing is lost: the next mount reads it from the journal.
             fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
@@ -102,8 +102,8 @@ public final class ProtectedMount: Sendable {
         Eviction(fileSystem: fileSystem, session: session, progress: progress).run()
     }
 
-    /// From this time of the boot clock on contents of class A, and of class B's closed files, are refused, whenever `evict`
-    /// is called; nil takes that back.
+    /// From this time of the boot clock on contents of class A, and of class B's closed files, are refused, whenever
+    /// `evict` is called; nil takes that back.
     public func setDeadline(_ deadline: Duration?) {
         fileSystem.gates.close(at: deadline)
         if deadline == nil { rotator.resume() } else { rotator.pause() }
@@ -111,8 +111,8 @@ public final class ProtectedMount: Sendable {
         if deadline == nil { fileSystem.parked.admit() }
     }
 
-    /// Takes the class keys in and opens all classes; no deadline is set then. False, and nothing is done, for keys of before
-    /// a rotation that has begun meanwhile.
+    /// Takes the class keys in and opens all classes; no deadline is set then. False, and nothing is done, for keys of
+    /// before a rotation that has begun meanwhile.
     @discardableResult
     public func admit(_ keys: consuming ClassKeys) -> Bool {
         guard fileSystem.vault.admit(keys) else { return false }

@@ -21,8 +21,8 @@ extension VaultFileSystem {
                 reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
                 return
             }
-            // The kernel asks with a handle for the end of the file: lseek(2), or read(2) there, or any read(2) where reads
-            // may wait. That is contents.
+            // The kernel asks with a handle for the end of the file: lseek(2), or read(2) there, or any read(2) where
+            // reads may wait. That is contents.
             let file = try openFile(of: node)
             let protectionClass = try enterGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }

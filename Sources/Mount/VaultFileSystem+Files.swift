@@ -166,8 +166,8 @@ extension VaultFileSystem {
         state.file!.handles += 1
         if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
         state.mayHavePages = true
-        // Most new files are written with few calls, so that it costs less to note the length with each than to be asked once
-        // more at the end.
+        // Most new files are written with few calls, so that it costs less to note the length with each than to be
+        // asked once more at the end.
         if isNew { file.keepLengths() }
         // Who only reads has nothing to tell when it closes.
         return Opened(
@@ -183,19 +183,19 @@ extension VaultFileSystem {
             state.file!.handles -= 1
             return state.file!.handles == 0 ? state.file!.file : nil
         }
-        if let last { settle(node, last) }
+        if let last { evictIfLocked(node, last) }
         disuseFile(of: node)
     }
 
     /// After a change of class: what was let in under a weaker one has replied before the file counts as stricter, so
     /// that none of it comes into the page cache behind an eviction.
-    func settle(_ node: Node, _ file: File, changedFrom old: ProtectionClass) {
+    func evictIfLocked(_ node: Node, _ file: File, changedFrom old: ProtectionClass) {
         if file.protectionClass.isStricter(than: old) { gates.drain(old) }
-        settle(node, file)
+        evictIfLocked(node, file)
     }
 
     /// Wipes the key and drops the pages of a file whose class is locked; of class B only if nobody has it open.
-    func settle(_ node: Node, _ file: File) {
+    func evictIfLocked(_ node: Node, _ file: File) {
         let protectionClass = file.protectionClass
         guard gates.state(of: protectionClass) != .open else { return }
         guard protectionClass == .complete || node.state.withLock({ $0.file?.handles ?? 0 }) == 0 else { return }

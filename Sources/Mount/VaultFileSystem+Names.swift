@@ -140,8 +140,8 @@ extension VaultFileSystem {
     /// What is neither file nor directory is known by its name alone: none is taken from it while somebody goes by it.
     func isKnownByName(_ kind: FileKind?) -> Bool { kind != .regular && kind != .directory }
 
-    /// What is about to lose a name. Its node is looked up before: the inode's number is free afterwards, and another file
-    /// may have it at once.
+    /// What is about to lose a name. Its node is looked up before: the inode's number is free afterwards, and another
+    /// file may have it at once.
     struct Gone {
         let status: FileStatus
         let node: Node?

@@ -106,15 +106,16 @@ extension VaultFileSystem {
                 let directory = try directory(of: location.parent)
                 return try vault.openFile(location.name, in: directory, expecting: expected)
             } catch {
-                // A name that is gone or something else's, by an atomic save perhaps: at ESTALE the kernel looks it up again.
+                // A name that is gone or something else's, by an atomic save perhaps: at ESTALE the kernel looks it up
+                // again.
                 failure = isGone(expected.inode, from: location, error) ? .system(.ESTALE) : error
             }
         }
         throw failure
     }
 
-    /// Whether a file that could not be opened stands under that name no more. While nobody can tell, it does, and what kept
-    /// it from being opened counts.
+    /// Whether a file that could not be opened stands under that name no more. While nobody can tell, it does, and what
+    /// kept it from being opened counts.
     private func isGone(_ inode: UInt64, from location: Location, _ failure: VaultError) -> Bool {
         // A folder, a link, a FIFO or a socket, which may have got the number of its inode.
         if [.EISDIR, .ELOOP, .ESPIPE, .ENXIO].contains(where: { failure == .system($0) }) { return true }
@@ -219,8 +220,8 @@ extension VaultFileSystem {
     ) -> (Fuse.Entry, Node) {
         let node = nodes.look(up: BackingInode(status), .file(identifier))
         let current = nodes.update(node) { state in
-            // What is on disk is behind an open file; and what was read of it may be behind one that was open then and has
-            // been closed meanwhile.
+            // What is on disk is behind an open file; and what was read of it may be behind one that was open then and
+            // has been closed meanwhile.
             var current = found
             if let file = state.file?.file {
                 current = Node.ClosedFile(file.header)

@@ -1,8 +1,8 @@
 import Fuse
 import Vault
 
-// Set-ID bits go when somebody without privilege changes a file: of contents and owner. The rule is that of the kernel's own
-// file systems (setattr_should_drop_suidgid in fs/attr.c), which FUSE_HANDLE_KILLPRIV_V2 leaves to us.
+// Set-ID bits go when somebody without privilege changes a file: of contents and owner. The rule is that of the
+// kernel's own file systems (setattr_should_drop_suidgid in fs/attr.c), which FUSE_HANDLE_KILLPRIV_V2 leaves to us.
 
 extension VaultFileSystem {
     /// Removes the set-user-ID bit, and the set-group-ID bit if the group may execute or the caller is not in it.
@@ -28,12 +28,12 @@ extension VaultFileSystem {
 extension Request {
     /// Whether the asker has CAP_FSETID. Of one in another PID namespace only the user is known, and root has it there.
     ///
-    /// A user who is root in a user namespace alone has all capabilities there, and none over this file: here the user is
-    /// not 0.
+    /// A user who is root in a user namespace alone has all capabilities there, and none over this file: here the user
+    /// is not 0.
     var keepsSetIDBits: Bool { user == 0 && (credentials?.hasFSETID ?? true) }
 
-    /// Whether the asker is in the group. Of one in another PID namespace only one group is known: it counts as being in no
-    /// other, so that the bit goes.
+    /// Whether the asker is in the group. Of one in another PID namespace only one group is known: it counts as being
+    /// in no other, so that the bit goes.
     func isOfGroup(_ group: UInt32) -> Bool {
         group == self.group || credentials?.groups.contains(group) ?? false
     }

@@ -29,7 +29,8 @@ extension VaultFileSystem {
         }
     }
 
-    /// A directory that moves must not be walked through meanwhile, and what is known by its name alone not be looked for.
+    /// A directory that moves must not be walked through meanwhile, and what is known by its name alone not be looked
+    /// for.
     private func isFileAtMost(_ location: Location) throws(VaultError) -> Bool {
         do throws(VaultError) {
             return try vault.status(of: location.name, in: try directory(of: location.parent)).kind == .regular
@@ -110,7 +111,7 @@ extension VaultFileSystem {
                     // It may have taken over a class that is locked: B always, A while an eviction runs. Also when the
                     // rename has failed, and could not be undone.
                     nodes.update(node) { $0.protectionClass = file.protectionClass }
-                    settle(node, file, changedFrom: classBefore)
+                    evictIfLocked(node, file, changedFrom: classBefore)
                 }
                 try perform(.file(file))
                 // While it is open: a request that found it closed would look for it under its old name.
@@ -133,8 +134,8 @@ extension VaultFileSystem {
         isDone = true
     }
 
-    /// Keeps a file open that another file takes the only known name of: a call may have found it by that name and be about
-    /// to ask for it.
+    /// Keeps a file open that another file takes the only known name of: a call may have found it by that name and be
+    /// about to ask for it.
     private func keepOpen(_ gone: Gone) -> Node? {
         guard let node = gone.node, node.isFile, gone.status.linkCount == 1 || node.names.count < 2 else { return nil }
         // The first open may show that the length in its summary is wrong; the second one then reads the header.
@@ -150,8 +151,8 @@ extension VaultFileSystem {
         var inode: BackingInode { BackingInode(status) }
     }
 
-    /// What stands at the new name. A file that was good when it was last looked at and is damaged by now may be replaced;
-    /// its class is the one that it had. Others have the kernel's own lookup fail.
+    /// What stands at the new name. A file that was good when it was last looked at and is damaged by now may be
+    /// replaced; its class is the one that it had. Others have the kernel's own lookup fail.
     private func target(at location: Location, in directory: Directory) throws(VaultError) -> Target? {
         do throws(VaultError) {
             let entry = try vault.lookup(location.name, in: directory)

@@ -55,8 +55,8 @@ extension VaultFileSystem {
         reply.succeed(value)
     }
 
-    /// Whether a file that nobody uses has no such attribute: `ls -l` asks for two of each file, and few have any. Needs
-    /// `tree` shared.
+    /// Whether a file that nobody uses has no such attribute: `ls -l` asks for two of each file, and few have any.
+    /// Needs `tree` shared.
     private func lacks(_ attribute: [UInt8], _ node: Node) -> Bool {
         guard case .file(let file) = node.identity, !node.isOpen,
             let (name, directory) = try? location(of: node)
@@ -148,7 +148,7 @@ extension VaultFileSystem {
                 try file.setClass(wanted)
                 return old
             }
-            settle(node, file, changedFrom: old)
+            evictIfLocked(node, file, changedFrom: old)
         }
     }
 

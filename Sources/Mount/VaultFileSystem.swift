@@ -20,8 +20,8 @@ final class VaultFileSystem: Sendable {
     let shares: HandleShares
     let late: LateRequests
     let parked: ParkedRequests
-    /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves, or what
-    /// is known by its name alone loses that.
+    /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves,
+    /// or what is known by its name alone loses that.
     let tree = ReadWriteLock()
     /// Not mounted with noatime.
     let keepsAccessTimes: Bool
@@ -56,10 +56,11 @@ final class VaultFileSystem: Sendable {
         directories = DirectoryCache(limit: descriptorLimit / 8, nodes: nodes)
         shares = HandleShares(owner: geteuid(), descriptorLimit: descriptorLimit)
         late = LateRequests(notifier: notifier)
-        // Two generations of them for a moment, and folders that they were in: half of all is left for files that are open.
-        vault.mostUnsettled = descriptorLimit / 8
+        // Two generations of them for a moment, and folders that they were in: half of all is left for files that are
+        // open.
+        vault.mostDirtyFiles = descriptorLimit / 8
         // The kernel's pages of a file that is closed stay good when the vault brings its backing file up to date.
-        vault.observeSettling { [nodes] status, header in
+        vault.observeCheckpoints { [nodes] status, header in
             guard let node = nodes[BackingInode(status)], node.identity == .file(header.file) else { return }
             _ = node.state.withLockIfAvailable { state in
                 if state.file == nil, state.closed != nil { state.closed = Node.ClosedFile(header) }

@@ -38,7 +38,8 @@ final class WorkQueue: @unchecked Sendable {  // unchecked: all fields but the t
         if !isTaken { piece() }
     }
 
-    /// Has the thread run what is left and end; returns when it has ended. Where no thread was made, the caller's runs it.
+    /// Has the thread run what is left and end; returns when it has ended. Where no thread was made, the caller's runs
+    /// it.
     func stop() {
         withLock { isStopped = true }
         worker.join()

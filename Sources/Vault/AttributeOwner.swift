@@ -57,7 +57,8 @@ extension Vault {
     /// root's.
     public var hasNodeAttributes: Bool { isPrivileged }
 
-    /// Opens an entry that is neither file nor directory, for its attributes; `ESTALE` if it is not the one that is meant.
+    /// Opens an entry that is neither file nor directory, for its attributes; `ESTALE` if it is not the one that is
+    /// meant.
     public func openNode(
         _ name: Name, in parent: Directory, expecting inode: UInt64? = nil
     ) throws(VaultError) -> Descriptor {

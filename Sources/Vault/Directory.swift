@@ -14,8 +14,8 @@ public final class Directory: Sendable {
     struct State {
         var record: DirectoryRecord
         var place: Place
-        /// It has been renamed, and its record there is still the coming one: folders that must be durable before that can
-        /// change.
+        /// It has been renamed, and its record there is still the coming one: folders that must be durable before that
+        /// can change.
         var movedIn: [Descriptor] = []
         /// Likewise, and those folders are not known any more.
         var isBetween = false

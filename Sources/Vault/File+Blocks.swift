@@ -65,20 +65,20 @@ extension File {
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
             count = try vault.store.read(descriptor, into: &span, at: Int64(offset))
         } catch { throw .system(error) }
-        if count < buffer.count, state.unsettled.comingSize > offset + UInt64(count) {
-            let end = Int(min(UInt64(buffer.count), state.unsettled.comingSize - offset))
+        if count < buffer.count, state.writeback.comingSize > offset + UInt64(count) {
+            let end = Int(min(UInt64(buffer.count), state.writeback.comingSize - offset))
             unsafe explicit_bzero(buffer.baseAddress! + count, end - count)
             count = end
         }
         unsafe coverHoles(buffer, fromBlock: block)
         let size = Int(BlockGeometry.storedBlockSize)
-        for (number, bytes) in state.unsettled.torn where number >= block {
+        for (number, bytes) in state.writeback.torn where number >= block {
             guard let index = Int(exactly: number - block), index < buffer.count / size else { continue }
             unsafe buffer[(index * size)...].copyBytes(from: bytes)
         }
-        guard !state.unsettled.slots.isEmpty else { return count }
+        guard !state.writeback.slots.isEmpty else { return count }
         for index in 0..<(buffer.count / size) {
-            guard let slot = state.unsettled.slots[block + UInt64(index)] else { continue }
+            guard let slot = state.writeback.slots[block + UInt64(index)] else { continue }
             do {
                 var span = unsafe MutableRawSpan(
                     _unsafeBytes: buffer[(index * size)..<(index * size + slot.count)].rebased)
@@ -88,25 +88,25 @@ extension File {
         return count
     }
 
-    /// How many bytes block `block` is stored in, if that is not in the backing file. In a vault that is only read all of
-    /// them count as if they were there: as replay puts them.
+    /// How many bytes block `block` is stored in, if that is not in the backing file. In a vault that is only read all
+    /// of them count as if they were there: as replay puts them.
     private func elsewhere(_ block: UInt64) -> Int? {
         guard !vault.isReadOnly else { return nil }
-        return state.unsettled.slots[block]?.count ?? state.unsettled.torn[block]?.count
+        return state.writeback.slots[block]?.count ?? state.writeback.torn[block]?.count
     }
 
     /// How many bytes block `block` is stored in, if the backing file has `available` bytes from its beginning on.
     func storedCount(ofBlock block: UInt64, available: Int) -> Int {
         if let count = elsewhere(block) { return count }
         let most = Int(BlockGeometry.storedBlockSize)
-        let placed = state.unsettled.placedLength
-        // What follows a last block may have been written before that one was settled in its new length.
-        guard block < state.unsettled.placedBlocks else { return max(0, min(most, available)) }
+        let placed = state.writeback.placedLength
+        // What follows a last block may have been written before that one was checkpointed in its new length.
+        guard block < state.writeback.placedBlocks else { return max(0, min(most, available)) }
         return min(most, Int(placed - block * BlockGeometry.blockSize) + Self.overhead, max(0, available))
     }
 
-    /// Decrypts block `block` from `stored`, which has room for a whole one, into `plain`, a whole one too. What is past
-    /// the block's own bytes are zeros.
+    /// Decrypts block `block` from `stored`, which has room for a whole one, into `plain`, a whole one too. What is
+    /// past the block's own bytes are zeros.
     ///
     /// - Parameter available: how many bytes the backing file has from the block's beginning on.
     /// - Returns: how many bytes of `stored` it was.

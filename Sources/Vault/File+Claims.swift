@@ -8,10 +8,10 @@ extension File {
     /// Makes sure that the journal knows the file, on top of the header that the backing file has; false for a file
     /// without a name. Needs `lock` exclusively, and room in the journal.
     func beginRecords() throws(VaultError) -> Bool {
-        if state.unsettled.isRemoved { return false }
-        if state.unsettled.isJournaled { return true }
+        if state.writeback.isRemoved { return false }
+        if state.writeback.isJournaled { return true }
         // A cut must not find the file under another name than the journal does.
-        try settlePlaces()
+        try flushBindings()
         try tellFromTwins()
         try proveGeneration()
         while true {
@@ -24,56 +24,56 @@ extension File {
             case .removed: return false
             case .needsHeader:
                 try flush(dataOnly: false)
-                state.unsettled.noteDurable(state.unsettled.placedGeneration)
+                state.writeback.noteDurable(state.writeback.placedGeneration)
             }
         }
     }
 
-    /// A copier that does not know of hard links makes several files of one, with one ID: a cut must not give one what the
-    /// journal has of another. So this one gets a generation that none of those has or comes to, before the journal speaks
-    /// of it.
+    /// A copier that does not know of hard links makes several files of one, with one ID: a cut must not give one what
+    /// the journal has of another. So this one gets a generation that none of those has or comes to, before the journal
+    /// speaks of it.
     private func tellFromTwins() throws(VaultError) {
-        guard state.unsettled.mayHaveTwins, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else { return }
+        guard state.writeback.mayHaveTwins, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else { return }
         let before = state.header.generation
         state.header.leap()
         do throws(VaultError) {
             try placeStampedHeader()
             try flush(dataOnly: false)
         } catch {
-            state.header.generation = max(before, state.unsettled.placedGeneration)
+            state.header.generation = max(before, state.writeback.placedGeneration)
             throw error
         }
-        state.unsettled.noteDurable(state.unsettled.placedGeneration)
-        state.unsettled.mayHaveTwins = false
+        state.writeback.noteDurable(state.writeback.placedGeneration)
+        state.writeback.mayHaveTwins = false
     }
 
-    /// The journal must not say that the disk has a header which only the page cache has: a cut would find an older one,
-    /// which no record fits.
+    /// The journal must not say that the disk has a header which only the page cache has: a cut would find an older
+    /// one, which no record fits.
     private func proveGeneration() throws(VaultError) {
-        guard state.unsettled.isAssumedDurable else { return }
+        guard state.writeback.isAssumedDurable else { return }
         try flush(dataOnly: true)
-        state.unsettled.noteDurable(state.unsettled.placedGeneration)
+        state.writeback.noteDurable(state.writeback.placedGeneration)
     }
 
     /// A cut must not bring back the last name of a file that is written to without one: it would show what was there
     /// before. Needs `lock` exclusively.
-    func settleRemoval() throws(VaultError) {
-        guard !state.unsettled.isRemovalDurable else { return }
+    func makeRemovalDurable() throws(VaultError) {
+        guard !state.writeback.isRemovalDurable else { return }
         // Nor one that it has left before.
-        try settlePlaces()
-        if let folder = state.unsettled.removedFrom {
+        try flushBindings()
+        if let folder = state.writeback.removedFrom {
             try vault.flush(folder: folder)
         } else {
             try vault.flushAll()
         }
-        state.unsettled.isRemovalDurable = true
+        state.writeback.isRemovalDurable = true
     }
 
     /// Its last name has gone from a folder.
     func noteRemoval(from folder: Descriptor) {
         lock.withExclusive {
-            state.unsettled.removedFrom = folder
-            state.unsettled.touched = .now
+            state.writeback.removedFrom = folder
+            state.writeback.touched = .now
         }
     }
 
@@ -91,23 +91,23 @@ extension File {
             path = try vault.store.path(of: descriptor)
         } catch {
             guard error != .ENOENT else {
-                state.unsettled.isRemoved = true
+                state.writeback.isRemoved = true
                 return .removed
             }
-            if state.unsettled.durableGeneration == 0 { return .needsHeader }
+            if state.writeback.durableGeneration == 0 { return .needsHeader }
         }
         let journal = try vault.openJournal()
-        // Listed before it has records: whoever frees a half takes a file that is not listed for settled.
+        // Listed before it has records: whoever frees a half takes a file that is not listed for checkpointed.
         list()
         let slot = try journal.append(
             Journal.Claim(
-                path: path, low: state.unsettled.durableGeneration, high: state.unsettled.placedGeneration),
+                path: path, low: state.writeback.durableGeneration, high: state.writeback.placedGeneration),
             of: identity)
-        if state.unsettled.durableGeneration == 0 {
+        if state.writeback.durableGeneration == 0 {
             journal.noteBirth(of: identity)
         }
-        state.unsettled.isJournaled = true
-        state.unsettled.sequence = slot.sequence
+        state.writeback.isJournaled = true
+        state.writeback.sequence = slot.sequence
         return .made
     }
 }

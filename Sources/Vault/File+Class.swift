@@ -15,7 +15,7 @@ extension File {
             let old = state.header.protectionClass
             guard vault.ring.has(old) else { throw .locked }
             // Where it stood before a rename it must not stay in the class that it had there.
-            try settlePlaces()
+            try flushBindings()
             if state.length == 0 && protectionClass.isStricter(than: old) {
                 let fresh = FileKey(
                     try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: vault.fileKeys)
@@ -32,21 +32,21 @@ extension File {
         }
     }
 
-    /// In the backing file at once: what somebody looks at there is what he has asked for, and the wrap for a weaker class
-    /// is gone from it. Needs `lock` exclusively, and room in the journal.
+    /// In the backing file at once: what somebody looks at there is what he has asked for, and the wrap for a weaker
+    /// class is gone from it. Needs `lock` exclusively, and room in the journal.
     private func changeProtection(_ protection: FileProtection) throws(VaultError) {
         noteTouch()
-        guard state.unsettled.isJournaled || isStampSpent else {
+        guard state.writeback.isJournaled || isStampSpent else {
             return try changeHeader { $0.protection = protection }
         }
-        try settleAlone(confirming: false) { $0.protection = protection }
+        try checkpointAlone(confirming: false) { $0.protection = protection }
     }
 
     /// Clears the mark of an explicit class. The class itself stays: removing an attribute weakens nothing.
     public func clearExplicitMark() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             guard state.header.protection.isExplicit else { return true }
-            try settlePlaces()
+            try flushBindings()
             noteTouch()
             try changeHeader { $0.protection.isExplicit = false }
             return true

@@ -27,7 +27,7 @@ extension File {
             try unsafe vault.store.write(
                 scratch.stored.bytes.extracting(pass.range), to: file,
                 at: Int64(BlockGeometry.backingOffset(ofBlock: pass.first)))
-            if !state.unsettled.torn.isEmpty { forgetTorn(from: pass.first, count: pass.range.count) }
+            if !state.writeback.torn.isEmpty { forgetTorn(from: pass.first, count: pass.range.count) }
         } catch {
             if pass.savedCount > 0 { putBack(pass, scratch, in: file) }
             // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
@@ -46,7 +46,7 @@ extension File {
         do {
             try vault.store.write(saved, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: pass.saved)))
         } catch {
-            unsafe state.unsettled.torn[pass.saved] = Array(scratch.saved[..<pass.savedCount])
+            unsafe state.writeback.torn[pass.saved] = Array(scratch.saved[..<pass.savedCount])
         }
     }
 
@@ -74,7 +74,7 @@ extension File {
             let block = pass.first + UInt64((start - pass.range.lowerBound) / size)
             guard block < end else { return }
             guard try look(at: block, key) == .damaged else { continue }
-            unsafe state.unsettled.torn[block] = Array(
+            unsafe state.writeback.torn[block] = Array(
                 scratch.stored[start..<min(start + size, pass.range.upperBound)])
             return try placeTorn()
         }
@@ -111,16 +111,16 @@ extension File {
 
     private func forgetTorn(from block: UInt64, count: Int) {
         let behind = block + Self.blockCount(ofStored: count)
-        for torn in state.unsettled.torn.keys where torn >= block && torn < behind { state.unsettled.torn[torn] = nil }
+        for torn in state.writeback.torn.keys where torn >= block && torn < behind { state.writeback.torn[torn] = nil }
     }
 
     /// Writes what a full disk has kept from being written: before anything is confirmed. Needs `lock` exclusively.
     func placeTorn() throws(VaultError) {
-        guard !state.unsettled.torn.isEmpty else { return }
+        guard !state.writeback.torn.isEmpty else { return }
         let file = try writable()
-        for (block, bytes) in state.unsettled.torn {
+        for (block, bytes) in state.writeback.torn {
             try backing { () throws(Errno) in try place(unsafe bytes.span.bytes, asBlock: block, in: file) }
-            state.unsettled.torn[block] = nil
+            state.writeback.torn[block] = nil
         }
     }
 }

@@ -5,8 +5,8 @@ extension File {
     /// Flushes the backing file. A failure is final: the kernel tells of it once, and takes what it could not write for
     /// written from then on. What is on disk then the next session finds out.
     ///
-    /// Needs no other lock than its own, which makes two flushes at once one after the other: both learn of a failure. That
-    /// may be taken again by what an observer of the store does meanwhile.
+    /// Needs no other lock than its own, which makes two flushes at once one after the other: both learn of a failure.
+    /// That may be taken again by what an observer of the store does meanwhile.
     func flush(dataOnly: Bool) throws(VaultError) {
         try flushing.withLock { () throws(VaultError) in
             try refuseAfterFailure()
@@ -24,8 +24,8 @@ extension File {
 }
 
 extension Vault {
-    /// Makes the names in a folder of the backing store durable. A failure is final, as of a file: until the next mount no
-    /// flush of this folder says again that all is well.
+    /// Makes the names in a folder of the backing store durable. A failure is final, as of a file: until the next mount
+    /// no flush of this folder says again that all is well.
     func flush(folder: Descriptor) throws(VaultError) {
         try backing { () throws(Errno) in
             // Asked for only where one has failed.
@@ -55,8 +55,8 @@ extension Vault {
         }
     }
 
-    /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed, or one
-    /// of a folder, it says nothing any more: each is to be asked.
+    /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed,
+    /// or one of a folder, it says nothing any more: each is to be asked.
     func haveFlushedAll() -> Bool { (try? flushAll()) != nil }
 
     /// A folder is gone, and its inode's number may come back.

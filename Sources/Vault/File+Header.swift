@@ -30,7 +30,7 @@ extension File {
             header.changed = FileTime(times.changed)
         }
         header.provisionalLength = state.length
-        if let leaving = state.unsettled.leaving {
+        if let leaving = state.writeback.leaving {
             header.coming = header.protection
             header.protection = leaving
         }
@@ -44,21 +44,21 @@ extension File {
         state.header.generation += 1
         let bytes = signedHeader()
         // A header that may be on disk guards what it confirms.
-        state.unsettled.guarded = max(state.unsettled.guarded, state.header.length)
+        state.writeback.guarded = max(state.writeback.guarded, state.header.length)
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
         vault.placements.add(1, ordering: .releasing)
-        state.unsettled.placedLength = state.header.length
-        state.unsettled.placedGeneration = state.header.generation
-        state.unsettled.toldLength = state.length
-        state.unsettled.isHeaderCurrent = true
+        state.writeback.placedLength = state.header.length
+        state.writeback.placedGeneration = state.header.generation
+        state.writeback.toldLength = state.length
+        state.writeback.isHeaderCurrent = true
     }
 
     /// Writes the header as `state` has it, and nothing that stat(2) shows but the time of change. Needs `lock`
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
-        if state.unsettled.isJournaled || isStampSpent { return try journalHeader() }
+        if state.writeback.isJournaled || isStampSpent { return try journalHeader() }
         try placeStampedHeader()
     }
 
@@ -66,41 +66,41 @@ extension File {
     func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
         let before = state.header
         change(&state.header)
-        state.unsettled.isSynced = false
+        state.writeback.isSynced = false
         do {
             try writeHeader()
         } catch {
             state.header = before
             // What came before the records may have placed a header: no later one goes below it.
-            state.header.generation = max(before.generation, state.unsettled.placedGeneration)
+            state.header.generation = max(before.generation, state.writeback.placedGeneration)
             throw error
         }
     }
 
-    /// From now on a header tells of the length whenever it has grown, before that is acknowledged: nobody will be told of a
-    /// close(2).
+    /// From now on a header tells of the length whenever it has grown, before that is acknowledged: nobody will be told
+    /// of a close(2).
     public func keepLengths() { keepsLengths.store(true, ordering: .relaxed) }
 
-    /// After a change: has a header tell of the length, if it is to. In the backing file it is not stamped: a copy that goes by
-    /// size and time sees by the size that the file has grown, and the header that follows the last change is. Needs `lock`
-    /// exclusively, and room in the journal.
+    /// After a change: has a header tell of the length, if it is to. In the backing file it is not stamped: a copy that
+    /// goes by size and time sees by the size that the file has grown, and the header that follows the last change is.
+    /// Needs `lock` exclusively, and room in the journal.
     func keepLength() throws(VaultError) {
-        guard keepsLengths.load(ordering: .relaxed), !state.unsettled.isHeaderCurrent,
-            state.length != state.unsettled.toldLength
+        guard keepsLengths.load(ordering: .relaxed), !state.writeback.isHeaderCurrent,
+            state.length != state.writeback.toldLength
         else { return }
-        if state.unsettled.isJournaled { return try journalHeader() }
-        if let modified = state.unsettled.modified { state.header.modified = FileTime(modified) }
-        if let touched = state.unsettled.touched { state.header.changed = FileTime(touched) }
+        if state.writeback.isJournaled { return try journalHeader() }
+        if let modified = state.writeback.modified { state.header.modified = FileTime(modified) }
+        if let touched = state.writeback.touched { state.header.changed = FileTime(touched) }
         state.header.written = FileTime(.tick)
         try placeHeader()
-        state.unsettled.isHeaderCurrent = false
+        state.writeback.isHeaderCurrent = false
     }
 
     /// Writes a length that grew since the last time. What close(2) does.
     public func persistLength() throws(VaultError) {
-        guard lock.withShared({ !state.unsettled.isHeaderCurrent }), !vault.isReadOnly else { return }
+        guard lock.withShared({ !state.writeback.isHeaderCurrent }), !vault.isReadOnly else { return }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            if !state.unsettled.isHeaderCurrent { try writeHeader() }
+            if !state.writeback.isHeaderCurrent { try writeHeader() }
             return true
         }
     }

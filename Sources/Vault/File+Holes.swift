@@ -16,7 +16,7 @@ extension File {
             let first = BlockGeometry.block(at: range.lowerBound)
             let behind = BlockGeometry.blockCount(forLength: range.upperBound)
             // Space that is about to be given back would be given back after this.
-            if !state.unsettled.holes.intersection(RangeSet(first..<behind)).isEmpty { try settleAlone() }
+            if !state.writeback.holes.intersection(RangeSet(first..<behind)).isEmpty { try checkpointAlone() }
             let file = try writable()
             // First: the zeros that follow cannot then fail for want of it.
             try backing { () throws(Errno) in
@@ -30,8 +30,8 @@ extension File {
         }
     }
 
-    /// Makes zeros of what lies in a range, as far as the file reaches, and gives the space of the whole blocks among it
-    /// back: fallocate(2) with FALLOC_FL_PUNCH_HOLE.
+    /// Makes zeros of what lies in a range, as far as the file reaches, and gives the space of the whole blocks among
+    /// it back: fallocate(2) with FALLOC_FL_PUNCH_HOLE.
     public func punch(_ range: Range<UInt64>) throws(VaultError) {
         try changingLength { (key, scratch) throws(VaultError) in
             let end = min(range.upperBound, state.length)
@@ -44,7 +44,7 @@ extension File {
                 try putZeros(range.lowerBound..<first * size, key, scratch)
                 try putZeros(behind * size..<end, key, scratch)
                 try makeHole(first..<behind, key)
-                if (behind - first) * size > Self.largestGuardedCut { try settleAlone() }
+                if (behind - first) * size > Self.largestGuardedCut { try checkpointAlone() }
             } else {
                 try putZeros(range.lowerBound..<end, key, scratch)
             }
@@ -52,14 +52,15 @@ extension File {
         }
     }
 
-    /// Whole blocks below the end become a hole. Those that a cut must find unharmed do so when the file is settled: until
-    /// then the journal says that they are one. Needs `lock` exclusively, and room for a record and a header.
+    /// Whole blocks below the end become a hole. Those that a cut must find unharmed do so when the file is
+    /// checkpointed: until then the journal says that they are one. Needs `lock` exclusively, and room for a record and
+    /// a header.
     private func makeHole(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
         let file = try writable()
         noteChange()
         let before = state.header.firstSparseBlock
         state.header.firstSparseBlock = min(before, blocks.lowerBound)
-        let behindGuarded = max(blocks.lowerBound, min(blocks.upperBound, state.unsettled.guardedBlocks))
+        let behindGuarded = max(blocks.lowerBound, min(blocks.upperBound, state.writeback.guardedBlocks))
         let guarded = blocks.lowerBound..<behindGuarded
         let free = behindGuarded..<blocks.upperBound
         if !free.isEmpty {
@@ -68,7 +69,7 @@ extension File {
         guard !guarded.isEmpty else { return }
         let isNamed = try beginRecords()
         // Without a name no cut leaves anything of the file, once it is durable that the name is gone.
-        if !isNamed { try settleRemoval() }
+        if !isNamed { try makeRemovalDurable() }
         try backing { () throws(Errno) in
             // What has grown lies in the journal perhaps, and was to make it longer.
             let end = Self.backingRange(guarded).upperBound
@@ -81,12 +82,12 @@ extension File {
                     .hole, of: identifier, generation: UInt64(guarded.count), number: guarded.lowerBound,
                     payloadCount: 0),
                 of: identity, RawSpan())
-            state.unsettled.sequence = slot.sequence
-            state.unsettled.modified = .now
-            state.unsettled.isHeaderless = true
+            state.writeback.sequence = slot.sequence
+            state.writeback.modified = .now
+            state.writeback.isHeaderless = true
         }
         forgetStored(guarded)
-        state.unsettled.holes.insert(contentsOf: guarded)
+        state.writeback.holes.insert(contentsOf: guarded)
         try journalHeader()
     }
 
@@ -99,7 +100,8 @@ extension File {
         forgetStored(blocks)
     }
 
-    /// Finds the blocks that were made zeros by half, if there are any: they are to be zeros when the disk has room for it.
+    /// Finds the blocks that were made zeros by half, if there are any: they are to be zeros when the disk has room for
+    /// it.
     private func mendPunched(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
         // Zeros are written from the front to the back, but for the bytes at both edges that share a page with others.
         var edges = [blocks.upperBound - 1]
@@ -107,24 +109,24 @@ extension File {
         while block < blocks.upperBound, try look(at: block, key) == .zeros { block = try skipHole(at: block + 1) }
         if block < blocks.upperBound { edges.append(block) }
         for edge in Set(edges) where try look(at: edge, key) == .damaged {
-            state.unsettled.slots[edge] = nil
-            state.unsettled.torn[edge] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
+            state.writeback.slots[edge] = nil
+            state.writeback.torn[edge] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
         }
         try placeTorn()
     }
 
     /// Nothing of these blocks counts any more that lies elsewhere than in the backing file.
     private func forgetStored(_ blocks: Range<UInt64>) {
-        for block in state.unsettled.slots.keys where blocks.contains(block) { state.unsettled.slots[block] = nil }
-        for block in state.unsettled.torn.keys where blocks.contains(block) { state.unsettled.torn[block] = nil }
+        for block in state.writeback.slots.keys where blocks.contains(block) { state.writeback.slots[block] = nil }
+        for block in state.writeback.torn.keys where blocks.contains(block) { state.writeback.torn[block] = nil }
     }
 
     /// Makes holes in the backing file where the journal says so, but for blocks that were written since. Needs `lock`
     /// exclusively.
     func placeHoles(in file: Descriptor) throws(Errno) {
-        var holes = state.unsettled.holes
+        var holes = state.writeback.holes
         guard !holes.isEmpty else { return }
-        for block in state.unsettled.slots.keys { holes.remove(contentsOf: block..<block + 1) }
+        for block in state.writeback.slots.keys { holes.remove(contentsOf: block..<block + 1) }
         for blocks in holes.ranges {
             try vault.keepingSetID(of: file) { () throws(Errno) in
                 try vault.store.punch(file, Self.backingRange(blocks))
@@ -134,10 +136,10 @@ extension File {
 
     /// Zeros the stored bytes of blocks that are holes according to the journal. `buffer` begins with block `first`.
     func coverHoles(_ buffer: UnsafeMutableRawBufferPointer, fromBlock first: UInt64) {
-        guard !state.unsettled.holes.isEmpty else { return }
+        guard !state.writeback.holes.isEmpty else { return }
         let size = Int(BlockGeometry.storedBlockSize)
         let end = first + UInt64((buffer.count + size - 1) / size)
-        for blocks in state.unsettled.holes.intersection(RangeSet(first..<end)).ranges {
+        for blocks in state.writeback.holes.intersection(RangeSet(first..<end)).ranges {
             let from = Int(blocks.lowerBound - first) * size
             let to = min(buffer.count, Int(blocks.upperBound - first) * size)
             unsafe explicit_bzero(buffer.baseAddress! + from, to - from)
@@ -152,8 +154,8 @@ extension File {
 
     // MARK: Where there is data
 
-    /// The first byte at or after `offset` that is data, or, with `hole`, in a hole; nil where there is none. The end of
-    /// the file is a hole. A block is data as a whole, or not at all.
+    /// The first byte at or after `offset` that is data, or, with `hole`, in a hole; nil where there is none. The end
+    /// of the file is a hole. A block is data as a whole, or not at all.
     ///
     /// Source: lseek(2), SEEK_DATA and SEEK_HOLE.
     public func next(hole: Bool, from offset: UInt64) throws(VaultError) -> UInt64? {
@@ -170,9 +172,9 @@ extension File {
 
     private func nextData(from first: UInt64, _ end: UInt64) throws(VaultError) -> UInt64 {
         var block = first
-        while block < end, block >= state.header.firstSparseBlock, state.unsettled.slots[block] == nil {
+        while block < end, block >= state.header.firstSparseBlock, state.writeback.slots[block] == nil {
             // A hole that the backing file does not have yet.
-            if let hole = state.unsettled.holes.ranges.first(where: { $0.contains(block) }) {
+            if let hole = state.writeback.holes.ranges.first(where: { $0.contains(block) }) {
                 block = min(hole.upperBound, nextSlot(from: block))
                 continue
             }
@@ -189,11 +191,11 @@ extension File {
         let size = BlockGeometry.storedBlockSize
         var block = max(first, state.header.firstSparseBlock)
         while block < end {
-            if state.unsettled.slots[block] != nil {
+            if state.writeback.slots[block] != nil {
                 block += 1
                 continue
             }
-            if state.unsettled.holes.contains(block) { return block }
+            if state.writeback.holes.contains(block) { return block }
             let offset = BlockGeometry.backingOffset(ofBlock: block)
             let hole = try backing { () throws(Errno) in try vault.store.nextHole(of: descriptor, from: Int64(offset)) }
             guard let hole, hole < BlockGeometry.backingOffset(ofBlock: end) else {
@@ -215,13 +217,13 @@ extension File {
     }
 
     private func nextSlot(from block: UInt64) -> UInt64 {
-        state.unsettled.slots.keys.filter { $0 >= block }.min() ?? .max
+        state.writeback.slots.keys.filter { $0 >= block }.min() ?? .max
     }
 
     private func nextPendingHole(from block: UInt64, _ end: UInt64) -> UInt64 {
-        for hole in state.unsettled.holes.ranges where hole.upperBound > block {
+        for hole in state.writeback.holes.ranges where hole.upperBound > block {
             var candidate = max(block, hole.lowerBound)
-            while candidate < hole.upperBound, state.unsettled.slots[candidate] != nil { candidate += 1 }
+            while candidate < hole.upperBound, state.writeback.slots[candidate] != nil { candidate += 1 }
             if candidate < hole.upperBound { return min(candidate, end) }
         }
         return end

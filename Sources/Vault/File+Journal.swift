@@ -21,9 +21,9 @@ extension File {
         _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
     ) throws(VaultError) {
         while true {
-            // What guards more than a half has room for is a cut that could not be settled.
+            // What guards more than a half has room for is a cut that could not be checkpointed.
             if count() > vault.halfSize {
-                try lock.withExclusive { () throws(VaultError) in try settleAlone() }
+                try lock.withExclusive { () throws(VaultError) in try checkpointAlone() }
             }
             let reserved = count()
             guard reserved <= vault.halfSize else { throw .system(.ENOSPC) }
@@ -37,22 +37,22 @@ extension File {
     /// Before a change: what is durable is not all any more. Needs `lock` exclusively.
     func noteChange() {
         forgetAccess()
-        state.unsettled.isSynced = false
-        state.unsettled.isDataSynced = false
-        state.unsettled.changes += 1
-        state.unsettled.isHeaderCurrent = false
+        state.writeback.isSynced = false
+        state.writeback.isDataSynced = false
+        state.writeback.changes += 1
+        state.writeback.isHeaderCurrent = false
         // A store with whole seconds, or every other one, tells a write in the second of the stamp only by this.
         let now = Timespec.now
-        let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.unsettled.placedStamp)
-        if state.unsettled.modified != nil || isStamped { state.unsettled.modified = now }
-        state.unsettled.touched = now
+        let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.writeback.placedStamp)
+        if state.writeback.modified != nil || isStamped { state.writeback.modified = now }
+        state.writeback.touched = now
         list()
     }
 
-    /// Has the vault settle the file by and by. Needs `lock` exclusively.
+    /// Has the vault checkpoint the file by and by. Needs `lock` exclusively.
     func list() {
-        guard !state.unsettled.isListed else { return }
-        state.unsettled.isListed = true
+        guard !state.writeback.isListed else { return }
+        state.writeback.isListed = true
         vault.files.list(self)
     }
 
@@ -67,26 +67,26 @@ extension File {
             let slot = try vault.openJournal().append(
                 JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
                 stored)
-            state.unsettled.slots[block] = slot
-            state.unsettled.sequence = slot.sequence
-            state.unsettled.modified = .now
-            state.unsettled.isHeaderless = true
+            state.writeback.slots[block] = slot
+            state.writeback.sequence = slot.sequence
+            state.writeback.modified = .now
+            state.writeback.isHeaderless = true
         }
     }
 
-    /// Writes a stored block in place: without a name no cut leaves anything of the file, once it is durable that the name
-    /// is gone.
+    /// Writes a stored block in place: without a name no cut leaves anything of the file, once it is durable that the
+    /// name is gone.
     private func putNameless(_ stored: RawSpan, as block: UInt64, in file: Descriptor) throws(VaultError) {
-        try settleRemoval()
+        try makeRemovalDurable()
         do {
             let size = try vault.store.status(of: descriptor).size
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
             // What was there may be gone by half, and is not written in place of this.
-            state.unsettled.torn[block] = stored.array(0..<stored.byteCount)
-            state.unsettled.slots[block] = nil
-            state.unsettled.holes.remove(contentsOf: block..<block + 1)
+            state.writeback.torn[block] = stored.array(0..<stored.byteCount)
+            state.writeback.slots[block] = nil
+            state.writeback.holes.remove(contentsOf: block..<block + 1)
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
-            state.unsettled.torn[block] = nil
+            state.writeback.torn[block] = nil
         } catch { throw .system(error) }
     }
 
@@ -107,19 +107,19 @@ extension File {
             let size = try vault.store.status(of: descriptor).size
             for block in blocks { try reserveSpace(for: block.range.count, ofBlock: block.number, in: file, of: size) }
         }
-        let before = state.unsettled.modified
-        state.unsettled.modified = .now
+        let before = state.writeback.modified
+        state.writeback.modified = .now
         do throws(VaultError) {
             let slots = try appendWithHeader(blocks, of: scratch)
-            for (block, slot) in zip(blocks, slots) { state.unsettled.slots[block.number] = slot }
+            for (block, slot) in zip(blocks, slots) { state.writeback.slots[block.number] = slot }
         } catch {
-            state.unsettled.modified = before
+            state.writeback.modified = before
             throw error
         }
     }
 
-    /// Copies blocks that were written to the backing file into the journal too, and behind them the header as it is now,
-    /// so that one flush confirms them. Needs `lock` exclusively, and room.
+    /// Copies blocks that were written to the backing file into the journal too, and behind them the header as it is
+    /// now, so that one flush confirms them. Needs `lock` exclusively, and room.
     ///
     /// - Parameter blocks: in order, no more than a pass of the scratch holds.
     func mirror(_ blocks: [UInt64], _ scratch: Scratch) throws(VaultError) {
@@ -143,8 +143,8 @@ extension File {
         _ = try appendWithHeader(copies, of: scratch)
     }
 
-    /// Appends blocks and the header as it is now, with the time of modification; where the blocks went. Only what is put
-    /// into the backing file is stamped.
+    /// Appends blocks and the header as it is now, with the time of modification; where the blocks went. Only what is
+    /// put into the backing file is stamped.
     private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Slot] {
         try backing { () throws(Errno) in
             let times = try shownTimes()
@@ -162,10 +162,10 @@ extension File {
                 }
                 return (slots, unsafe add(header, bytes.span.bytes))
             }
-            state.unsettled.sequence = last.sequence
-            state.unsettled.toldLength = state.length
-            state.unsettled.isHeaderCurrent = true
-            state.unsettled.isHeaderless = false
+            state.writeback.sequence = last.sequence
+            state.writeback.toldLength = state.length
+            state.writeback.isHeaderCurrent = true
+            state.writeback.isHeaderless = false
             return slots
         }
     }
@@ -179,8 +179,8 @@ extension File {
         }
     }
 
-    /// Appends the header that an earlier failure has kept from the blocks before it. Needs `lock` exclusively; makes no
-    /// room, since others may be settling.
+    /// Appends the header that an earlier failure has kept from the blocks before it. Needs `lock` exclusively; makes
+    /// no room, since others may be checkpointing.
     func journalMissingHeader() throws(VaultError) {
         guard try backing({ () throws(Errno) in try vault.openJournal().reserve(Journal.roomForFile) }) else {
             throw .system(.ENOSPC)
@@ -189,14 +189,14 @@ extension File {
         try journalHeader()
     }
 
-    /// Makes sure that settling cannot fail for want of space: what was acknowledged must find its place.
+    /// Makes sure that checkpoint cannot fail for want of space: what was acknowledged must find its place.
     ///
     /// - Parameter size: of the backing file.
     private func reserveSpace(
         for count: Int, ofBlock block: UInt64, in file: Descriptor, of size: Int64
     ) throws(Errno) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
-        if let slot = state.unsettled.slots[block], slot.count >= count { return }
+        if let slot = state.writeback.slots[block], slot.count >= count { return }
         guard block >= state.header.firstSparseBlock || size < offset + Int64(count) else { return }
         do throws(Errno) {
             try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: offset, length: Int64(count))

@@ -9,7 +9,7 @@ extension File {
     static let largestFill: UInt64 = 1 << 20
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
-    /// A cut of more than this is settled at once: then the new blocks need not go through the journal.
+    /// A cut of more than this is checkpointed at once: then the new blocks need not go through the journal.
     static let largestGuardedCut: UInt64 = 256 << 10
 
     /// Sets the length: ftruncate(2).
@@ -55,15 +55,15 @@ extension File {
     }
 
     private func grow(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        try settleCut()
+        try flushTruncation()
         if length - state.length <= Self.largestFill {
             try fill(to: length, key, scratch)
             return
         }
-        // The last block becomes a whole one, the hole begins behind it, and behind all that an earlier, longer file has
-        // left there.
-        if state.unsettled.guardedBlocks * BlockGeometry.blockSize > length { try settleAlone() }
-        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.unsettled.guardedBlocks)
+        // The last block becomes a whole one, the hole begins behind it, and behind all that an earlier, longer file
+        // has left there.
+        if state.writeback.guardedBlocks * BlockGeometry.blockSize > length { try checkpointAlone() }
+        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.writeback.guardedBlocks)
         try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
         noteChange()
         state.header.firstSparseBlock = min(state.header.firstSparseBlock, blocks)
@@ -111,33 +111,33 @@ extension File {
             state.hasResidue = true
             return
         }
-        if state.unsettled.guarded > length, state.unsettled.guarded - length > Self.largestGuardedCut {
+        if state.writeback.guarded > length, state.writeback.guarded - length > Self.largestGuardedCut {
             // The file has been cut. What is guarded without need goes by and by.
-            try? settleAlone()
+            try? checkpointAlone()
         }
     }
 
-    /// Has the header say that the file is shorter, all or nothing. Where the last block goes into the journal it does so
-    /// with the header, from the scratch's first plain block: true.
+    /// Has the header say that the file is shorter, all or nothing. Where the last block goes into the journal it does
+    /// so with the header, from the scratch's first plain block: true.
     private func lowerHeader(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) -> Bool {
         let isGuarded =
-            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.unsettled.guardedBlocks
-        let goesToJournal = isGuarded || state.unsettled.isJournaled || isStampSpent
+            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.writeback.guardedBlocks
+        let goesToJournal = isGuarded || state.writeback.isJournaled || isStampSpent
         // Before anything counts as shorter: it may flush the file, or put a header in place.
         let isNamed = goesToJournal ? try beginRecords() : true
         let tail = isGuarded && isNamed ? try sealTail(of: length, key, scratch) : nil
 
         let before = (state.length, state.header.length, state.header.firstSparseBlock)
-        let stored = (state.unsettled.slots, state.unsettled.torn, state.unsettled.holes)
+        let stored = (state.writeback.slots, state.writeback.torn, state.writeback.holes)
         state.length = length
         // Whoever flushes at the moment does not know what it confirms any more.
-        state.unsettled.round += 1
+        state.writeback.round += 1
         state.header.length = min(state.header.length, length)
         if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
         let blocks = BlockGeometry.blockCount(forLength: length)
-        for block in state.unsettled.slots.keys where block >= blocks { state.unsettled.slots[block] = nil }
-        for block in state.unsettled.torn.keys where block >= blocks { state.unsettled.torn[block] = nil }
-        state.unsettled.holes.remove(contentsOf: blocks..<UInt64.max)
+        for block in state.writeback.slots.keys where block >= blocks { state.writeback.slots[block] = nil }
+        for block in state.writeback.torn.keys where block >= blocks { state.writeback.torn[block] = nil }
+        state.writeback.holes.remove(contentsOf: blocks..<UInt64.max)
         do throws(VaultError) {
             if !goesToJournal {
                 try placeStampedHeader()
@@ -147,7 +147,7 @@ extension File {
             return tail != nil
         } catch {
             (state.length, state.header.length, state.header.firstSparseBlock) = before
-            (state.unsettled.slots, state.unsettled.torn, state.unsettled.holes) = stored
+            (state.writeback.slots, state.writeback.torn, state.writeback.holes) = stored
             throw error
         }
     }
@@ -174,13 +174,13 @@ extension File {
 
     /// Writes a stored block where it may be written: into the backing file, or the journal.
     func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
-        if block < state.unsettled.guardedBlocks { return try journal(stored, asBlock: block) }
+        if block < state.writeback.guardedBlocks { return try journal(stored, asBlock: block) }
         let file = try writable()
         // What stands there may be gone by half when this fails.
-        state.unsettled.torn[block] = stored.array(0..<stored.byteCount)
+        state.writeback.torn[block] = stored.array(0..<stored.byteCount)
         try backing { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         }
-        state.unsettled.torn[block] = nil
+        state.writeback.torn[block] = nil
     }
 }

@@ -2,8 +2,8 @@ import Posix
 import Store
 
 extension File {
-    /// Has the time of access moved as a read moves it, which `read` does not. Whether it moves is for the backing store's
-    /// file system to say; it is asked once, until a change or a day has passed: mount(8), relatime.
+    /// Has the time of access moved as a read moves it, which `read` does not. Whether it moves is for the backing
+    /// store's file system to say; it is asked once, until a change or a day has passed: mount(8), relatime.
     public func noteAccess() {
         let now = Timespec.now.seconds
         guard !vault.isReadOnly, abs(now - noted.load(ordering: .relaxed)) >= 86_400 else { return }
@@ -33,8 +33,8 @@ extension File {
 extension File {
     private static let capabilities = Array("security.capability".utf8)
 
-    /// Removes the capabilities that a program gets which is executed from the file: what it holds is not what they were
-    /// given to.
+    /// Removes the capabilities that a program gets which is executed from the file: what it holds is not what they
+    /// were given to.
     ///
     /// Source: capabilities(7), "File capabilities".
     public func dropCapabilities() throws(VaultError) {

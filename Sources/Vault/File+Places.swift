@@ -12,12 +12,12 @@ extension File {
         fileprivate let protection: FileProtection
     }
 
-    /// Before a rename or link to `place`: it may stand there as well, durably. With `protection`, it takes that class and
-    /// mark, which hold there.
+    /// Before a rename or link to `place`: it may stand there as well, durably. With `protection`, it takes that class
+    /// and mark, which hold there.
     ///
     /// - Parameters:
-    ///   - replaced: the time of the backing file that is there. Something durable is lost with the rename, so all of this
-    ///     file must be durable.
+    ///   - replaced: the time of the backing file that is there. Something durable is lost with the rename, so all of
+    ///     this file must be durable.
     ///   - isRename: the place that it stands at will be left.
     func beginMove(
         to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing replaced: Timespec?,
@@ -25,7 +25,7 @@ extension File {
     ) throws(VaultError) -> Move {
         var made: Move?
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            try settlePlaces()
+            try flushBindings()
             noteTouch()
             let move = Move(places: state.header.places, protection: state.header.protection)
             let places = Self.adding(place, to: state.header.places)
@@ -39,28 +39,28 @@ extension File {
                     protectionClass: protection.class, isExplicit: protection.isExplicit,
                     wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
             }
-            // Of several links another one may be opened first after a cut, and nobody can tell then whether this one was
-            // renamed: a stricter class comes before the name, so that it is never lost.
+            // Of several links another one may be opened first after a cut, and nobody can tell then whether this one
+            // was renamed: a stricter class comes before the name, so that it is never lost.
             let isStricter = taken.protectionClass.isStricter(than: move.protection.protectionClass)
             let comesFirst = isStricter ? try vault.backingStatus(of: .file(descriptor)).linkCount > 1 : false
             if taken != move.protection, !places.isEmpty, !comesFirst,
                 taken.wrap.count + move.protection.wrap.count <= FileHeader.largestWrap
             {
-                state.unsettled.leaving = move.protection
+                state.writeback.leaving = move.protection
             }
             do throws(VaultError) {
-                try settleAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
+                try checkpointAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
                     header.places = places
                     header.protection = taken
                 }
                 try forget()
             } catch {
                 // What is on disk may say more; what is written next says that nothing has changed.
-                state.unsettled.leaving = nil
+                state.writeback.leaving = nil
                 if state.header.places != move.places || state.header.protection != move.protection {
                     state.header.places = move.places
                     state.header.protection = move.protection
-                    state.unsettled.isHeaderCurrent = false
+                    state.writeback.isHeaderCurrent = false
                     list()
                 }
                 throw error
@@ -90,7 +90,7 @@ extension File {
     /// Instead of a rename or link that failed: as it was.
     func cancelMove(_ move: Move) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            state.unsettled.leaving = nil
+            state.writeback.leaving = nil
             guard state.header.places != move.places || state.header.protection != move.protection else { return true }
             try changeHeader { header in
                 header.places = move.places
@@ -106,56 +106,56 @@ extension File {
         guard place != newPlace else { return }
         // A rename was told before it was made.
         if newPlace == nil { noteTouch() }
-        state.unsettled.movedIn += folders
+        state.writeback.movedIn += folders
         list()
-        let left = (state.unsettled.finalPlaces ?? state.header.places).filter { $0 != place }
-        if !left.isEmpty { state.unsettled.finalPlaces = left }
+        let left = (state.writeback.finalPlaces ?? state.header.places).filter { $0 != place }
+        if !left.isEmpty { state.writeback.finalPlaces = left }
     }
 
     /// After a link: the name is there for good once its folder is durable.
     func noteName(in folder: Descriptor) {
         lock.withExclusive {
-            state.unsettled.movedIn.append(folder)
+            state.writeback.movedIn.append(folder)
             list()
         }
     }
 
     /// The folders are durable: places that are left are forgotten. Needs `lock` exclusively.
     func leavePlaces() {
-        if let places = state.unsettled.finalPlaces { state.header.places = places }
-        state.unsettled.finalPlaces = nil
-        state.unsettled.leaving = nil
-        state.unsettled.movedIn = []
+        if let places = state.writeback.finalPlaces { state.header.places = places }
+        state.writeback.finalPlaces = nil
+        state.writeback.leaving = nil
+        state.writeback.movedIn = []
     }
 
     /// Before another change of the same kind. Needs `lock` exclusively.
-    func settlePlaces() throws(VaultError) {
-        guard !state.unsettled.movedIn.isEmpty else { return }
-        for folder in state.unsettled.movedIn {
+    func flushBindings() throws(VaultError) {
+        guard !state.writeback.movedIn.isEmpty else { return }
+        for folder in state.writeback.movedIn {
             try vault.flush(folder: folder)
         }
         leavePlaces()
         // Whoever flushes these folders at the moment has not flushed those that come to be left next.
-        state.unsettled.round += 1
+        state.writeback.round += 1
     }
 
     /// Before one of several names goes: the journal may know the file by that name.
-    func settleBeforeUnlink() throws(VaultError) {
+    func checkpointBeforeUnlink() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            try settlePlaces()
-            if state.unsettled.isJournaled { try settleAlone(confirming: false) }
+            try flushBindings()
+            if state.writeback.isJournaled { try checkpointAlone(confirming: false) }
         }
     }
 
-    /// Runs `body`, which takes names from files, while the journal knows none of them by a path: who has one open may write
-    /// to it at any time, and what an fsync confirms under a path that is gone no replay finds.
+    /// Runs `body`, which takes names from files, while the journal knows none of them by a path: who has one open may
+    /// write to it at any time, and what an fsync confirms under a path that is gone no replay finds.
     static func withoutClaims(
         on files: [File], _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         // Nobody else holds two of these locks.
         guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
         try file.lock.withExclusive { () throws(VaultError) in
-            if file.state.unsettled.isJournaled { try file.settleAlone(confirming: false) }
+            if file.state.writeback.isJournaled { try file.checkpointAlone(confirming: false) }
             try withoutClaims(on: files.filter { $0 !== file }, body)
         }
     }
@@ -163,14 +163,14 @@ extension File {
     /// Before its folder is synced: there must be a file when the name is there.
     func confirmBirth() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            guard state.unsettled.durableGeneration == 0, !state.unsettled.isJournaled else { return true }
+            guard state.writeback.durableGeneration == 0, !state.writeback.isJournaled else { return true }
             try refuseAfterFailure()
             try journalHeader()
             return true
         }
     }
 
-    var birthplace: DirectoryIdentifier? { lock.withShared { state.unsettled.birthplace } }
+    var birthplace: DirectoryIdentifier? { lock.withShared { state.writeback.birthplace } }
 }
 
 extension File {

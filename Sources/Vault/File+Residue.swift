@@ -19,11 +19,11 @@ extension File {
                 guard let count = try loadUndamaged(block, scratch) else { return }
                 if count != tail + Int(BlockGeometry.overhead) {
                     try putTail(of: state.length, key, scratch)
-                    if state.unsettled.isJournaled {
+                    if state.writeback.isJournaled {
                         try journalHeader()
                         // What is cut off is part of the only block that is durable, until this one is.
                         try backing { () throws(Errno) in
-                            try vault.openJournal().flush(upTo: state.unsettled.sequence)
+                            try vault.openJournal().flush(upTo: state.writeback.sequence)
                         }
                     }
                 }
@@ -47,26 +47,27 @@ extension File {
                 }
             }
         }
-        if !isConfirmed && state.unsettled.cut == .durable { state.unsettled.cut = .unsynced }
+        if !isConfirmed && state.writeback.cut == .durable { state.writeback.cut = .unsynced }
         guard isConfirmed else { return }
         // At once: nobody knows of it any more when the file is next opened.
         try flush(dataOnly: true)
-        state.unsettled.cut = .durable
+        state.writeback.cut = .durable
     }
 
     /// Before the file grows: what a sync has said is gone must not be found behind its new length by a cut, for it
     /// verifies. Needs `lock` exclusively.
-    func settleCut() throws(VaultError) {
-        guard state.unsettled.cut == .synced else { return }
+    func flushTruncation() throws(VaultError) {
+        guard state.writeback.cut == .synced else { return }
         try flush(dataOnly: true)
-        state.unsettled.cut = .durable
+        state.writeback.cut = .durable
     }
 
     /// How long the backing file must be for what it holds now, and for what a cut must find in it.
-    var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.unsettled.guarded)) }
+    var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.writeback.guarded)) }
 
-    /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are zeros
-    /// from now on. `locked` when the key is away; `damaged` when confirmed ones are cut off, and then it stays as it is.
+    /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are
+    /// zeros from now on. `locked` when the key is away; `damaged` when confirmed ones are cut off, and then it stays
+    /// as it is.
     func prove() throws(VaultError) {
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
             guard state.isUnproven else { return true }
@@ -82,7 +83,7 @@ extension File {
             defer { scratch.wipePlain() }
             let shown = try backing { () throws(Errno) in try shownTime() }
             // What reads is what it was, also if a full disk stops this.
-            defer { state.unsettled.modified = shown }
+            defer { state.writeback.modified = shown }
             try cutResidue(key, scratch)
             noteChange()
             let first = BlockGeometry.block(at: state.header.length)
@@ -93,11 +94,12 @@ extension File {
             if first < behind { try prove(first..<behind, key, scratch) }
             try extendBehindHole()
             if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
-            // Some of it may have been promised to somebody: the first sync of a file need not have confirmed it on the disk.
+            // Some of it may have been promised to somebody: the first sync of a file need not have confirmed it on the
+            // disk.
             guardAll()
             state.isUnproven = false
-            state.unsettled.modified = shown
-            if state.unsettled.isJournaled { try journalHeader() }
+            state.writeback.modified = shown
+            if state.writeback.isJournaled { try journalHeader() }
         }
     }
 
@@ -143,8 +145,8 @@ extension File {
         return nil
     }
 
-    /// From now on zeros from `block` on are a hole, which needs no space. The header says so before the backing file gets
-    /// longer. Needs `lock` exclusively, and room in the journal.
+    /// From now on zeros from `block` on are a hole, which needs no space. The header says so before the backing file
+    /// gets longer. Needs `lock` exclusively, and room in the journal.
     private func declareSparse(from block: UInt64) throws(VaultError) {
         try changeHeader { $0.firstSparseBlock = min($0.firstSparseBlock, block) }
     }

@@ -5,8 +5,8 @@ import Store
 // What fsync(2) does; docs/DURABILITY.md.
 
 extension File {
-    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too, and the
-    /// names that it has got or lost.
+    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too,
+    /// and the names that it has got or lost.
     public func synchronize(dataOnly: Bool) throws(VaultError) {
         guard !vault.isReadOnly else { return }
         // What the journal would copy may not be there any more.
@@ -19,13 +19,13 @@ extension File {
                 try flush(dataOnly: true)
             }
             return try lock.withExclusive { () throws(VaultError) in
-                try settlePlaces()
-                if try !flushFirst() { try settleAlone(all: true) }
+                try flushBindings()
+                if try !flushFirst() { try checkpointAlone(all: true) }
             }
         }
         while true {
             let (fresh, sequence) = lock.withShared {
-                (freshBlocks.count, state.unsettled.isSynced ? state.unsettled.sequence : nil)
+                (freshBlocks.count, state.writeback.isSynced ? state.writeback.sequence : nil)
             }
             if let sequence {
                 return try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) }
@@ -34,29 +34,29 @@ extension File {
         }
     }
 
-    /// Flushes a new file once, with the header that shows all of it; false where that does not do. A cut before the end finds
-    /// something that nobody was promised, and one that comes later finds all of it, confirmed or not. Needs `lock`
-    /// exclusively.
+    /// Flushes a new file once, with the header that shows all of it; false where that does not do. A cut before the
+    /// end finds something that nobody was promised, and one that comes later finds all of it, confirmed or not. Needs
+    /// `lock` exclusively.
     private func flushFirst() throws(VaultError) -> Bool {
-        let unsettled = state.unsettled
-        guard unsettled.durableGeneration == 0, !unsettled.isJournaled, !unsettled.isRemoved, unsettled.guarded == 0,
-            unsettled.torn.isEmpty, unsettled.cut == .durable, unsettled.leaving == nil, state.header.length == 0,
-            state.length > 0, !state.hasResidue, !state.isUnproven, unsettled.isHeaderCurrent || !isStampSpent
+        let writeback = state.writeback
+        guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.guarded == 0,
+            writeback.torn.isEmpty, writeback.cut == .durable, writeback.leaving == nil, state.header.length == 0,
+            state.length > 0, !state.hasResidue, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
         else { return false }
-        if !unsettled.isHeaderCurrent { try placeStampedHeader() }
+        if !writeback.isHeaderCurrent { try placeStampedHeader() }
         try flush(dataOnly: false)
-        state.unsettled.noteDurable(state.unsettled.placedGeneration)
-        state.unsettled.birthplace = nil
-        state.unsettled.isDataSynced = true
+        state.writeback.noteDurable(state.writeback.placedGeneration)
+        state.writeback.birthplace = nil
+        state.writeback.isDataSynced = true
         guardAll()
         try keepingChangeTime { (own) throws(VaultError) in try confirmPlacedHeader(over: own) }
-        state.unsettled.isSynced = true
-        unlistIfSettled()
+        state.writeback.isSynced = true
+        unlistIfClean()
         return true
     }
 
-    /// Has the header that is in the backing file confirm all of the file, which is durable. Nothing else changes, not even its
-    /// generation and its time: which of the two a cut finds does not matter, so nobody waits for this one.
+    /// Has the header that is in the backing file confirm all of the file, which is durable. Nothing else changes, not
+    /// even its generation and its time: which of the two a cut finds does not matter, so nobody waits for this one.
     private func confirmPlacedHeader(over own: FileStatus) throws(VaultError) {
         let file = try writable()
         try confirming(state.length) { () throws(VaultError) in
@@ -68,26 +68,27 @@ extension File {
             }
         }
         vault.placements.add(1, ordering: .releasing)
-        state.unsettled.placedLength = state.header.length
+        state.writeback.placedLength = state.header.length
         do throws(Errno) {
             try vault.store.setTimes(accessed: .keep, modified: .at(own.modified), of: descriptor)
         } catch {
-            // It is settled with its time once more.
-            state.unsettled.modified = state.unsettled.modified ?? state.header.shownTime(of: own.modified)
-            state.unsettled.isHeaderCurrent = false
+            // It is checkpointed with its time once more.
+            state.writeback.modified = state.writeback.modified ?? state.header.shownTime(of: own.modified)
+            state.writeback.isHeaderCurrent = false
             return list()
         }
         if own.linkCount == 1 { vault.summarize(state.header, of: descriptor) }
     }
 
     /// It has got or lost a name since its folders were last flushed.
-    public var hasFreshNames: Bool { lock.withShared { !state.unsettled.movedIn.isEmpty } }
+    public var hasFreshNames: Bool { lock.withShared { !state.writeback.movedIn.isEmpty } }
 
     /// So many blocks are rather copied into the journal than flushed where they are: one flush instead of two.
     static let mostMirrored = 32
 
-    /// Blocks that are in the backing file and no header has confirmed, in order; of more than `mostMirrored`, some. Also
-    /// those that are guarded because somebody is flushing them: they are durable only when that is done. Needs `lock`.
+    /// Blocks that are in the backing file and no header has confirmed, in order; of more than `mostMirrored`, some.
+    /// Also those that are guarded because somebody is flushing them: they are durable only when that is done. Needs
+    /// `lock`.
     private var freshBlocks: [UInt64] {
         var blocks: [UInt64] = []
         let first = BlockGeometry.blockCount(forLength: state.header.length)
@@ -95,9 +96,9 @@ extension File {
         guard first < end else { return [] }
         var fresh = RangeSet(first..<end)
         // As ranges: there may be more blocks in holes than anybody can look at.
-        if !state.unsettled.holes.isEmpty { fresh.subtract(state.unsettled.holes) }
+        if !state.writeback.holes.isEmpty { fresh.subtract(state.writeback.holes) }
         for range in fresh.ranges {
-            for block in range where state.unsettled.slots[block] == nil {
+            for block in range where state.writeback.slots[block] == nil {
                 blocks.append(block)
                 if blocks.count > Self.mostMirrored { return blocks }
             }
@@ -117,10 +118,10 @@ extension File {
                 return true
             }
             // A header in the backing file may not be durable.
-            let hasHeader = state.unsettled.isJournaled && state.unsettled.isHeaderCurrent
+            let hasHeader = state.writeback.isJournaled && state.writeback.isHeaderCurrent
             guard try beginRecords() else {
-                try settleRemoval()
-                state.unsettled.isSynced = true
+                try makeRemovalDurable()
+                state.writeback.isSynced = true
                 return true
             }
             // What was written over has its header behind it already.
@@ -130,10 +131,10 @@ extension File {
                     try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
                 }
             }
-            state.unsettled.isSynced = true
-            state.unsettled.isDataSynced = true
-            if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }
-            sequence = state.unsettled.sequence
+            state.writeback.isSynced = true
+            state.writeback.isDataSynced = true
+            if state.writeback.cut == .unsynced { state.writeback.cut = .synced }
+            sequence = state.writeback.sequence
             return true
         }
         if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
@@ -146,38 +147,38 @@ extension File {
             try placeTorn()
             guardAll()
             return (
-                length: state.length, state.unsettled.placedGeneration, state.unsettled.round, state.unsettled.changes
+                length: state.length, state.writeback.placedGeneration, state.writeback.round, state.writeback.changes
             )
         }
         try flush(dataOnly: true)
         var sequence: UInt64 = 0
         var isDone = true
         try withRoom(2 * Journal.roomForFile) { (_) throws(VaultError) in
-            guard state.unsettled.round == before.2 else {
+            guard state.writeback.round == before.2 else {
                 isDone = false
                 return true
             }
-            let (durable, isJournaled) = (state.unsettled.durableGeneration, state.unsettled.isJournaled)
+            let (durable, isJournaled) = (state.writeback.durableGeneration, state.writeback.isJournaled)
             if durable == 0 {
-                state.unsettled.durableGeneration = before.1
+                state.writeback.durableGeneration = before.1
                 // The journal must not say any more that it has all of the file.
-                state.unsettled.isJournaled = false
+                state.writeback.isJournaled = false
             }
             do throws(VaultError) {
                 try confirming(before.length) { () throws(VaultError) in try journalHeader() }
             } catch {
                 // What was confirmed before lies in the journal still.
                 if isJournaled {
-                    state.unsettled.durableGeneration = durable
-                    state.unsettled.isJournaled = true
+                    state.writeback.durableGeneration = durable
+                    state.writeback.isJournaled = true
                 }
                 throw error
             }
-            if state.unsettled.isRemoved { try settleRemoval() }
-            state.unsettled.isSynced = state.unsettled.changes == before.3
-            state.unsettled.isDataSynced = state.unsettled.isSynced
-            if state.unsettled.cut == .unsynced { state.unsettled.cut = .synced }
-            sequence = state.unsettled.sequence
+            if state.writeback.isRemoved { try makeRemovalDurable() }
+            state.writeback.isSynced = state.writeback.changes == before.3
+            state.writeback.isDataSynced = state.writeback.isSynced
+            if state.writeback.cut == .unsynced { state.writeback.cut = .synced }
+            sequence = state.writeback.sequence
             return true
         }
         if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
@@ -187,8 +188,8 @@ extension File {
     /// From now on nothing that lies in the backing file is written over; what is there can be flushed and
     /// confirmed.
     func guardAll() {
-        state.unsettled.guarded = max(state.unsettled.guarded, state.length)
-        state.unsettled.guardedSince = max(state.unsettled.guardedSince, state.length)
+        state.writeback.guarded = max(state.writeback.guarded, state.length)
+        state.writeback.guardedSince = max(state.writeback.guardedSince, state.length)
     }
 
     /// Confirms what is below `length` by the header that `body` appends to the journal, or not at all.
@@ -205,7 +206,7 @@ extension File {
     func confirm(_ length: UInt64) {
         guard !state.isUnproven else { return }
         state.header.length = max(state.header.length, length)
-        state.unsettled.guarded = max(state.unsettled.guarded, length)
-        state.unsettled.guardedSince = max(state.unsettled.guardedSince, length)
+        state.writeback.guarded = max(state.writeback.guarded, length)
+        state.writeback.guardedSince = max(state.writeback.guardedSince, length)
     }
 }

@@ -2,13 +2,13 @@ import Format
 import Posix
 import Store
 
-// Each header that is written to the backing file gives it another whole second, so that a copy by size and time takes it
-// along; what stat(2) shows is in the header: docs/FORMAT.md, "Times".
+// Each header that is written to the backing file gives it another whole second, so that a copy by size and time takes
+// it along; what stat(2) shows is in the header: docs/FORMAT.md, "Times".
 
 extension File {
     /// When it was last modified, as stat(2) shows it. Needs `lock`.
     func shownTime() throws(Errno) -> Timespec {
-        if let modified = state.unsettled.modified { return modified }
+        if let modified = state.writeback.modified { return modified }
         return state.header.shownTime(of: try vault.store.status(of: descriptor).modified)
     }
 
@@ -19,8 +19,8 @@ extension File {
         return (status.modified, status.changed)
     }
 
-    /// Writes the header as `state` has it to the backing file, with the times that are shown, and stamps it. Needs `lock`
-    /// exclusively.
+    /// Writes the header as `state` has it to the backing file, with the times that are shown, and stamps it. Needs
+    /// `lock` exclusively.
     ///
     /// - Parameter replaced: the time of a backing file in whose place this one is about to be put.
     func placeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
@@ -32,7 +32,7 @@ extension File {
         var status = own
         show(&status)
         let shown = status.modified
-        let seen = [own.modified.seconds, state.unsettled.placedStamp, replaced?.seconds].compactMap { $0 }
+        let seen = [own.modified.seconds, state.writeback.placedStamp, replaced?.seconds].compactMap { $0 }
         let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds)
         let before = (state.header.modified, state.header.stamp, state.header.changed, state.header.written)
         state.header.modified = FileTime(shown)
@@ -45,29 +45,29 @@ extension File {
             (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
             throw error
         }
-        state.unsettled.placedStamp = stamp
+        state.writeback.placedStamp = stamp
         do {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
-            state.unsettled.modified = nil
-            if own.linkCount == 1, state.unsettled.leaving == nil, state.header.length == state.length {
+            state.writeback.modified = nil
+            if own.linkCount == 1, state.writeback.leaving == nil, state.header.length == state.length {
                 vault.summarize(state.header, of: descriptor)
             }
         } catch {
-            // The change is done. A file that shows the wrong time is better than one whose memory differs from its disk;
-            // settling tries again.
-            state.unsettled.modified = shown
-            state.unsettled.isHeaderCurrent = false
+            // The change is done. A file that shows the wrong time is better than one whose memory differs from its
+            // disk; checkpointing tries again.
+            state.writeback.modified = shown
+            state.writeback.isHeaderCurrent = false
             list()
         }
     }
 
-    /// A header that is written to the backing file now would look to a copy by size and time like the one before: whoever
-    /// writes one settles the file, or leaves it to the journal. Needs `lock`.
-    var isStampSpent: Bool { FileHeader.isSpent(state.unsettled.placedStamp, now: Timespec.now.seconds) }
+    /// A header that is written to the backing file now would look to a copy by size and time like the one before:
+    /// whoever writes one checkpoints the file, or leaves it to the journal. Needs `lock`.
+    var isStampSpent: Bool { FileHeader.isSpent(state.writeback.placedStamp, now: Timespec.now.seconds) }
 
-    /// Sets the times. That of modification goes into the header also when there is nothing else to write: a time that is
-    /// set back must not give the backing file one that a copy has seen with an older header.
+    /// Sets the times. That of modification goes into the header also when there is nothing else to write: a time that
+    /// is set back must not give the backing file one that a copy has seen with an older header.
     public func setTimes(accessed: TimeChange, modified: TimeChange) throws(VaultError) {
         forgetAccess()
         if accessed != .keep {
@@ -78,24 +78,24 @@ extension File {
         }
         guard modified != .keep else { return }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            let before = (state.unsettled.modified, state.unsettled.touched)
-            state.unsettled.touched = .now
+            let before = (state.writeback.modified, state.writeback.touched)
+            state.writeback.touched = .now
             switch modified {
             case .keep: break
-            case .now: state.unsettled.modified = .now
-            case .at(let time): state.unsettled.modified = time
+            case .now: state.writeback.modified = .now
+            case .at(let time): state.writeback.modified = time
             }
-            state.unsettled.isSynced = false
+            state.writeback.isSynced = false
             do throws(VaultError) {
                 // Else the close says so.
-                if state.unsettled.isJournaled, !keepsLengths.load(ordering: .relaxed) {
-                    state.unsettled.isHeaderCurrent = false
+                if state.writeback.isJournaled, !keepsLengths.load(ordering: .relaxed) {
+                    state.writeback.isHeaderCurrent = false
                 } else {
                     try writeHeader()
                 }
                 return true
             } catch {
-                (state.unsettled.modified, state.unsettled.touched) = before
+                (state.writeback.modified, state.writeback.touched) = before
                 throw error
             }
         }
@@ -103,10 +103,10 @@ extension File {
 
     /// The file was modified now. Needs `lock` exclusively.
     func noteModification() {
-        state.unsettled.modified = .now
-        state.unsettled.touched = state.unsettled.modified
-        state.unsettled.isSynced = false
-        state.unsettled.isHeaderCurrent = false
+        state.writeback.modified = .now
+        state.writeback.touched = state.writeback.modified
+        state.writeback.isSynced = false
+        state.writeback.isHeaderCurrent = false
         list()
     }
 
@@ -125,9 +125,9 @@ extension File {
     /// Needs `lock` exclusively.
     func noteTouch() {
         let now = Timespec.now
-        state.unsettled.touched = now
+        state.writeback.touched = now
         guard state.header.hidesChange(now: FileTime(now)), !vault.isReadOnly else { return }
-        state.unsettled.isHeaderCurrent = false
+        state.writeback.isHeaderCurrent = false
         list()
     }
 
@@ -138,8 +138,8 @@ extension File {
         let shown = shownChange(of: before)
         defer {
             if let after = try? vault.store.status(of: descriptor) {
-                state.unsettled.change = (shown, after.changed)
-                state.unsettled.touched = nil
+                state.writeback.change = (shown, after.changed)
+                state.writeback.touched = nil
             }
         }
         try body(before)
@@ -147,9 +147,9 @@ extension File {
 
     /// The time of change that stat(2) shows. Needs `lock`.
     func shownChange(of status: FileStatus) -> Timespec {
-        let kept = state.unsettled.change.flatMap { $0.backing == status.changed ? $0.shown : nil }
+        let kept = state.writeback.change.flatMap { $0.backing == status.changed ? $0.shown : nil }
         let shown = kept ?? state.header.shownChange(of: status.changed)
-        return max(shown, state.unsettled.touched ?? shown)
+        return max(shown, state.writeback.touched ?? shown)
     }
 }
 

@@ -52,8 +52,8 @@ extension File {
     private func room(_ offset: UInt64, _ count: Int, isLocked: Bool = false) -> UInt64 {
         let (length, guarded) =
             isLocked
-            ? (state.length, state.unsettled.guarded)
-            : lock.withShared { (state.length, state.unsettled.guarded) }
+            ? (state.length, state.writeback.guarded)
+            : lock.withShared { (state.length, state.writeback.guarded) }
         let first = BlockGeometry.block(at: min(offset, length))
         let end = BlockGeometry.blockCount(forLength: offset + UInt64(count))
         let blocks = min(end, BlockGeometry.blockCount(forLength: guarded))
@@ -86,9 +86,9 @@ extension File {
         // Bytes of the last block behind the new ones.
         let hasTail = end % blockSize != 0 && end < state.length
         let newLength = max(state.length, end)
-        let guarded = state.unsettled.guardedBlocks
+        let guarded = state.writeback.guardedBlocks
 
-        if end > state.length { try settleCut() }
+        if end > state.length { try flushTruncation() }
 
         // What lies on disk of the block that grows, also when all of its bytes are replaced.
         let growing = BlockGeometry.block(at: state.length)

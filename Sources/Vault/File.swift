@@ -4,15 +4,15 @@ import Posix
 import Store
 import Synchronization
 
-/// A regular file of the vault while somebody uses it, or until what was written to it is settled: its backing
+/// A regular file of the vault while somebody uses it, or until what was written to it is checkpointed: its backing
 /// descriptor, its header, and its key while that is in memory.
 ///
 /// At most one for each inode, shared by all who have the file open. Thread-safe: readers share `lock`, writers hold
 /// it alone.
 ///
-/// Lock order: the vault's `settling`, a `Directory`'s state, `lock`, `key`, `flushing`; the vault's `paths`, the file table, the
-/// journal, its `modes` and the key ring's own lock come last. Room in the journal is made before `lock` is taken: whoever frees a
-/// half needs the locks of other files.
+/// Lock order: the vault's `checkpointing`, a `Directory`'s state, `lock`, `key`, `flushing`; the vault's `paths`, the
+/// file table, the journal, its `modes` and the key ring's own lock come last. Room in the journal is made before
+/// `lock` is taken: whoever frees a half needs the locks of other files.
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault
@@ -48,7 +48,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         /// A cut left blocks between the confirmed length and the live one that may not verify: those read as zeros.
         var isUnproven: Bool
         /// What has to be done until all of this lies in the backing file, durably.
-        var unsettled = Unsettled()
+        var writeback = WritebackState()
         /// The descriptor that is written to, if there is one already.
         var writable: Descriptor?
 
@@ -59,15 +59,15 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             length = header.provisionalLength
             hasResidue = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
             isUnproven = header.length < length
-            unsettled.placedLength = header.length
-            unsettled.toldLength = length
-            unsettled.placedGeneration = header.generation
-            unsettled.placedStamp = header.stamp
-            unsettled.durableGeneration = isNew ? 0 : header.generation
-            unsettled.isAssumedDurable = !isNew
-            unsettled.mayHaveTwins = header.places.isEmpty || header.places.count > status.linkCount
-            unsettled.guarded = header.length
-            unsettled.guardedSince = header.length
+            writeback.placedLength = header.length
+            writeback.toldLength = length
+            writeback.placedGeneration = header.generation
+            writeback.placedStamp = header.stamp
+            writeback.durableGeneration = isNew ? 0 : header.generation
+            writeback.isAssumedDurable = !isNew
+            writeback.mayHaveTwins = header.places.isEmpty || header.places.count > status.linkCount
+            writeback.guarded = header.length
+            writeback.guardedSince = header.length
         }
     }
 
@@ -118,7 +118,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         lock.withExclusive { key.withLock { $0 = nil } }
     }
 
-    /// The last user has gone: the key goes too, also if the file stays in memory until it is settled.
+    /// The last user has gone: the key goes too, also if the file stays in memory until it is checkpointed.
     public func close() {
         key.withLock { $0 = nil }
     }
@@ -162,26 +162,26 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     func show(_ overlay: Overlay, at place: Place, _ status: FileStatus) {
         lock.withExclusive {
             if let header = overlay.header {
-                state.header = header.settled(at: place)
+                state.header = header.resolved(at: place)
                 state.length = header.provisionalLength
                 state.isUnproven = header.length < state.length
                 // As if it lay in the file: what an earlier header says of the last block counts no more.
-                state.unsettled.placedLength = header.length
+                state.writeback.placedLength = header.length
             }
-            state.unsettled.slots = overlay.slots
-            state.unsettled.holes = overlay.holes
-            state.unsettled.comingSize = max(
+            state.writeback.slots = overlay.slots
+            state.writeback.holes = overlay.holes
+            state.writeback.comingSize = max(
                 overlay.slots.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }.max() ?? 0,
                 overlay.holes.ranges.last.map { BlockGeometry.backingOffset(ofBlock: $0.upperBound) } ?? 0)
-            state.unsettled.modified = overlay.modified
-            state.unsettled.change = overlay.changed.map { ($0, status.changed) }
+            state.writeback.modified = overlay.modified
+            state.writeback.change = overlay.changed.map { ($0, status.changed) }
         }
     }
 
     /// Puts into what stat(2) says of the backing file what is not there yet. Needs `lock`.
     func show(_ status: inout FileStatus) {
         status.size = Int64(state.length)
-        status.modified = state.unsettled.modified ?? state.header.shownTime(of: status.modified)
+        status.modified = state.writeback.modified ?? state.header.shownTime(of: status.modified)
         status.changed = shownChange(of: status)
     }
 }

@@ -2,13 +2,13 @@ import Format
 import Posix
 import Synchronization
 
-/// The files of a vault that are in memory, and among them those that are to be settled.
+/// The files of a vault that are in memory, and among them those that are to be checkpointed.
 ///
 /// There is at most one `File` for a file: two would write its header in each other's way.
 final class FileTable: Sendable {
     fileprivate struct State {
         var files: [FileIdentity: WeakFile] = [:]
-        var unsettled: [FileIdentity: File] = [:]
+        var dirty: [FileIdentity: File] = [:]
         /// Those in memory, listed or not.
         var byInode: [UInt64: FileIdentity] = [:]
         /// Directories that were made and need not be on disk yet, by the folder that they were made in.
@@ -51,9 +51,9 @@ final class FileTable: Sendable {
     /// Those in memory.
     var all: [File] { state.withLock { $0.files.values.compactMap(\.file) } }
 
-    // MARK: To be settled
+    // MARK: To be checkpointed
 
-    func list(_ file: File) { state.withLock { $0.unsettled[file.identity] = file } }
+    func list(_ file: File) { state.withLock { $0.dirty[file.identity] = file } }
 
     /// The file of a backing inode, if it is in memory.
     func file(ofInode inode: UInt64) -> File? {
@@ -62,25 +62,25 @@ final class FileTable: Sendable {
 
     func unlist(_ file: File) {
         // Let go of outside the lock: it may be the last reference.
-        let gone = state.withLock { $0.unsettled.removeValue(forKey: file.identity) }
+        let gone = state.withLock { $0.dirty.removeValue(forKey: file.identity) }
         withExtendedLifetime(gone) {}
     }
 
-    /// Lets go of the files that wait to be settled, which keep the vault in memory.
-    func forgetUnsettled() {
+    /// Lets go of the files that wait to be checkpointed, which keep the vault in memory.
+    func forgetDirty() {
         let gone = state.withLock { state in
-            defer { state.unsettled = [:] }
-            return state.unsettled
+            defer { state.dirty = [:] }
+            return state.dirty
         }
         withExtendedLifetime(gone) {}
     }
 
-    var unsettled: [File] { state.withLock { Array($0.unsettled.values) } }
+    var dirty: [File] { state.withLock { Array($0.dirty.values) } }
 
-    var unsettledCount: Int { state.withLock { $0.unsettled.count } }
+    var dirtyCount: Int { state.withLock { $0.dirty.count } }
 
-    func unsettled(_ identities: [FileIdentity]) -> [File] {
-        state.withLock { state in identities.compactMap { state.unsettled[$0] } }
+    func dirty(_ identities: [FileIdentity]) -> [File] {
+        state.withLock { state in identities.compactMap { state.dirty[$0] } }
     }
 
     // MARK: Directories that were just made

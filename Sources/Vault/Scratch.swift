@@ -6,8 +6,8 @@ import Synchronization
 
 /// What one request needs to encrypt or decrypt: a cipher and memory for the blocks as they lie on disk.
 ///
-/// Used by one thread at a time. The memory for plaintext is kept out of swap where it may be and out of core files, and is
-/// wiped by whoever filled it.
+/// Used by one thread at a time. The memory for plaintext is kept out of swap where it may be and out of core files,
+/// and is wiped by whoever filled it.
 @safe
 final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to one thread at a time
     /// Blocks in one pass: 1 MiB and a partial block at either end.

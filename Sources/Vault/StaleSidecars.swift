@@ -27,7 +27,8 @@ final class StaleSidecars: Sendable {
 
     var all: [Sidecar] { stale.withLock { $0 } }
 
-    /// Removes a sidecar unless it was to be kept meanwhile. Under the lock: `keep` comes before or after it as a whole.
+    /// Removes a sidecar unless it was to be kept meanwhile. Under the lock: `keep` comes before or after it as a
+    /// whole.
     func remove(_ sidecar: Sidecar, in vault: Vault) {
         stale.withLock { stale in
             guard let index = stale.firstIndex(where: { $0.name == sidecar.name }) else { return }

@@ -3,8 +3,8 @@ import Glibc
 import Posix
 import Store
 
-// Access control lists: attributes like others, but that the mode follows the list and the list the mode. The kernel asks
-// for them and judges by them.
+// Access control lists: attributes like others, but that the mode follows the list and the list the mode. The kernel
+// asks for them and judges by them.
 
 /// What something new is to have: what its maker asked for, and what the directory in which it is made has for it.
 struct Inheritance {
@@ -25,8 +25,8 @@ extension Vault {
     /// S_ISGID.
     private static let setGroupID: UInt32 = 0o2000
 
-    /// What something takes that is made in `parent`: in a set-group-ID directory its group, and a new directory the bit;
-    /// of a directory with a default list that, and elsewhere a mode without what the umask denies.
+    /// What something takes that is made in `parent`: in a set-group-ID directory its group, and a new directory the
+    /// bit; of a directory with a default list that, and elsewhere a mode without what the umask denies.
     func inheritance(
         _ ownership: Ownership, in parent: Directory, of kind: FileKind
     ) throws(VaultError) -> Inheritance {
@@ -51,8 +51,9 @@ extension Vault {
         return inherited
     }
 
-    /// Gives a new file or directory to its owner; the mode last, since a change of owner clears set-ID bits, and a mode
-    /// that is a list's mask means more without it. What is so already is not set again: each is a transaction of the store.
+    /// Gives a new file or directory to its owner; the mode last, since a change of owner clears set-ID bits, and a
+    /// mode that is a list's mask means more without it. What is so already is not set again: each is a transaction of
+    /// the store.
     ///
     /// - Parameter status: as it was made; nil if nobody knows.
     func give(_ file: AttributeSubject, _ inheritance: Inheritance, made status: FileStatus?) throws(VaultError) {
@@ -133,8 +134,8 @@ extension Vault {
         }
     }
 
-    /// Sets the list that says who may use a file, and runs `setMode`, which sets the mode that goes with it: without that
-    /// the list is what it was, as far as the store allows.
+    /// Sets the list that says who may use a file, and runs `setMode`, which sets the mode that goes with it: without
+    /// that the list is what it was, as far as the store allows.
     private func set(
         _ list: AccessControlList, of file: AttributeSubject, setMode: () throws(VaultError) -> Void
     ) throws(VaultError) {

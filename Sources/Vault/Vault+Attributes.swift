@@ -29,8 +29,8 @@ extension Vault {
         return (found.name, try openValue(bytes.dropFirst(found.noteCount), of: found.name, owner.identifier))
     }
 
-    /// Whether the file that stands under a name, and is the one that is meant, has no such attribute. Nothing is opened to
-    /// find out; false where that does not tell.
+    /// Whether the file that stands under a name, and is the one that is meant, has no such attribute. Nothing is
+    /// opened to find out; false where that does not tell.
     public func lacksAttribute(
         _ attribute: [UInt8], of name: Name, in parent: Directory,
         expecting expected: (file: FileIdentifier, inode: UInt64)
@@ -47,7 +47,8 @@ extension Vault {
                     return false
                 } catch {
                     guard error == .ENODATA else { return false }
-                    // Behind the question: what stands there now stood there then, unless it went and came back meanwhile.
+                    // Behind the question: what stands there now stood there then, unless it went and came back
+                    // meanwhile.
                     return try store.status(of: entry, in: parent.descriptor).inode == expected.inode
                 }
             }

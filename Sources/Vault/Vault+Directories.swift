@@ -38,7 +38,7 @@ extension Vault {
     /// Makes a directory. It takes over its parent's default class and default list, and from a set-group-ID parent the
     /// group.
     public func makeDirectory(_ name: Name, in parent: Directory, _ ownership: Ownership) throws(VaultError) {
-        try boundUnsettled()
+        try boundDirtyFiles()
         let stored = try storedName(name, in: parent)
         let inherited = try inheritance(ownership, in: parent, of: .directory)
         let temporary = Name.temporary()

@@ -101,7 +101,7 @@ extension Vault {
                 status.changed = overlay.changed ?? status.changed
             }
             status.size = Int64(latest.provisionalLength)
-            return FoundEntry(status: status, details: .file(latest.settled(at: place)))
+            return FoundEntry(status: status, details: .file(latest.resolved(at: place)))
         case .symbolicLink:
             status.size = try targetLength(of: stored, status, in: parent.descriptor)
             return FoundEntry(status: status, details: .other)
@@ -179,8 +179,8 @@ extension Vault {
         }
     }
 
-    /// Makes something with `make`, which gives it to its owner if `isPrivileged`: with its name once it is its owner's, or
-    /// not at all.
+    /// Makes something with `make`, which gives it to its owner if `isPrivileged`: with its name once it is its
+    /// owner's, or not at all.
     func makeOwned(
         _ stored: StoredName, in parent: Directory, make: (Name) throws(Errno) -> Void
     ) throws(VaultError) {
@@ -206,7 +206,8 @@ extension Vault {
         _ = try unlink(name, in: parent) { _ in true }
     }
 
-    /// Removes a name that is no directory's if `isToGo`, which is asked with the status of the backing file; whether it did.
+    /// Removes a name that is no directory's if `isToGo`, which is asked with the status of the backing file; whether
+    /// it did.
     public func unlink(
         _ name: Name, in parent: Directory, if isToGo: (FileStatus) throws(VaultError) -> Bool
     ) throws(VaultError) -> Bool {
@@ -242,7 +243,7 @@ extension Vault {
             let file = files.file(ofInode: status.inode)
             // One that lies in the journal alone: that must not forget it before the name is durably another's.
             let young = isReplaced ? born.flatMap(youngFile) : nil
-            // Of one that cannot be settled any more it forgets nothing.
+            // Of one that cannot be checkpointed any more it forgets nothing.
             let isLost = young.map { $0.flushFailure.withLock { $0 != nil } } ?? false
             try File.withoutClaims(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
             file?.noteRemoval(from: parent.descriptor)
@@ -251,7 +252,7 @@ extension Vault {
         }
         // One of several names: the file goes on without it. A damaged one need not.
         let file = try? openFile(name, in: parent)
-        try file?.settleBeforeUnlink()
+        try file?.checkpointBeforeUnlink()
         let place = place(of: name, in: parent)
         try File.withoutClaims(on: moved + (file.map { [$0] } ?? [])) { () throws(VaultError) in
             try body()
@@ -259,7 +260,8 @@ extension Vault {
         }
     }
 
-    /// What has a name now, if anything has. Unless that is known nothing may take the name away: the journal may know it.
+    /// What has a name now, if anything has. Unless that is known nothing may take the name away: the journal may know
+    /// it.
     func replacedStatus(_ name: Name, in parent: Directory) throws(VaultError) -> FileStatus? {
         do throws(Errno) { return try store.status(of: name, in: parent.descriptor) } catch {
             guard error == .ENOENT else { throw .system(error) }
@@ -270,7 +272,7 @@ extension Vault {
     /// The file, if a cut could find nothing of it but in the journal.
     private func youngFile(_ identity: FileIdentity) -> File? {
         guard let file = files[identity] else { return nil }
-        return file.lock.withShared { file.state.unsettled.durableGeneration == 0 } ? file : nil
+        return file.lock.withShared { file.state.writeback.durableGeneration == 0 } ? file : nil
     }
 
     /// Gives what is at `name` a second name. A regular file goes with its open `file`: from now on its header has both

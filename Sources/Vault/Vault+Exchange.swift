@@ -37,7 +37,7 @@ extension Vault {
         }
         let hasFolder = [first.moved, second.moved].contains { if case .directory = $0 { true } else { false } }
         // The journal knows files by their paths: the fewer it knows the better.
-        if hasFolder { try settle() }
+        if hasFolder { try checkpoint() }
         let moves = try beginMoves(first, second, stored.0.name, stored.1.name)
         do throws(VaultError) {
             if !hasFolder {

@@ -6,8 +6,8 @@ import Posix
 import Store
 
 extension Vault {
-    /// Opens the file `name`: the one that is in memory already, if there is one. Its key is not loaded: metadata can be
-    /// changed without one.
+    /// Opens the file `name`: the one that is in memory already, if there is one. Its key is not loaded: metadata can
+    /// be changed without one.
     ///
     /// - Parameter expected: the file that is looked for, and the inode of its backing file; `ESTALE`, and nothing is
     ///   touched, when another stands there by now.
@@ -34,7 +34,7 @@ extension Vault {
         }
         let file = try enter(
             File(
-                vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.settled(at: place),
+                vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: place),
                 isNew: false, status: status), at: place, since: placements)
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: place, status) }
         // A cut in the middle of a rename: this is where it has come to stand.
@@ -43,8 +43,8 @@ extension Vault {
         return file
     }
 
-    /// Enters a file that was opened; the one that counts. Who had it open when its header was read need not have it any
-    /// more, but may have written it since: then it is read again.
+    /// Enters a file that was opened; the one that counts. Who had it open when its header was read need not have it
+    /// any more, but may have written it since: then it is read again.
     ///
     /// - Parameters:
     ///   - place: where it was found; nil where it does not belong.
@@ -59,7 +59,7 @@ extension Vault {
             guard place.map(header.belongs) ?? (header.coming == nil) else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
             file.state = File.State(
-                place.map(header.settled) ?? header, isNew: false, status, writable: file.state.writable)
+                place.map(header.resolved(at:)) ?? header, isNew: false, status, writable: file.state.writable)
             return file
         }
     }
@@ -80,7 +80,7 @@ extension Vault {
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
         } catch {
-            // Whoever settles it has it in memory yet, and no eviction knows of its key.
+            // Whoever checkpoints it has it in memory yet, and no eviction knows of its key.
             file.close()
             files.unlist(file)
             try? store.unlink(temporary, in: parent.descriptor)
@@ -96,7 +96,7 @@ extension Vault {
         _ temporary: Name, in folder: Descriptor, at place: Place, birthplace: DirectoryIdentifier?,
         _ inherited: Inheritance, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
-        try boundUnsettled()
+        try boundDirtyFiles()
         let identifier = FileIdentifier(Random.bytes(16))
         let key = FileKey(
             try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: fileKeys)
@@ -123,7 +123,7 @@ extension Vault {
             if ring.generation != generation { moves.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.placeHeader()
-                file.state.unsettled.birthplace = birthplace
+                file.state.writeback.birthplace = birthplace
                 file.list()
             }
             do throws(VaultError) {

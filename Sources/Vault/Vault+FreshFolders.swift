@@ -2,8 +2,8 @@ import Format
 import Posix
 import Store
 
-// Directories that were just made: mkdir(2) flushes nothing, so a sync of the folder that has their names must see to their
-// records.
+// Directories that were just made: mkdir(2) flushes nothing, so a sync of the folder that has their names must see to
+// their records.
 
 extension Vault {
     /// So many may wait; each takes memory.
@@ -12,7 +12,7 @@ extension Vault {
     /// Makes the names in a directory durable, and that there is something behind each.
     public func synchronize(_ directory: Directory) throws(VaultError) {
         if !isReadOnly {
-            for file in files.unsettled where file.birthplace == directory.identifier { try file.confirmBirth() }
+            for file in files.dirty where file.birthplace == directory.identifier { try file.confirmBirth() }
             try backing { () throws(Errno) in try openJournal().flush() }
             try synchronize(files.folders(in: directory.identifier))
         }

@@ -41,8 +41,8 @@ extension Vault {
         return path + [UInt8(ascii: "/")] + name.bytes
     }
 
-    /// Runs `body`, which gives folders or files other names, once the journal knows under what paths its files are found
-    /// then. They may be written to at any time.
+    /// Runs `body`, which gives folders or files other names, once the journal knows under what paths its files are
+    /// found then. They may be written to at any time.
     ///
     /// - Parameter changes: nil if they cannot be told.
     func keepingClaims(
@@ -85,8 +85,8 @@ extension Vault {
                 return isNoted
             }
             if !isDone {
-                try settle()
-                try releaseSettled()
+                try checkpoint()
+                try releaseCheckpointed()
             }
         }
     }

@@ -1,14 +1,14 @@
 import Posix
 import Store
 
-// The daemon of an ordinary user is no more than the owner of the files, whose own permissions are in its way: a file of
-// mode 0444 is renamed and a folder of mode 0555 is too, and here both mean a write in them.
+// The daemon of an ordinary user is no more than the owner of the files, whose own permissions are in its way: a file
+// of mode 0444 is renamed and a folder of mode 0555 is too, and here both mean a write in them.
 
 extension Vault {
     typealias Subject = Change<Descriptor>.Subject
 
-    /// Runs `body`, and once more if it ends with EACCES: then with permissions that the owner lends for that time. This
-    /// moves the time of change, so `body` should ask for no more than it needs.
+    /// Runs `body`, and once more if it ends with EACCES: then with permissions that the owner lends for that time.
+    /// This moves the time of change, so `body` should ask for no more than it needs.
     ///
     /// In `body` no other lock is taken, and nothing that takes `modes`. A daemon that dies in the middle leaves the
     /// owner with the permissions that were lent.

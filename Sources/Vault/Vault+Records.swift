@@ -146,8 +146,8 @@ extension Vault {
         try flush(folder: directory.descriptor)
     }
 
-    /// After the rename: makes the coming record the record, once the folders are durable. Until then both are good, each
-    /// at its place, and whoever comes next tries again.
+    /// After the rename: makes the coming record the record, once the folders are durable. Until then both are good,
+    /// each at its place, and whoever comes next tries again.
     func finishMove(of directory: Directory, in folders: [Descriptor]) {
         directory.state.withLock { $0.movedIn = folders }
         try? finishEarlierMove(of: directory)

@@ -5,8 +5,8 @@ import Store
 // What a cut leaves of things that were never synced: file systems bring a name to the disk before what it names.
 
 extension Vault {
-    /// Removes from a directory what a cut left of files and directories that nobody synced, and the rubbish of what was
-    /// under way; once, when it is opened after the cut.
+    /// Removes from a directory what a cut left of files and directories that nobody synced, and the rubbish of what
+    /// was under way; once, when it is opened after the cut.
     ///
     /// Only what was last changed in a session that did not end cleanly: anything else that is empty was emptied by
     /// somebody, and stays, to be refused. Nothing that holds a byte of a file is removed.

@@ -50,7 +50,8 @@ extension Vault {
                 try replacing(standing, new, newName, in: newParent, isReplaced: true, by: file) {
                     () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
-                    // Before anybody writes to it: the journal may know it by the new name once the folders are durable.
+                    // Before anybody writes to it: the journal may know it by the new name once the folders are
+                    // durable.
                     file.leave(oldPlace, for: place, [parent.descriptor, newParent.descriptor])
                 }
             } catch {
@@ -77,7 +78,7 @@ extension Vault {
         in newParent: Directory, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
         // The journal knows files by their paths: the fewer it knows the better.
-        try settle()
+        try checkpoint()
         let place = place(of: newName, in: newParent)
         try beginMove(of: directory, to: place)
         var aside: Name?

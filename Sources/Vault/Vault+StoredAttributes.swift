@@ -53,8 +53,8 @@ extension Vault {
         if let old { drop(old, of: owner) }
     }
 
-    /// Removes the rest of a value that could not be set, unless it has been after all: a store that failed need not have
-    /// done nothing.
+    /// Removes the rest of a value that could not be set, unless it has been after all: a store that failed need not
+    /// have done nothing.
     private func removeUnused(
         _ rest: AttributeName, of stored: AttributeName, of owner: AttributeSubject
     ) throws(VaultError) {
@@ -106,7 +106,8 @@ extension Vault {
 }
 
 extension AttributeName {
-    /// Where the rest of a value is, if there is one: of one that fills an attribute to the last byte there need not be.
+    /// Where the rest of a value is, if there is one: of one that fills an attribute to the last byte there need not
+    /// be.
     func rest(of value: [UInt8]) -> AttributeName? {
         guard value.count == Self.largestValue, let start = noteCount(in: value), value.count >= start + 16 else {
             return nil

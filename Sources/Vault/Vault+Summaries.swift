@@ -2,8 +2,8 @@ import Format
 import Posix
 import Store
 
-// What stat(2) shows, in an attribute of the backing file: docs/FORMAT.md, "Summaries". One that cannot be set or read is
-// none: then the header tells.
+// What stat(2) shows, in an attribute of the backing file: docs/FORMAT.md, "Summaries". One that cannot be set or read
+// is none: then the header tells.
 
 extension Vault {
     /// What stat(2) shows of a regular file that is not in memory; nil where only its header can tell.
@@ -40,8 +40,8 @@ extension Vault {
         return keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) ? summary : nil
     }
 
-    /// Distrusts a summary that counts beside another header than its own: a cut has left it, or somebody has put it back.
-    /// `ESTALE` if it has told of another length; then the header is asked.
+    /// Distrusts a summary that counts beside another header than its own: a cut has left it, or somebody has put it
+    /// back. `ESTALE` if it has told of another length; then the header is asked.
     func checkSummary(
         of file: Descriptor, _ own: FileStatus, against header: FileHeader, at place: Place
     ) throws(VaultError) {
@@ -72,9 +72,9 @@ extension Vault {
         } catch { return }
     }
 
-    /// Takes the summary of a backing file away that is longer than a file of `length` bytes is: it tells of more. True if there
-    /// may have been one. Then its absence must be durable before the header is that makes the journal's records void: between
-    /// the two, stat(2) would show the old length until somebody opens the file.
+    /// Takes the summary of a backing file away that is longer than a file of `length` bytes is: it tells of more. True
+    /// if there may have been one. Then its absence must be durable before the header is that makes the journal's
+    /// records void: between the two, stat(2) would show the old length until somebody opens the file.
     func dropSummary(of file: Descriptor, ifLongerThan length: UInt64) throws(VaultError) -> Bool {
         let size = try backing { () throws(Errno) in try store.status(of: file).size }
         guard traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: length) else { return false }

@@ -23,8 +23,8 @@ public final class Vault: Sendable {
     public var fileKeysInMemory: Int { fileKeys.count.load(ordering: .relaxed) }
     /// Held shared while the path of a file is put into the journal, and exclusively while a folder gets another name.
     let paths = ReadWriteLock()
-    /// Held by whoever settles files.
-    let settling = Mutex<Void>(())
+    /// Held by whoever checkpoints files.
+    let checkpointing = Mutex<Void>(())
     /// Opened with the root.
     let journal = Mutex<Journal?>(nil)
     /// Sessions that ended in a cut: what is empty since then was never synced.
@@ -46,19 +46,19 @@ public final class Vault: Sendable {
     let folderFailures = Mutex<[UInt64: Errno]>([:])
     /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
     /// takes all of the stack.
-    private struct SettledObserver: Sendable {
+    private struct CheckpointObserver: Sendable {
         let note: @Sendable (FileStatus, FileHeader) -> Void
     }
 
-    private let settledObserver = Mutex<SettledObserver?>(nil)
+    private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
     let halfSize: UInt64
-    /// Who settles by and by is woken with it.
+    /// Who checkpoints by and by is woken with it.
     let pressure = Mutex<Bell?>(nil)
-    private let unsettledLimit = Atomic<Int>(1024)
-    /// How many files may wait to be settled: each keeps a descriptor open.
-    public var mostUnsettled: Int {
-        get { unsettledLimit.load(ordering: .relaxed) }
-        set { unsettledLimit.store(max(64, newValue), ordering: .relaxed) }
+    private let dirtyLimit = Atomic<Int>(1024)
+    /// How many files may wait to be checkpointed: each keeps a descriptor open.
+    public var mostDirtyFiles: Int {
+        get { dirtyLimit.load(ordering: .relaxed) }
+        set { dirtyLimit.store(max(64, newValue), ordering: .relaxed) }
     }
     public let isReadOnly: Bool
     /// What is made gets no weaker class, whatever its folder says.
@@ -73,8 +73,8 @@ public final class Vault: Sendable {
     ///
     /// - Parameters:
     ///   - minimumClass: of what is made, whatever its folder says.
-    ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for as many as are
-    ///     usual.
+    ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for as
+    ///     many as are usual.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, halfSize: UInt64? = nil
@@ -114,9 +114,9 @@ public final class Vault: Sendable {
 
     /// Makes all that was written durable.
     public func synchronize() throws(VaultError) {
-        try settle()
+        try checkpoint()
         // Those that somebody has cut or written to meanwhile may have been left as they were.
-        if !isReadOnly { for file in files.unsettled { try file.persistLength() } }
+        if !isReadOnly { for file in files.dirty { try file.persistLength() } }
         try flushAll()
     }
 
@@ -125,14 +125,14 @@ public final class Vault: Sendable {
 }
 
 extension Vault {
-    /// Has `observer` told of each file whose header is written behind its users' backs, with the backing file's status.
-    /// It is called under locks that requests hold: it must not wait for any.
-    public func observeSettling(_ observer: @escaping @Sendable (FileStatus, FileHeader) -> Void) {
-        settledObserver.withLock { $0 = SettledObserver(note: observer) }
+    /// Has `observer` told of each file whose header is written behind its users' backs, with the backing file's
+    /// status. It is called under locks that requests hold: it must not wait for any.
+    public func observeCheckpoints(_ observer: @escaping @Sendable (FileStatus, FileHeader) -> Void) {
+        checkpointObserver.withLock { $0 = CheckpointObserver(note: observer) }
     }
 
-    func noteSettled(_ status: FileStatus, _ header: FileHeader) {
-        settledObserver.withLock { $0 }?.note(status, header)
+    func noteCheckpoint(_ status: FileStatus, _ header: FileHeader) {
+        checkpointObserver.withLock { $0 }?.note(status, header)
     }
 }
 

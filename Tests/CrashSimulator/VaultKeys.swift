@@ -65,7 +65,7 @@ public final class VaultKeys: Sendable {
             // As if the daemon had been killed now.
             let copy = try StateFolder()
             try copy.hold(contentsOf: folder)
-            // Not closed, it would keep for ever the files, and their keys, that it has not settled.
+            // Not closed, it would keep for ever the files, and their keys, that it has not checkpointed.
             try opened.vault.close()
             let next = try open(copy)
             return use.violations + use.violations(in: Observation(of: next.vault, root: next.root))

@@ -93,7 +93,7 @@ extension CrashTests {
                 case 10: try vault.setClass(ProtectionClass.allCases.randomElement(using: &random)!, of: file)
                 case 11: try file.file.setTimes(accessed: .keep, modified: .now)
                 case 12:
-                    try vault.vault.settle()
+                    try vault.vault.checkpoint()
                     opened = [:]
                 case 13: opened[name] = nil
                 default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
@@ -119,7 +119,7 @@ extension CrashTests {
                     try vault.write(
                         random.bytes([10, 4096, 9000].randomElement(using: &random)!), to: file, at: offset)
                 case 9: try vault.truncate(file, to: Int.random(in: 0...80_000, using: &random))
-                case 10: try vault.vault.settle()
+                case 10: try vault.vault.checkpoint()
                 case 11: try vault.synchronize()
                 default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
                 }

@@ -6,7 +6,7 @@ import Testing
 extension CrashTests {
     /// The first sync of a new file is one flush: what no header has confirmed is as good as what one has.
     @Suite struct FirstSyncs {
-        /// Each file is synced once, whole, and then written over, cut, grown, renamed and settled.
+        /// Each file is synced once, whole, and then written over, cut, grown, renamed and checkpointed.
         @Test(arguments: [11, 12]) func whatComesAfter(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
@@ -38,7 +38,7 @@ extension CrashTests {
                         guard current != next else { continue }
                         try vault.rename(current, of: file, to: next)
                         current = next
-                    case 9: try vault.vault.settle()
+                    case 9: try vault.vault.checkpoint()
                     default: try vault.synchronize(file, dataOnly: Bool.random(using: &random))
                     }
                 }

@@ -5,8 +5,8 @@ import Testing
 @testable import Vault
 
 extension CrashTests {
-    /// Files that are put in the place of others, while other files are synced: a flush of the journal says nothing of the
-    /// folders.
+    /// Files that are put in the place of others, while other files are synced: a flush of the journal says nothing of
+    /// the folders.
     @Suite struct Replacements {
         private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
 
@@ -34,7 +34,7 @@ extension CrashTests {
                 }
                 try vault.write(random.bytes(100), to: other, at: 0)
                 try vault.synchronize(other, dataOnly: true)
-                if turn % 3 == 0 { try vault.vault.settle() }
+                if turn % 3 == 0 { try vault.vault.checkpoint() }
             }
             try expectPromiseHolds("young files replaced by \(byFiles ? "files" : "links")", vault, states: 300)
         }
@@ -72,7 +72,7 @@ extension CrashTests {
                 try vault.synchronizeAll()
                 try vault.rename(name("f\(turn)"), of: file, in: one, to: name("g\(turn)"), in: two)
                 try vault.unlink(name("g\(turn)"), of: file.inode, in: two)
-                if turn % 2 == 0 { try vault.vault.settle() }
+                if turn % 2 == 0 { try vault.vault.checkpoint() }
                 try vault.write(random.bytes(5000), to: file, at: 1000)
                 if turn % 3 == 0 { try vault.synchronize(file, dataOnly: true) }
             }

@@ -44,11 +44,11 @@ extension CrashTests {
                 _ = try file.file.status()
                 try vault.synchronize(file, dataOnly: true)
             },
-            // What stat(2) told before must not come back once it is settled.
-            Workload(testDescription: "a truncate, its data synced, and settled") { vault, file, _ in
+            // What stat(2) told before must not come back once it is checkpointed.
+            Workload(testDescription: "a truncate, its data synced, and checkpointed") { vault, file, _ in
                 try vault.truncate(file, to: 40)
                 try vault.synchronize(file, dataOnly: true)
-                try vault.vault.settle()
+                try vault.vault.checkpoint()
                 try vault.synchronize()
             },
             Workload(testDescription: "a class, and its data synced") { vault, file, _ in
@@ -106,7 +106,7 @@ extension CrashTests {
                     let file = try vault.makeFile("b")
                     try vault.synchronizeAll()
                     try vault.write([1, 2, 3], to: file, at: 0)
-                    try vault.vault.settle()
+                    try vault.vault.checkpoint()
                 }
                 let file = try vault.openFile("b")
                 try vault.write([4], to: file, at: 0)

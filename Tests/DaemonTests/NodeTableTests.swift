@@ -8,8 +8,8 @@ import Testing
 @testable import Mount
 
 @Suite struct NodeTableTests {
-    /// Whoever holds a node's state may have to wait for files to be settled, and these are looked up in the table: that must
-    /// not wait for the node.
+    /// Whoever holds a node's state may have to wait for files to be checkpointed, and these are looked up in the
+    /// table: that must not wait for the node.
     @Test func neverWaitsForANode() throws {
         let status = try Descriptor.open(path: "/", O_RDONLY | O_DIRECTORY).status()
         let root = Node(id: .root, backing: BackingInode(status), identity: .other(nil))

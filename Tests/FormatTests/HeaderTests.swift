@@ -50,7 +50,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         var header = sampleHeader()
         header.coming = FileProtection(
             protectionClass: coming, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
-        header.settleStrictly()
+        header.resolveStrictly()
         #expect(header.protectionClass == (coming == .complete ? .complete : .completeUnlessOpen))
         #expect(header.protection.wrap.count == (coming == .complete ? 40 : 72))
         #expect(header.coming == nil)
@@ -138,7 +138,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(stamp(.min) == 1000)
         #expect(FileHeader.stamp(after: [0], now: 1001) == 1002)
         #expect(FileHeader.stamp(after: [-5], now: -5) == -2)
-        // An hour ahead it waits to be settled.
+        // An hour ahead it waits to be resolved.
         func isSpent(_ stamp: Int64) -> Bool { FileHeader.isSpent(stamp, now: 1000) }
         #expect(!isSpent(4598) && isSpent(4600) && isSpent(87_398) && !isSpent(87_400) && !isSpent(.max))
     }
@@ -168,8 +168,8 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
             protectionClass: .complete, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 1, count: 40))
         header.places.append(last)
         header.coming = coming
-        #expect(header.settled(at: last).protection == coming)
-        #expect(header.settled(at: first).protection == header.protection)
-        #expect(header.settled(at: first).coming == nil)
+        #expect(header.resolved(at: last).protection == coming)
+        #expect(header.resolved(at: first).protection == header.protection)
+        #expect(header.resolved(at: first).coming == nil)
     }
 }

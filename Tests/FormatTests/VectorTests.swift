@@ -127,11 +127,11 @@ import Testing
             for standing in item.at {
                 let place = Place(bytes(standing.place))
                 #expect(header.belongs(at: place))
-                let settled = header.settled(at: place)
-                #expect(settled.coming == nil)
-                #expect(settled.protectionClass.rawValue == standing.class)
-                #expect(settled.protection.isExplicit == standing.explicit)
-                #expect(settled.protection.wrap == bytes(standing.wrap))
+                let resolved = header.resolved(at: place)
+                #expect(resolved.coming == nil)
+                #expect(resolved.protectionClass.rawValue == standing.class)
+                #expect(resolved.protection.isExplicit == standing.explicit)
+                #expect(resolved.protection.wrap == bytes(standing.wrap))
             }
             for place in item.notAt { #expect(!header.belongs(at: Place(bytes(place)))) }
         }

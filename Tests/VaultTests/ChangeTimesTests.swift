@@ -38,7 +38,8 @@ import Testing
         #expect(try vault.openFile("file", in: root).status().changed == time, comment)
     }
 
-    @Test(arguments: ["fresh", "over", "cut", "hole", "sync", "close"]) func settlingMovesNothing(how: String) throws {
+    @Test(arguments: ["fresh", "over", "cut", "hole", "sync", "close"])
+    func checkpointingMovesNothing(how: String) throws {
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 50_000), at: 0)
         if how != "fresh" { try file.synchronize(dataOnly: false) }
@@ -54,12 +55,12 @@ import Testing
             switch how {
             case "sync": try file.synchronize(dataOnly: false)
             case "close": try file.persistLength()
-            default: try test.vault.settle()
+            default: try test.vault.checkpoint()
             }
             #expect(try file.status().changed == time)
         }
         if how != "close" { #expect(try backing() > own, "nothing was done behind it") }
-        try test.vault.settle()
+        try test.vault.checkpoint()
         try expectShown(time, by: file, "\(how)")
     }
 
@@ -77,7 +78,7 @@ import Testing
         try file.write([UInt8](repeating: 1, count: 50_000), at: 0)
         try test.vault.link(name, in: test.root, file: file, to: "other", in: test.root)
         try file.synchronize(dataOnly: false)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let before = try file.status().changed
         try untilTheClockMoves(from: max(before, try backing()))
         switch how {
@@ -105,13 +106,13 @@ import Testing
         #expect(try shown(name) == after)
         #expect(after <= Timespec.now)
         try untilTheClockMoves(from: max(after, try backing(name)))
-        try test.vault.settle()
+        try test.vault.checkpoint()
         // A rename and its kind tell the time before the file system does.
-        let settled = try file.status().changed
-        #expect(settled > before && settled <= after)
+        let checkpointed = try file.status().changed
+        #expect(checkpointed > before && checkpointed <= after)
         let (vault, root) = try test.afterDeath()
-        #expect(try vault.lookup(name, in: root).status.changed == settled)
-        #expect(try vault.openFile(name, in: root).status().changed == settled)
+        #expect(try vault.lookup(name, in: root).status.changed == checkpointed)
+        #expect(try vault.openFile(name, in: root).status().changed == checkpointed)
     }
 
     /// A time of modification in the future is no time of change.
@@ -146,13 +147,13 @@ import Testing
     @Test func anOldHeaderHidesNothing() throws {
         let file = try test.create("file")
         try file.write([1], at: 0)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         try test.vault.setAttribute(Array("user.one".utf8), to: [1], flags: 0, of: .file(file))
-        try test.vault.settle()
-        #expect(test.vault.isSettled)
+        try test.vault.checkpoint()
+        #expect(test.vault.isCheckpointed)
         file.lock.withExclusive { file.state.header.written.seconds -= 10 }
         try file.setMode(0o600)
-        #expect(test.vault.isSettled, "nothing has to be written")
+        #expect(test.vault.isCheckpointed, "nothing has to be written")
         #expect(try file.status().changed >= backing())
     }
 }

@@ -51,7 +51,7 @@ import Testing
     @Test func aRecordThatHasComeIsNotMissed() throws {
         let (test, faults) = try scene()
         let directory = try test.makeDirectory("first")
-        try test.vault.settle()
+        try test.vault.checkpoint()
         func rename(_ name: Name, to newName: Name) throws {
             try test.vault.rename(
                 name, in: test.root, .directory(directory), to: newName, in: test.root, replaced: nil,
@@ -65,15 +65,15 @@ import Testing
         #expect(try test.names().contains("third"))
     }
 
-    /// A directory that was opened between its two records has no other: the one for the next rename waits until the first
-    /// one is durable.
+    /// A directory that was opened between its two records has no other: the one for the next rename waits until the
+    /// first one is durable.
     @Test func aDirectoryBetweenItsRecordsKeepsThem() throws {
         let (test, faults) = try scene()
         let folder = try test.makeDirectory("folder")
         let directory = try test.makeDirectory("first")
         try test.create("file", in: directory).write([1, 2, 3], at: 0)
         try test.vault.synchronize(test.root)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         func rename(_ directory: Directory, _ name: Name, in parent: Directory, to newName: Name) throws {
             try test.vault.rename(
                 name, in: parent, .directory(directory), to: newName, in: folder, replaced: nil,
@@ -91,8 +91,8 @@ import Testing
         #expect(try test.vault.openFile("file", in: found).contents(10) == [1, 2, 3])
     }
 
-    /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the next
-    /// rename, and for the next daemon.
+    /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the
+    /// next rename, and for the next daemon.
     @Test(arguments: [false, true], [false, true]) func aDirectoryIsNeverLost(replaces: Bool, isReopened: Bool) throws {
         for kind in [Operation.Kind.synchronize, .rename, .makeSymbolicLink, .unlink] {
             for nth in 1...6 {
@@ -101,7 +101,7 @@ import Testing
                 if replaces { _ = try test.makeDirectory("second", in: other) }
                 var directory = try test.makeDirectory("first")
                 try test.create("file", in: directory).write([1, 2, 3], at: 0)
-                try test.vault.settle()
+                try test.vault.checkpoint()
                 func rename(_ name: Name, in parent: Directory, to newName: Name, in newParent: Directory) throws {
                     try test.vault.rename(
                         name, in: parent, .directory(directory), to: newName, in: newParent, replaced: nil,

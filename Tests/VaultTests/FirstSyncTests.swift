@@ -4,8 +4,8 @@ import Testing
 
 @testable import Vault
 
-/// The first sync of a new file waits for one flush; the header that confirms what was flushed comes after it, and a cut may
-/// leave the one before.
+/// The first sync of a new file waits for one flush; the header that confirms what was flushed comes after it, and a
+/// cut may leave the one before.
 @Suite struct FirstSyncTests {
     private let model = [UInt8]((0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     private let shown = Timespec(seconds: 1_000_000_000, nanoseconds: 5)
@@ -47,7 +47,7 @@ import Testing
         try file.truncate(to: 5_000)
         #expect(
             try #require(FileManager.default.contents(atPath: backing)).dropFirst(512).prefix(stored.count) == stored)
-        try vault.settle()
+        try vault.checkpoint()
         #expect(try file.contents(20_000) == [1] + model[1..<4096] + [UInt8](repeating: 0, count: 904))
         withExtendedLifetime(test) {}
     }

@@ -12,8 +12,8 @@ import Testing
         return (test, try #require(test.store as? FaultInjectingStore).faults)
     }
 
-    /// Whoever was told, the settling or a sync: no later sync of this file says that all is well, and others go on.
-    @Test(arguments: ["settling", "fdatasync", "fsync"]) func noLaterSyncSucceeds(first: String) throws {
+    /// Whoever was told, the checkpoint or a sync: no later sync of this file says that all is well, and others go on.
+    @Test(arguments: ["checkpointing", "fdatasync", "fsync"]) func noLaterSyncSucceeds(first: String) throws {
         let (test, faults) = try scene()
         let (file, other) = (try test.create("file"), try test.create("other"))
         try file.write([1], at: 0)
@@ -23,7 +23,7 @@ import Testing
         faults.fail(.synchronize, with: .ENOSPC)
         #expect(throws: VaultError.system(.ENOSPC)) {
             switch first {
-            case "settling": try test.vault.settle { [file] }
+            case "checkpointing": try test.vault.checkpoint { [file] }
             case "fsync": try file.synchronize(dataOnly: false)
             default: try file.synchronize(dataOnly: true)
             }
@@ -32,7 +32,7 @@ import Testing
             for dataOnly in [true, false] {
                 #expect(throws: VaultError.system(.ENOSPC)) { try file.synchronize(dataOnly: dataOnly) }
             }
-            #expect(throws: VaultError.system(.ENOSPC)) { try test.vault.settle { [file] } }
+            #expect(throws: VaultError.system(.ENOSPC)) { try test.vault.checkpoint { [file] } }
         }
         #expect(faults.injected == 1)
         try other.synchronize(dataOnly: false)
@@ -41,14 +41,15 @@ import Testing
         #expect(try vault.openFile("other", in: root).contents(10) == [1])
     }
 
-    /// A flush of all succeeds, but not for a file whose own has failed: it is not settled, and whoever settles is told.
+    /// A flush of all succeeds, but not for a file whose own has failed: it is not checkpointed, and whoever
+    /// checkpoints is told.
     @Test func aFlushOfAllDoesNotHideIt() throws {
         let (test, faults) = try scene()
         let files = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
         for file in files { try file.write([1], at: 0) }
         faults.fail(.synchronize, with: .EIO)
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { [files[7]] } }
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { files } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { [files[7]] } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { files } }
         #expect(files.count { $0.header.length == 1 } == 99)
         #expect(throws: VaultError.system(.EIO)) { try test.vault.close() }
     }
@@ -60,17 +61,17 @@ import Testing
         for file in files { try file.write([1], at: 0) }
         faults.fail(.synchronizeAll, with: .EIO)
         faults.fail(.synchronize, nth: 50, with: .EIO)
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { files } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { files } }
         #expect(faults.injected == 2)
         #expect(files.count { $0.header.length == 1 } == 99)
         let bad = try #require(files.first { $0.header.length == 0 })
         for file in files { try file.write([2], at: 0) }
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { files } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { files } }
         #expect(throws: VaultError.system(.EIO)) { try bad.synchronize(dataOnly: false) }
     }
 
     /// What the backing file may not have any more is not copied into the journal either.
-    @Test(arguments: [true, false]) func whatTheSettlingCouldNotFlushIsNotConfirmed(isNew: Bool) throws {
+    @Test(arguments: [true, false]) func whatTheCheckpointCouldNotFlushIsNotConfirmed(isNew: Bool) throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         if !isNew {
@@ -79,7 +80,7 @@ import Testing
         }
         try file.write([UInt8](repeating: 2, count: 5000), at: 4096)
         faults.fail(.synchronize, with: .EIO)
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { [file] } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { [file] } }
         for dataOnly in [true, false] {
             #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: dataOnly) }
         }
@@ -87,7 +88,7 @@ import Testing
         #expect(faults.injected == 1)
     }
 
-    /// A folder's too: what its names hold on to stays, and the files of other folders are settled.
+    /// A folder's too: what its names hold on to stays, and the files of other folders are checkpointed.
     @Test func aFolderIsNotTakenForFlushed() throws {
         let (test, faults) = try scene()
         let folder = try test.makeDirectory("folder")
@@ -97,7 +98,7 @@ import Testing
         try other.write([1], at: 0)
         faults.fail(.synchronize, with: .EIO)
         for _ in 0..<2 {
-            #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { [file, other] } }
+            #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { [file, other] } }
             #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
         }
         #expect(faults.injected == 1)
@@ -126,8 +127,9 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [2, 3])
     }
 
-    /// A large file that was cut, and for which nothing can be settled any more, guards more than the journal has room for.
-    @Test func aCutThatCannotBeSettled() throws {
+    /// A large file that was cut, and for which nothing can be checkpointed any more, guards more than the journal has
+    /// room for.
+    @Test func aCutThatCannotBeCheckpointed() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 20 << 20), at: 0)
@@ -142,7 +144,7 @@ import Testing
     }
 
     /// It can be replaced still, as an editor does.
-    @Test func aYoungFileThatCannotBeSettledIsReplaced() throws {
+    @Test func aYoungFileThatCannotBeCheckpointedIsReplaced() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         try file.write([1], at: 0)
@@ -170,7 +172,7 @@ import Testing
         #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
         let others = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
         for other in others { try other.write([1], at: 0) }
-        #expect(throws: VaultError.system(.EIO)) { try test.vault.settle { others + [file] } }
+        #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { others + [file] } }
         #expect(file.lock.withShared { file.state.header.places.count } == 2)
         #expect(others.allSatisfy { $0.header.length == 1 })
     }
@@ -190,8 +192,8 @@ import Testing
         }
         try vault.unlink("file", in: folder)
         faults.fail(.synchronizeAll, with: .EIO, lasts: true)
-        try vault.settle()
-        #expect(vault.isSettled)
+        try vault.checkpoint()
+        #expect(vault.isCheckpointed)
         #expect(faults.injected == 0)
     }
 
@@ -210,7 +212,7 @@ import Testing
         faults.fail(kind == .flush ? .synchronize : .write, nth: nth, with: .EIO)
         let isRenamed = (try? test.rename("file", to: "target")) != nil
         faults.clear()
-        try? test.vault.settle()
+        try? test.vault.checkpoint()
         let expected: ProtectionClass = isRenamed ? .none : .completeUntilFirstUserAuthentication
         #expect(file.protectionClass == expected)
         let (vault, root) = try test.afterDeath()

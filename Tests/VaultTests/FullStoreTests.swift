@@ -18,14 +18,14 @@ import Testing
 
     private func expect(_ contents: [UInt8], in test: TestVault, _ file: File) throws {
         #expect(try file.contents(30_000) == contents)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         #expect(try file.contents(30_000) == contents)
         let (vault, root) = try test.afterDeath()
         #expect(try vault.openFile("file", in: root).contents(30_000) == contents)
     }
 
     /// A cut that fails has cut nothing, wherever the contents are at the moment; one that is made is made.
-    @Test(arguments: [0, 100, 4096, 19_000] as [UInt64], ["new", "synced", "in the journal", "settled"])
+    @Test(arguments: [0, 100, 4096, 19_000] as [UInt64], ["new", "synced", "in the journal", "checkpointed"])
     func aCutThatFailsCutsNothing(length: UInt64, state: String) throws {
         for nth in 1...6 {
             let (test, faults, file) = try scene()
@@ -34,7 +34,7 @@ import Testing
                 try file.write(Self.old, at: 0)
                 try file.synchronize(dataOnly: true)
             }
-            if state == "settled" { try test.vault.settle() }
+            if state == "checkpointed" { try test.vault.checkpoint() }
             faults.fail([.write, .allocate], nth: nth, with: .ENOSPC, lasts: true)
             var contents = Self.old
             do throws(VaultError) {

@@ -60,7 +60,7 @@ import Testing
                 model.replaceSubrange(offset..<offset + count, with: [UInt8](repeating: 0, count: count))
             case 13: try file.synchronize(dataOnly: Bool.random(using: &random))
             default:
-                try test.vault.settle()
+                try test.vault.checkpoint()
                 if Bool.random(using: &random) { file = try test.vault.openFile("file", in: test.root) }
             }
             try #require(try file.contents(model.count + 1) == model, "seed \(seed), step \(step)")
@@ -86,7 +86,7 @@ import Testing
         let after = try file.status().blocks
         #expect(canPunch ? before - after > 3500 : before == after)
         try file.punch(2 << 20..<(2 << 20) + 40_960)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         if canPunch { #expect(try file.status().blocks < after - 60) }
         let (vault, root) = try test.afterDeath()
         let found = try vault.openFile("file", in: root)
@@ -105,7 +105,7 @@ import Testing
         try test.vault.unlink("file", in: test.root)
         try file.punch(4096..<12_288)
         try file.write([2], at: 5000)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         var model = [UInt8](repeating: 1, count: 20_000)
         model.replaceSubrange(4096..<12_288, with: [UInt8](repeating: 0, count: 8192))
         model[5000] = 2
@@ -120,8 +120,9 @@ import Testing
         }
     }
 
-    /// What has grown again behind a cut lies in the journal: where it becomes a hole the backing file may end before it.
-    @Test(arguments: [true, false]) func aHoleBehindTheBackingFile(isSettled: Bool) throws {
+    /// What has grown again behind a cut lies in the journal: where it becomes a hole the backing file may end before
+    /// it.
+    @Test(arguments: [true, false]) func aHoleBehindTheBackingFile(isCheckpointed: Bool) throws {
         let test = try TestVault()
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 63_000), at: 0)
@@ -132,8 +133,8 @@ import Testing
         let model = [UInt8](repeating: 1, count: 30_000) + [UInt8](repeating: 0, count: 35_536)
         #expect(try file.contents(70_000) == model)
         try file.synchronize(dataOnly: true)
-        if isSettled {
-            try test.vault.settle()
+        if isCheckpointed {
+            try test.vault.checkpoint()
             #expect(try file.contents(70_000) == model)
         }
         let (vault, root) = try test.afterDeath()
@@ -167,7 +168,7 @@ import Testing
         file.lock.withExclusive { file.guardAll() }
         faults.fail(.allocate, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try file.punch(4096..<1 << 43) }
-        #expect(file.lock.withShared { !file.state.unsettled.holes.isEmpty })
+        #expect(file.lock.withShared { !file.state.writeback.holes.isEmpty })
         try file.synchronize(dataOnly: true)
         #expect(try file.contents(10, at: 1 << 43) == [2])
         #expect(try file.contents(2) == [1, 0])

@@ -43,7 +43,7 @@ import Testing
             let faults = try #require(test.store as? FaultInjectingStore).faults
             let file = try test.create("file")
             try file.write([UInt8](repeating: 1, count: 10_000), at: 0)
-            try test.vault.settle()
+            try test.vault.checkpoint()
             try file.write([UInt8](repeating: 2, count: 5000), at: 3000)
             try file.synchronize(dataOnly: true)
             let name = try test.vault.storedName("file", in: test.root).name
@@ -133,8 +133,8 @@ import Testing
         #expect(flushed.inodes.contains(file.identity.inode))
     }
 
-    /// Files that were written to while the folders right above them were renamed, and that are settled when one above those
-    /// is.
+    /// Files that were written to while the folders right above them were renamed, and that are checkpointed when one
+    /// above those is.
     @Test func aFolderIsRenamedOverManyRenamedFolders() throws {
         let flushed = FlushedInodes()
         let test = try TestVault { InterceptingStore($0, hook: flushed) }
@@ -144,7 +144,7 @@ import Testing
             let files = try (0..<10).map { try test.create(Name(bytes: "f\($0)".utf8)!, in: folder) }
             for file in files { try file.write([1], at: 0) }
             try test.vault.synchronize()
-            // Behind the settling of all, with which a rename begins.
+            // Behind the checkpoint of all, with which a rename begins.
             flushed.beforeTheNext(of: try test.vault.status(of: folder).inode) {
                 for file in files {
                     try file.write([2], at: 0)
@@ -173,7 +173,8 @@ import Testing
         #expect(head.window(until: 5, lastWritten: -1) == JournalHead.Window(from: 998, to: 87_400))
     }
 
-    /// A hole that nobody has synced may not have made the backing file longer; and there is no look at each of its blocks.
+    /// A hole that nobody has synced may not have made the backing file longer; and there is no look at each of its
+    /// blocks.
     @Test(arguments: [0, 1], [10 << 20, 1 << 43]) func aHoleThatACutHasLeftUnproven(blocks: Int, length: UInt64) throws
     {
         let test = try TestVault()
@@ -277,8 +278,8 @@ import Testing
         #expect(try vault.openFile("file", in: other).contents(10) == [1, 4, 3])
     }
 
-    /// A file that was unlinked while it was open: what is written to it from then on reads back, also where the journal
-    /// has an older block from when it had a name.
+    /// A file that was unlinked while it was open: what is written to it from then on reads back, also where the
+    /// journal has an older block from when it had a name.
     @Test(arguments: [1, 60]) func aFileWithoutANameReadsWhatWasWritten(blocks: Int) throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -293,7 +294,7 @@ import Testing
         try file.synchronize(dataOnly: true)
         let expected = [UInt8](repeating: 4, count: 4096) + [UInt8](repeating: 3, count: blocks * 4096)
         #expect(try file.contents(300_000) == expected)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         #expect(try file.contents(300_000) == expected)
     }
 
@@ -305,7 +306,7 @@ import Testing
         try file.write([UInt8](repeating: 1, count: 20_000), at: 0)
         try file.truncate(to: 1 << 20)
         try file.synchronize(dataOnly: false)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         try test.vault.unlink("file", in: test.root)
         for nth in 1...4 {
             for offset in [4000, 500_000] as [UInt64] {
@@ -323,8 +324,8 @@ import Testing
         #expect(faults.injected > 10)
     }
 
-    /// The journal's time runs ahead of the clock while it is flushed again and again; the next session goes on from there,
-    /// or a copy made then and one made now would look the same.
+    /// The journal's time runs ahead of the clock while it is flushed again and again; the next session goes on from
+    /// there, or a copy made then and one made now would look the same.
     @Test func theNextSessionGivesTheJournalAnotherTime() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -356,8 +357,8 @@ import Testing
         #expect(try vault.openFile("other", in: root).contents(10) == [1, 2, 3])
     }
 
-    /// A header from before the last block grew, as a copy may have it beside the block from after that: what is too long
-    /// stays until the shorter block is durable, for a cut of the power must find one of them.
+    /// A header from before the last block grew, as a copy may have it beside the block from after that: what is too
+    /// long stays until the shorter block is durable, for a cut of the power must find one of them.
     @Test func aGrownLastBlockIsNotCutBeforeTheShorterOneIsDurable() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults

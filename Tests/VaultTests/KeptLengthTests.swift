@@ -51,7 +51,7 @@ import Testing
             return bytes[..<3] + [9]
         case .writtenAgain:
             try file.write(bytes, at: 0)
-            try test.vault.settle()
+            try test.vault.checkpoint()
             try file.write(bytes, at: 9999)
             return bytes[..<9999] + bytes
         }

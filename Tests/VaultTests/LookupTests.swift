@@ -65,7 +65,7 @@ import Testing
                 "name", in: root, .file(file), to: "new", in: root, replaced: nil, replacesDirectory: false,
                 RenameKind())
             // No header says any more where it was.
-            try vault.settle()
+            try vault.checkpoint()
         }
         #expect(throws: VaultError.system(.ENOENT)) { try vault.lookup("name", in: root) }
         #expect(try vault.lookup("new", in: root).status.size == 0)

@@ -38,7 +38,7 @@ import Testing
     }
 
     /// The vault brings a file up to date that nobody has open, and lets go of it, when its header has just been read.
-    @Test func aFileThatIsBeingSettled() throws {
+    @Test func aFileThatIsBeingCheckpointed() throws {
         let interrupter = Interrupter()
         let test = try TestVault { InterceptingStore($0, hook: interrupter) }
         do {
@@ -47,9 +47,9 @@ import Testing
             try file.synchronize(dataOnly: true)
         }
         let vault = test.vault
-        interrupter.afterTheNextRead { try vault.settle() }
+        interrupter.afterTheNextRead { try vault.checkpoint() }
         let file = try test.vault.openFile("file", in: test.root)
-        #expect(test.vault.isSettled)
+        #expect(test.vault.isCheckpointed)
         #expect(try file.contents(10) == [1, 2, 3])
         try file.write([4], at: 1)
         try file.synchronize(dataOnly: true)

@@ -32,8 +32,8 @@ import Testing
         try test.vault.lookup(name, in: test.root).status.permissions
     }
 
-    /// What the journal has of a file is put into it whatever the modes of the file and of the folders above are, also when
-    /// its path cannot be told.
+    /// What the journal has of a file is put into it whatever the modes of the file and of the folders above are, also
+    /// when its path cannot be told.
     @Test(arguments: [0o000, 0o100, 0o300, 0o700] as [UInt32], [false, true])
     func whatIsInTheJournalComesIntoAnyFolder(mode: UInt32, isWithoutPath: Bool) throws {
         try asOrdinaryUser {
@@ -45,7 +45,7 @@ import Testing
                 try test.vault.link("file", in: folder, file: file, to: "other", in: folder)
                 try test.vault.unlink("file", in: folder)
             }
-            try test.vault.settle()
+            try test.vault.checkpoint()
             try file.setMode(0o444)
             try test.vault.setMode(mode, of: folder)
             try file.write([4], at: 1)
@@ -171,7 +171,7 @@ import Testing
                 #expect(try vault.lookup("program", in: root).status.permissions == 0o6755)
                 return
             }
-            if later == .sync { try file.synchronize(dataOnly: false) } else { try test.vault.settle() }
+            if later == .sync { try file.synchronize(dataOnly: false) } else { try test.vault.checkpoint() }
             #expect(try self.mode(of: "program", in: test) == 0o6755)
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-/// What a removed file has held is there for whoever needs it next: not only when the settler's turn comes.
+/// What a removed file has held is there for whoever needs it next: not only when the checkpointer's turn comes.
 @Suite struct ReclaimedSpaceTests {
     /// Full until a folder is flushed: then nothing keeps what was removed from it.
     private final class FullUntilFlushed: Interceptor {

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Vault
 
-/// How often a vault asks its store for what programs do all day: each is a system call, and a flush is a disk's whole turn.
+/// How often a vault asks its store for what programs do all day: each is a system call, and a flush is a disk's whole
+/// turn.
 @Suite struct StoreCallTests {
     private let counter = CallCounter()
 
@@ -47,7 +48,7 @@ import Testing
     @Test func anAtomicSaveIsTwoFlushes() throws {
         let test = try vault()
         try test.create("saved").write([UInt8](repeating: 1, count: 5000), at: 0)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let replaced = try test.vault.openFile("saved", in: test.root).header
         let file = try test.create("new")
         let calls = try counter.calls {

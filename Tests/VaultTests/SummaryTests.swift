@@ -9,9 +9,9 @@ import Testing
 
 /// What stat(2) shows without a header is what it shows with one, or there is nothing without.
 @Suite struct SummaryTests {
-    /// Settles all, and looks at it as the next daemon does: in brief, and with the header.
+    /// Checkpoints all, and looks at it as the next daemon does: in brief, and with the header.
     private func look(_ name: Name, _ test: TestVault) throws -> (brief: FileStatus?, whole: FoundEntry) {
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let (vault, root) = try test.afterDeath()
         let whole = try vault.lookup(name, in: root)
         guard case .summarized(let status, let summary) = try vault.lookupInBrief(name, in: root) else {
@@ -59,7 +59,7 @@ import Testing
         #expect(brief == whole.status)
     }
 
-    /// Each thing that is done to a file that was settled, and not yet again.
+    /// Each thing that is done to a file that was checkpointed, and not yet again.
     @Test func isVoidOnceTheFileIsAnother() throws {
         let test = try TestVault()
         for change: @Sendable (File) throws -> Void in [
@@ -117,7 +117,7 @@ import Testing
         let file = try test.create("file")
         try file.write([1], at: 0)
         try test.rename("file", to: "later", newParent: folder)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let (vault, _) = try test.afterDeath()
         let found = try vault.lookupInBrief("later", in: try vault.openDirectory("folder", in: try vault.openRoot()))
         guard case .summarized = found else {
@@ -133,7 +133,7 @@ import Testing
         let file = try test.create("file")
         try file.write([1, 2, 3], at: 0)
         file.close()
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let (vault, root) = try test.afterDeath()
         faults.fail([.open, .read], with: .EIO, lasts: true)
         guard case .summarized(let status, _) = try vault.lookupInBrief("file", in: root) else {

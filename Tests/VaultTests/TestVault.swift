@@ -17,7 +17,7 @@ final class TestVault: Sendable {
     let ring: KeyRing
     let root: Directory
     private let bundle: Keybag.Bundle
-    /// Let go of at the end: a vault that is not closed keeps the files, and their keys, that it has not settled.
+    /// Let go of at the end: a vault that is not closed keeps the files, and their keys, that it has not checkpointed.
     private let others = Mutex<[Vault]>([])
 
     /// - Parameters:

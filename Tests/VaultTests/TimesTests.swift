@@ -45,7 +45,7 @@ import Testing
     }
 
     /// Each of these writes the header alone, or late.
-    @Test(arguments: ["link", "rename", "class", "mark", "settle", "sync", "times", "same times", "close"])
+    @Test(arguments: ["link", "rename", "class", "mark", "checkpoint", "sync", "times", "same times", "close"])
     func aHeaderThatIsWrittenShowsInTheBackingFile(how: String) throws {
         let file = try old("file")
         var name: Name = "file"
@@ -63,10 +63,10 @@ import Testing
                 try file.setClass(.none)
                 seen.insert(try look(name))
                 try file.clearExplicitMark()
-            case "settle":
+            case "checkpoint":
                 try file.write([UInt8(turn)], at: 100)
                 try file.setTimes(accessed: .keep, modified: .at(old))
-                try test.vault.settle()
+                try test.vault.checkpoint()
             case "sync": try file.synchronize(dataOnly: false)
             case "times":
                 try file.setTimes(accessed: .now, modified: .at(Timespec(seconds: 7, nanoseconds: Int64(turn))))
@@ -78,7 +78,7 @@ import Testing
                 try file.truncate(to: 5000)
                 try file.setTimes(accessed: .keep, modified: .at(old))
                 try file.persistLength()
-                try test.vault.settle()
+                try test.vault.checkpoint()
             }
             #expect(seen.insert(try look(name)).inserted, "\(how), turn \(turn)")
             #expect(try shown(name) == old)
@@ -102,18 +102,18 @@ import Testing
             if turn == 3999 { #expect(seen.count >= 1800) }
         }
         #expect(seen.max()! <= Timespec.now.seconds + 3602)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         #expect(seen.insert(try backing("file").modified.seconds).inserted)
         #expect(try shown("file") == old)
     }
 
-    /// And what is changed by then is seen by a copy too, also if the daemon dies before it settles.
+    /// And what is changed by then is seen by a copy too, also if the daemon dies before it checkpoints.
     @Test(arguments: ["class", "mark", "close", "times"]) func aChangeOfAFileWithASpentStampIsSeen(how: String) throws {
         let file = try test.create("file")
         try file.setClass(.completeUnlessOpen)
         try file.write([1, 2, 3], at: 0)
         for _ in 0..<2000 { try file.setTimes(accessed: .keep, modified: .at(old)) }
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let before = try look("file")
         switch how {
         case "class": try file.setClass(.complete)
@@ -171,19 +171,19 @@ import Testing
             #expect(time.seconds >= before.seconds - 1)
             try file.persistLength()
             #expect(try file.status().modified == time)
-            try test.vault.settle()
+            try test.vault.checkpoint()
             #expect(try file.status().modified == time)
             #expect(try shown("file") == time)
         }
     }
 
     /// What is cut off behind the end by and by moves nothing that is shown.
-    @Test func settlingACutDoesNotMoveTheTime() throws {
+    @Test func checkpointingACutDoesNotMoveTheTime() throws {
         let file = try old("file")
         try file.truncate(to: 100)
         let time = try file.status().modified
         #expect(time > old)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         #expect(try backing("file").size < 4096)
         #expect(try file.status().modified == time)
         let (vault, root) = try test.afterDeath()
@@ -231,7 +231,7 @@ import Testing
             #expect(seen.insert(try second()).inserted)
             seen.insert(unflushed)
         }
-        try test.vault.settle()
+        try test.vault.checkpoint()
         seen.insert(try second())
         try test.vault.close()
         #expect(seen.insert(try second()).inserted)

@@ -23,7 +23,7 @@ import Testing
         }
         #expect(try test.names().isEmpty)
         // The sidecars of long names go when it is durable that their entries are gone.
-        try test.vault.settle()
+        try test.vault.checkpoint()
         #expect(try test.backingNames.sorted() == ["lk.dir", "lk.journal"])
     }
 

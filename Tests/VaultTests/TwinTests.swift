@@ -19,7 +19,7 @@ import Testing
             try file.write(old, at: 0)
             try test.vault.link(one, in: test.root, file: file, to: two, in: test.root)
         }
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let path = try path(of: two, of: test)
         try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
         #expect(unsafe rename(path + ".copy", path) == 0)
@@ -44,8 +44,8 @@ import Testing
         return try names.map { try vault.openFile($0, in: root).contents(20_000) }
     }
 
-    /// The path of a descriptor whose name has gone cannot be told. Under many names: in which order the files of a folder
-    /// are found is chance.
+    /// The path of a descriptor whose name has gone cannot be told. Under many names: in which order the files of a
+    /// folder are found is chance.
     @Test(arguments: 0..<8) func oneIsWrittenToUnderANameThatIsGone(number: Int) throws {
         let (one, two, three) = (Name(ascii: "a\(number)"), Name(ascii: "b\(number)"), Name(ascii: "c\(number)"))
         let (test, vault, root) = try Self.vault(one, two)

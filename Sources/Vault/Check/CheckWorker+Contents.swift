@@ -72,8 +72,8 @@ extension CheckWorker {
         body()
     }
 
-    /// The next block at or after `block` with data in it: of a hole there may be very much. Where the header allows none,
-    /// its blocks are lost.
+    /// The next block at or after `block` with data in it: of a hole there may be very much. Where the header allows
+    /// none, its blocks are lost.
     private func skipHole(at block: UInt64, of contents: CheckedContents) -> UInt64 {
         let data = nextData(at: block, of: contents)
         if block < contents.firstSparseBlock, block < data {

@@ -36,7 +36,7 @@ extension CheckWorker {
             checkAttributes(of: AttributeSubject(descriptor: descriptor, identifier: header.file.bytes), spot)
 
             let file = File(
-                vault: vault, descriptor: descriptor, isWritable: false, header: header.settled(at: place),
+                vault: vault, descriptor: descriptor, isWritable: false, header: header.resolved(at: place),
                 isNew: false, status: status)
             if let overlay { file.show(overlay, at: place, status) }
             let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
@@ -85,8 +85,8 @@ extension CheckWorker {
         } catch { throw .system(error) }
     }
 
-    /// A header that does not open is damage, but for one that a cut has kept from the disk, and one of a later version,
-    /// whose MAC is good.
+    /// A header that does not open is damage, but for one that a cut has kept from the disk, and one of a later
+    /// version, whose MAC is good.
     private func reportHeader(_ error: VaultError, _ head: Int, _ status: FileStatus, at spot: Spot) {
         guard case .damaged(let reason) = error else {
             return report(error, .header, "the file cannot be read", at: spot)

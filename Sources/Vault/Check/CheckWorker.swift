@@ -56,8 +56,8 @@ final class CheckWorker {
         var isDone: Bool { folder == nil && listing == nil && folders.isEmpty }
     }
 
-    /// Checks a directory and all that is below it, without recursion, and with as many descriptors as there may be: of a deep
-    /// tree the first and the last directories are open.
+    /// Checks a directory and all that is below it, without recursion, and with as many descriptors as there may be: of
+    /// a deep tree the first and the last directories are open.
     private func walk(_ top: CheckedFolder) {
         var levels: [Level] = []
         enter(top, &levels)
@@ -102,8 +102,8 @@ final class CheckWorker {
 
     /// The directory of a level, opened anew from the nearest one above it that is open, which the first always is.
     ///
-    /// The levels right above it are opened with it, for the walk comes back to them next: so a tree of n levels takes n times
-    /// n / `mostOpen` openings at most.
+    /// The levels right above it are opened with it, for the walk comes back to them next: so a tree of n levels takes
+    /// n times n / `mostOpen` openings at most.
     private func folder(of level: Int, _ levels: inout [Level]) throws(VaultError) -> CheckedFolder {
         if let folder = levels[level].folder { return folder }
         var open = level

@@ -32,7 +32,7 @@ final class CheckedContents: Sendable {
         firstSparseBlock = header.firstSparseBlock
         self.size = size
         self.isInJournal = isInJournal
-        journaledBlocks = isInJournal ? file.state.unsettled.slots.keys.sorted() : []
+        journaledBlocks = isInJournal ? file.state.writeback.slots.keys.sorted() : []
         self.spot = spot
     }
 

@@ -9,8 +9,8 @@ struct BackingPath {
     /// None for the root itself.
     let names: [Name]
 
-    /// Nil for a path with an empty component, `.` or `..`, for an absolute one, and for one that leads to what the vault
-    /// keeps for itself, such as its keybag.
+    /// Nil for a path with an empty component, `.` or `..`, for an absolute one, and for one that leads to what the
+    /// vault keeps for itself, such as its keybag.
     init?(_ bytes: [UInt8]) {
         guard bytes.count < Int(PATH_MAX) else { return nil }
         guard !bytes.isEmpty else {

@@ -134,8 +134,8 @@ extension Journal {
     /// The most bytes that are read to get several payloads out of them.
     private static let largestRead = 1 << 20
 
-    /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; those that were appended one after another
-    /// with one read. EIO where the journal ends before.
+    /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; those that were appended one after
+    /// another with one read. EIO where the journal ends before.
     func read(_ slots: [Slot], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
         var begin = 0
         var raw: [UInt8] = []

@@ -2,7 +2,8 @@ import Format
 import Posix
 import Store
 
-// The journal is one file of always the same size: only its time tells a copy by size and time that it has other contents.
+// The journal is one file of always the same size: only its time tells a copy by size and time that it has other
+// contents.
 
 extension Journal {
     /// It may run ahead of the clock by so many seconds, two for each flush, before it begins anew.

@@ -10,7 +10,7 @@ import Synchronization
 /// A write over bytes that a cut must not harm is appended here and copied into place later; one flush of the journal
 /// makes it durable, for all files at once. docs/DURABILITY.md has the argument, docs/FORMAT.md the bytes.
 ///
-/// Two halves: while one is written, the files that have records in the other are settled, and then it is free.
+/// Two halves: while one is written, the files that have records in the other are checkpointed, and then it is free.
 /// Thread-safe; its locks are leaves but for the store.
 final class Journal: Sendable {
     /// Bytes of one half, as a rule.
@@ -24,7 +24,7 @@ final class Journal: Sendable {
 
     struct Half {
         var lap: UInt64 = 0
-        /// The files that are not settled since they had records here, with the sequence number of the last one.
+        /// The files that are not checkpointed since they had records here, with the sequence number of the last one.
         var users: [FileIdentity: UInt64] = [:]
         /// What the last *file* or *twin* record here says.
         var claims: [FileIdentity: Claim] = [:]
@@ -112,7 +112,7 @@ final class Journal: Sendable {
         UInt64(records * (JournalRecord.byteCount(payload: 0) + JournalRecord.sectorSize + 8) + payload)
     }
 
-    /// The files of the half that is not written now: settled, they free it.
+    /// The files of the half that is not written now: checkpointed, they free it.
     var usersOfOtherHalf: [FileIdentity: UInt64] {
         state.withLock { $0.halves[1 - $0.active].users }
     }
@@ -122,7 +122,8 @@ final class Journal: Sendable {
         state.withLock { $0.halves[1 - $0.active].users.merging($0.halves[$0.active].users) { max($0, $1) } }
     }
 
-    /// A quarter of the active half is full and the other is in use: time to settle, so that it is free when this one is full.
+    /// A quarter of the active half is full and the other is in use: time to checkpoint, so that it is free when this
+    /// one is full.
     var isPressed: Bool {
         state.withLock { state in
             !state.halves[1 - state.active].users.isEmpty && state.position > state.head.halfSize / 4

@@ -2,8 +2,8 @@ import Format
 import Posix
 import Store
 
-// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a cut in the
-// middle, comes to the same.
+// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a cut in
+// the middle, comes to the same.
 
 extension OldJournal {
     /// What the journal says of one file.
@@ -29,8 +29,8 @@ extension OldJournal {
         /// Of the header on disk; 0 for a file that a cut has left empty.
         let generation: UInt64
         let entries: [Entry]
-        /// In the last record that counts. What stands behind it is of a write that nobody waited for, and this header need
-        /// not fit it: a last block that has grown or shrunk is of another length than it says.
+        /// In the last record that counts. What stands behind it is of a write that nobody waited for, and this header
+        /// need not fit it: a last block that has grown or shrunk is of another length than it says.
         let header: FileHeader
 
         /// The last version of each block, and the holes, to be made before.
@@ -171,8 +171,8 @@ extension OldJournal {
         }
     }
 
-    /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably, so
-    /// that a header never stands before what it confirms.
+    /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably,
+    /// so that a header never stands before what it confirms.
     private func apply(_ effect: Effect) throws(VaultError) {
         try vault.keepingSetID(of: effect.descriptor) { () throws(VaultError) in
             try apply(effect, to: effect.descriptor)
@@ -213,7 +213,8 @@ extension OldJournal {
                 try vault.store.setTimes(
                     accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
                 if copied.linkCount == 1 { vault.summarize(header, of: file) }
-                // The journal begins anew after this. The time too: a header without its stamp looks like the one before.
+                // The journal begins anew after this. The time too: a header without its stamp looks like the one
+                // before.
                 try vault.store.synchronize(file, dataOnly: false)
             } catch {
                 // What the disk has nobody knows. Whoever mounts it next must not find here that all is done.

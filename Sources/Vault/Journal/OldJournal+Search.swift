@@ -22,8 +22,8 @@ extension Vault {
         }
     }
 
-    /// The file at a backing path, nil if there is none any more. An ordinary user's folders and files may forbid it that
-    /// user: they are the daemon's own.
+    /// The file at a backing path, nil if there is none any more. An ordinary user's folders and files may forbid it
+    /// that user: they are the daemon's own.
     func openForReplay(_ path: BackingPath) throws(VaultError) -> Descriptor? {
         let names = path.names
         guard let last = names.last else { return nil }
@@ -84,8 +84,8 @@ struct Walk {
         return match
     }
 
-    /// Without recursion: the tree is as deep as its maker likes. A folder is open as long as there are some in it to be
-    /// looked into; where there are no more descriptors, what lies deeper is not found.
+    /// Without recursion: the tree is as deep as its maker likes. A folder is open as long as there are some in it to
+    /// be looked into; where there are no more descriptors, what lies deeper is not found.
     private func search(
         _ root: Descriptor, _ visit: (Descriptor, FileHeader) -> Bool
     ) throws(VaultError) {

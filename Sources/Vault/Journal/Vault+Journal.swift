@@ -27,8 +27,8 @@ extension Vault {
             head.nextLap = old.head.nextLap
             head.windows = old.head.windows
             if old.head.opened != 0 {
-                // A daemon that was killed has left in the page cache what no disk has, names among it: what is found must
-                // be what is there. Of a failure those have been told who waited.
+                // A daemon that was killed has left in the page cache what no disk has, names among it: what is found
+                // must be what is there. Of a failure those have been told who waited.
                 try? store.synchronizeAll()
                 let lastWritten = try backing { () throws(Errno) in try store.status(of: old.file).changed.seconds }
                 try old.replay()
@@ -55,10 +55,10 @@ extension Vault {
         clearNameless()
     }
 
-    /// Lets go of all files with their keys: what is not settled is for the next session's replay. Nobody may use the
-    /// vault any more.
+    /// Lets go of all files with their keys: what is not checkpointed is for the next session's replay. Nobody may use
+    /// the vault any more.
     public func abandon() {
-        files.forgetUnsettled()
+        files.forgetDirty()
     }
 
     private func makeJournal(_ head: JournalHead) throws(VaultError) -> Descriptor {
@@ -72,12 +72,12 @@ extension Vault {
         }
     }
 
-    /// Settles all and ends the session: the next one need not look for what a cut left. Nobody may use the vault any
-    /// more.
+    /// Checkpoints all and ends the session: the next one need not look for what a cut left. Nobody may use the vault
+    /// any more.
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         defer { abandon() }
-        try settle()
+        try checkpoint()
         // What is made under a clean end is there: nothing that is empty is taken for the rest of a cut.
         try synchronizeFreshFolders()
         // Nor what was removed, and of which the disk may still have the name.
@@ -92,8 +92,8 @@ extension Vault {
 }
 
 extension JournalHead {
-    /// The session that did not end, and ends now. The clocks of file systems are coarse; and that of a machine without a
-    /// battery may be behind, so that nobody knows when this one ended: a day after its last flush is late enough.
+    /// The session that did not end, and ends now. The clocks of file systems are coarse; and that of a machine without
+    /// a battery may be behind, so that nobody knows when this one ended: a day after its last flush is late enough.
     ///
     /// - Parameter lastWritten: when that was, in seconds since 1970.
     func window(until now: UInt64, lastWritten: Int64) -> Window {

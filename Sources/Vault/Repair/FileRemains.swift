@@ -58,9 +58,9 @@ struct FileRemains {
         return !ProtectionClass.allCases.allSatisfy(vault.canOpen)
     }
 
-    /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file tells the length.
-    /// Where that has holes, what is left of the old header says which of them were the file's own. Nil if there is none, or
-    /// the key of its class is not at hand.
+    /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file tells the
+    /// length. Where that has holes, what is left of the old header says which of them were the file's own. Nil if
+    /// there is none, or the key of its class is not at hand.
     func rebuilt(_ vault: Vault) -> FileHeader? {
         guard let raw else { return nil }
         for protectionClass in ProtectionClass.allCases {

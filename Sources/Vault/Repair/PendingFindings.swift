@@ -10,8 +10,8 @@ final class PendingFindings: Sendable {
 
     private struct State {
         var findings: [Finding] = []
-        /// Of damage; and of notes, which are of `lost+found`: what is there already must not keep the rest from getting
-        /// there.
+        /// Of damage; and of notes, which are of `lost+found`: what is there already must not keep the rest from
+        /// getting there.
         var weights = (damage: 0, note: 0)
     }
 

@@ -48,7 +48,8 @@ public final class Repair: Sendable {
     public func run() throws(VaultError) {
         try recoverJournal()
         do throws(VaultError) { try work() } catch {
-            // What stops the repair need not stop this: the next one then finds no cut, and the journal's space is free.
+            // What stops the repair need not stop this: the next one then finds no cut, and the journal's space is
+            // free.
             try? vault.close()
             throw error
         }

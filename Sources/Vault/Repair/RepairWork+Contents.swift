@@ -3,8 +3,8 @@ import Posix
 import Store
 
 extension RepairWork {
-    /// A file whose contents are lost in part: to lost+found it goes, with what reads of it, for no program is to take it
-    /// for whole. With `salvages` a copy lies beside it that reads everywhere.
+    /// A file whose contents are lost in part: to lost+found it goes, with what reads of it, for no program is to take
+    /// it for whole. With `salvages` a copy lies beside it that reads everywhere.
     func setAside(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
         guard let name = spot.name else { return nil }
         let source = try folder(of: spot.trail)
@@ -20,7 +20,7 @@ extension RepairWork {
             try vault.rename(
                 name, in: source, .file(file), to: newName, in: target, replaced: nil, replacesDirectory: false,
                 RenameKind(noReplace: true))
-            try vault.settle()
+            try vault.checkpoint()
             try flush(target.descriptor, source.descriptor)
         }
         let copy = salvages ? try salvage(newName, file, in: target) : nil

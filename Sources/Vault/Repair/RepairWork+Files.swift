@@ -77,13 +77,13 @@ extension RepairWork {
     ) throws(VaultError) {
         var header = header
         header.places = [vault.place(of: name, in: target)]
-        header.settleStrictly()
+        header.resolveStrictly()
         let status = try backing { () throws(Errno) in try store.status(of: backingFile) }
         let file = File(
             vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
             status: status)
         try file.withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            try file.settleAlone(confirming: false)
+            try file.checkpointAlone(confirming: false)
             return true
         }
         try move(stored, in: source, to: name, in: target)
@@ -111,7 +111,7 @@ extension RepairWork {
         in target: Directory
     ) throws(VaultError) -> (name: Name, more: Printable) {
         var header = header
-        header.settleStrictly()
+        header.resolveStrictly()
         guard vault.canOpen(header.protectionClass) else {
             throw .damaged("a copy of a file that stands elsewhere: it takes --unlock to make it a file of its own")
         }

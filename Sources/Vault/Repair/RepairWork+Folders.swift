@@ -3,9 +3,9 @@ import Format
 import Posix
 import Store
 
-// Directories without a good record. The names in one are encrypted under its ID, and the record alone has that. If what
-// is left of the record gives an ID under which a name in it opens, that proves the ID, and the directory can stand
-// elsewhere with all that is below it. Else the names in it are lost, and what they named goes by its IDs.
+// Directories without a good record. The names in one are encrypted under its ID, and the record alone has that. If
+// what is left of the record gives an ID under which a name in it opens, that proves the ID, and the directory can
+// stand elsewhere with all that is below it. Else the names in it are lost, and what they named goes by its IDs.
 
 extension RepairWork {
     /// The class of what is created in a directory whose own class cannot be proved: none that is weaker.
@@ -185,7 +185,8 @@ extension RepairWork {
             guard case .damaged(let reason) = error else { throw error }
             var finding = Finding(.damage, .directory, at: Spot(trail: .root), reason: "\(reason)")
             let strict: Printable = "; what is created in it is of class \(Self.strictest.name)"
-            // A new record is one that a repair was interrupted with: what that has moved opens under it, and nothing else.
+            // A new record is one that a repair was interrupted with: what that has moved opens under it, and nothing
+            // else.
             if let identifier = try provenIdentifier(of: store.root, from: [.directoryRecord]) {
                 try writeNewRecord(identifier, at: .zero, in: store.root)
                 root = try vault.readRoot()

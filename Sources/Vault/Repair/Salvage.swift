@@ -28,8 +28,8 @@ struct Salvage {
         }
     }
 
-    /// Makes the copy: of the same class, mode, owner, time and attributes, with an ID and a key of its own. It is there
-    /// whole or not at all.
+    /// Makes the copy: of the same class, mode, owner, time and attributes, with an ID and a key of its own. It is
+    /// there whole or not at all.
     ///
     /// - Returns: what is zeros in it.
     /// - Throws: `damaged` if nothing of the source reads; `locked` if the key of its class is away.

@@ -6,8 +6,8 @@ import Store
 // What only a repair does: reads that prove nothing, writes over what is damaged.
 
 extension Vault {
-    /// What is left of a directory record, whatever place it was sealed for: its ID is a guess that somebody else has to
-    /// prove, and so is its class.
+    /// What is left of a directory record, whatever place it was sealed for: its ID is a guess that somebody else has
+    /// to prove, and so is its class.
     func guessRecord(_ name: Name, in folder: Descriptor) -> DirectoryRecord? {
         guard let text = try? readRecordText(name, in: folder), text.count == DirectoryRecord.sealedTextCount,
             let sealed = Base64URL.decode(text),
@@ -16,7 +16,8 @@ extension Vault {
         return try? unsafe DirectoryRecord(decoding: bytes.span.bytes)
     }
 
-    /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in it.
+    /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in
+    /// it.
     func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
         let aside = Name.temporary()
         let status = try backing { () throws(Errno) in try store.status(of: name, in: folder) }

@@ -3,8 +3,8 @@ import Posix
 import Store
 import Synchronization
 
-/// Gives all files of a vault the new class keys, while it is in use: one walk after another, until one has found nothing
-/// to do.
+/// Gives all files of a vault the new class keys, while it is in use: one walk after another, until one has found
+/// nothing to do.
 ///
 /// One walk at a time. Holds no lock and no key from one file to the next.
 public final class KeyRotation: Sendable {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// What gets another name while files are given new keys: a listing misses what moves past it.
 ///
-/// Whoever moves something says so before and after. A walk has seen all files if it has looked at all that is in here, and
-/// nothing is under way.
+/// Whoever moves something says so before and after. A walk has seen all files if it has looked at all that is in here,
+/// and nothing is under way.
 final class Moves: Sendable {
     struct Moved: Sendable {
         let name: Name

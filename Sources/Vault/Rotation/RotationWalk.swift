@@ -115,8 +115,8 @@ struct RotationWalk {
         }
     }
 
-    /// What stands under a name that is not the vault's: a copy that a sync program has made perhaps, which somebody will
-    /// want to read when it has got its name back.
+    /// What stands under a name that is not the vault's: a copy that a sync program has made perhaps, which somebody
+    /// will want to read when it has got its name back.
     ///
     /// - Parameter isOthers: nor is the name of its folder, or its own, of the form of one.
     private func lookAtForeign(

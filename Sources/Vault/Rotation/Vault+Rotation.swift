@@ -20,13 +20,13 @@ extension Vault {
             return try renewWrap(of: descriptor, header, at: nil, status, since: placements)
         }
         if opened.isPinned {
-            return try renewWrap(of: descriptor, header.settled(at: place), at: place, status, since: placements)
+            return try renewWrap(of: descriptor, header.resolved(at: place), at: place, status, since: placements)
         }
         return try openFile(name, in: parent).renewWrap()
     }
 
-    /// Opens a file to look at its header, also for an ordinary user one that its owner may not read, in a folder in which he
-    /// may not look for it: then it is pinned, and open for writing. Nil for what is no regular file.
+    /// Opens a file to look at its header, also for an ordinary user one that its owner may not read, in a folder in
+    /// which he may not look for it: then it is pinned, and open for writing. Nil for what is no regular file.
     private func openToRenew(
         _ name: Name, in folder: Descriptor
     ) throws(VaultError) -> (file: Descriptor?, isPinned: Bool) {

@@ -105,12 +105,12 @@ enum Place {
         }
     }
 
-    /// All mounts of this user, for root of everybody, by mount point: those whose daemons answer, and those of which none
-    /// does.
+    /// All mounts of this user, for root of everybody, by mount point: those whose daemons answer, and those of which
+    /// none does.
     static func all() throws(CommandError) -> (served: [ServedMount], silent: [SilentMount]) {
         for _ in 0..<10 {
             let found = try allNow()
-            if found.silent.allSatisfy(\.isSettled) { return found }
+            if found.silent.allSatisfy(\.isConclusive) { return found }
             // One that has just been mounted has no socket for a moment, and one that ends has none any more.
             usleep(100_000)
         }

@@ -30,11 +30,11 @@ struct SilentMount {
         } else {
             reason = "its daemon has ended, or is not to be found"
         }
-        isSettled = isOthers || isStopped || pid == nil || failure != nil
+        isConclusive = isOthers || isStopped || pid == nil || failure != nil
     }
 
     /// Asking again will tell nothing new: the daemon is not about to publish its socket, nor about to end.
-    let isSettled: Bool
+    let isConclusive: Bool
 
     /// What helps.
     private var advice: [Printable] {

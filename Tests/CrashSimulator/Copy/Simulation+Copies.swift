@@ -2,15 +2,15 @@ import Store
 
 /// What is promised of copies that are made in one way.
 enum CopyRule: String, CaseIterable {
-    /// In any order: what rested since all was settled.
+    /// In any order: what rested since all was persisted.
     case anyOrder = "in any order"
     /// The journal first: what was synced before and not changed since.
     case journalFirst = "the journal first"
 }
 
 extension Simulation {
-    /// Copies a recorded vault while it is in use, at one moment after the other, and checks what the copies show when they
-    /// are opened.
+    /// Copies a recorded vault while it is in use, at one moment after the other, and checks what the copies show when
+    /// they are opened.
     ///
     /// - Parameters:
     ///   - rule: how they are made.
@@ -24,9 +24,9 @@ extension Simulation {
         var random = SeededRandom(seed)
         let records = recorded.records
         let promise = recorded.promise
-        let settled = recorded.ledger.entries.filter { if case .synchronizeAll = $0.act { true } else { false } }
+        let persisted = recorded.ledger.entries.filter { if case .synchronizeAll = $0.act { true } else { false } }
             .map(\.end)
-        let begins = (0..<budget).map { _ in Int.random(in: (settled.first ?? 0)...records.count, using: &random) }
+        let begins = (0..<budget).map { _ in Int.random(in: (persisted.first ?? 0)...records.count, using: &random) }
         var source = LiveDisk(records, found: recorded.found)
         let folder = try StateFolder()
         var evidence = Evidence("\(name)-\(rule.rawValue)-\(promised.rawValue)")
@@ -36,7 +36,7 @@ extension Simulation {
                 rule == .journalFirst ? .journalFirst : [.folderByFolder, .anyFile].randomElement(using: &random)!
             var copier = Copier(of: source, order, SeededRandom(random.next()))
             copier.run()
-            let quiet = promised == .journalFirst ? begin : settled.last { $0 <= begin }!
+            let quiet = promised == .journalFirst ? begin : persisted.last { $0 <= begin }!
             let expected = CopyPromise(promise, quietSince: quiet, to: copier.end)
             resting += expected.restingFiles
             try folder.hold(copier.copy)

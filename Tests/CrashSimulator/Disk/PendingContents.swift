@@ -18,7 +18,7 @@ struct PendingContents: Hashable, Sendable {
     /// The length after none, one, two... of the steps.
     private(set) var sizes: [Int]
     /// The changes of length among the first so many steps are durable, whatever a cut does.
-    var settled = 0
+    var persisted = 0
     /// The sectors that writes have touched, in their order, each with the indices of those steps.
     private(set) var sectors: [Int] = []
     private(set) var touches: [[Int]] = []
@@ -87,7 +87,7 @@ struct PendingContents: Hashable, Sendable {
         var sectors: [Int]
     }
 
-    var none: Choice { Choice(length: settled, sectors: [Int](repeating: 0, count: sectors.count)) }
+    var none: Choice { Choice(length: persisted, sectors: [Int](repeating: 0, count: sectors.count)) }
     var all: Choice { Choice(length: steps.count, sectors: touches.map(\.count)) }
 
     /// The lengths that are different states, between two numbers of steps.

@@ -3,21 +3,21 @@ import Store
 // What a flush makes durable.
 
 extension SimulatedDisk {
-    mutating func settle(_ inode: RecordedInode, dataOnly: Bool) {
+    mutating func persist(_ inode: RecordedInode, dataOnly: Bool) {
         let isDirectory = durable.inodes[inode]?.kind == .directory
         switch order {
-        case .ordered: settleMetadata(upTo: lastChange(seenBy: inode, dataOnly: dataOnly))
+        case .ordered: persistMetadata(upTo: lastChange(seenBy: inode, dataOnly: dataOnly))
         case .unordered:
-            settleMetadata { change in
+            persistMetadata { change in
                 switch change.kind {
                 case .inode(inode, .stamp): !dataOnly
                 case .inode(inode, _): true
                 default: false
                 }
             }
-            if isDirectory { settleEntries(of: inode) }
+            if isDirectory { persistEntries(of: inode) }
         }
-        settleContents(of: inode)
+        persistContents(of: inode)
     }
 
     /// How many of the pending changes a flush of the inode makes durable, in a file system that keeps their order.
@@ -33,39 +33,39 @@ extension SimulatedDisk {
         return last.map { $0 + 1 } ?? 0
     }
 
-    mutating func settleEverything() {
-        settleMetadata(upTo: pending.count)
-        for file in files.keys { settleContents(of: file) }
+    mutating func persistEverything() {
+        persistMetadata(upTo: pending.count)
+        for file in files.keys { persistContents(of: file) }
     }
 
-    private mutating func settleContents(of file: RecordedInode) {
+    private mutating func persistContents(of file: RecordedInode) {
         guard let contents = files.removeValue(forKey: file) else { return }
         durable.inodes[file]!.bytes = contents.contents(of: contents.all)
     }
 
-    private mutating func settleMetadata(upTo count: Int) {
-        for change in pending[..<count] { settle(change) }
+    private mutating func persistMetadata(upTo count: Int) {
+        for change in pending[..<count] { persist(change) }
         pending.removeFirst(count)
     }
 
-    private mutating func settleMetadata(where isDue: (MetadataChange) -> Bool) {
-        for change in pending where isDue(change) { settle(change) }
+    private mutating func persistMetadata(where isDue: (MetadataChange) -> Bool) {
+        for change in pending where isDue(change) { persist(change) }
         pending.removeAll(where: isDue)
     }
 
-    private mutating func settle(_ change: MetadataChange) {
+    private mutating func persist(_ change: MetadataChange) {
         switch change.kind {
         case .names(let change):
             let happened = durable.apply(change)
             precondition(happened, "became durable without what it builds on: \(change)")
         case .inode(let inode, let change): durable.apply(change, to: inode)
-        case .resize(let file, let step): files[file]?.settled = step
+        case .resize(let file, let step): files[file]?.persisted = step
         }
     }
 
     /// The entries of a directory, and what they cannot be without: earlier changes of the same names, and those that
     /// emptied a directory that is gone.
-    private mutating func settleEntries(of directory: RecordedInode) {
+    private mutating func persistEntries(of directory: RecordedInode) {
         var due: Set<Int> = []
         var slots: Set<Slot> = []
         var directories: Set<RecordedInode> = [directory]
@@ -78,7 +78,7 @@ extension SimulatedDisk {
             slots.formUnion(change.slots)
             if let removed = change.removed { directories.insert(removed) }
         }
-        for index in due.sorted() { settle(pending[index]) }
+        for index in due.sorted() { persist(pending[index]) }
         pending = pending.indices.filter { !due.contains($0) }.map { pending[$0] }
     }
 }

@@ -39,8 +39,10 @@ extension SimulatedDisk {
     /// Which lengths a file can have where these changes of metadata have happened: numbers of steps.
     func lengths(of file: RecordedInode, _ metadata: [Bool]) -> [Int] {
         let contents = files[file]!
-        guard order == .ordered else { return contents.lengths(from: contents.settled, through: contents.steps.count) }
-        var first = contents.settled
+        guard order == .ordered else {
+            return contents.lengths(from: contents.persisted, through: contents.steps.count)
+        }
+        var first = contents.persisted
         for (change, happened) in zip(pending, metadata) {
             guard case .resize(file, let step) = change.kind else { continue }
             if !happened { return contents.lengths(from: first, through: step - 1) }

@@ -94,9 +94,9 @@ public struct SimulatedDisk: Sendable {
         case .setAttribute(let name, let value, _, let file): change(.attribute(name, value), of: .file(file))
         case .removeAttribute(let name, let file): change(.attribute(name, nil), of: .file(file))
         case .synchronize(let file, let dataOnly):
-            if !ignoresFlushes { settle(file, dataOnly: dataOnly) }
+            if !ignoresFlushes { persist(file, dataOnly: dataOnly) }
         case .synchronizeAll:
-            if !ignoresFlushes { settleEverything() }
+            if !ignoresFlushes { persistEverything() }
         }
     }
 
@@ -113,7 +113,7 @@ public struct SimulatedDisk: Sendable {
             stampDurably(file)
         default:
             append(record)
-            settleEverything()
+            persistEverything()
         }
     }
 

@@ -59,7 +59,7 @@ extension Promise {
 
     /// Which of the pending changes have happened, if some of them make the names that are seen.
     private func explanation(of seen: Sightings) -> [Bool]? {
-        // A name is settled once the last change that touches it has been decided.
+        // A name is persisted once the last change that touches it has been decided.
         var last: [Slot: Int] = [:]
         for (index, pending) in pending.enumerated() {
             for slot in pending.change.slots { last[slot] = index }

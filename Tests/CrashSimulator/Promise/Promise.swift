@@ -82,7 +82,7 @@ public struct Promise: Sendable {
         case .protect(let inode, let protection): protections[inode]!.pending.append((time, protection))
         case .synchronize(let inode, let dataOnly):
             guard isAcknowledged else { return }
-            if files[inode] != nil, !dataOnly { settleNames(of: inode) }
+            if files[inode] != nil, !dataOnly { persistNames(of: inode) }
             synchronize(inode)
         case .synchronizeAll: if isAcknowledged { synchronizeAll() }
         }
@@ -104,7 +104,7 @@ public struct Promise: Sendable {
         if files[inode] != nil {
             files[inode]!.synchronize()
         } else {
-            settleEntries(of: inode)
+            persistEntries(of: inode)
         }
         // A class that comes with a new name stays with the name.
         if !pending.contains(where: { $0.takes != nil && $0.change.inodes.contains(inode) }) {
@@ -114,7 +114,7 @@ public struct Promise: Sendable {
     }
 
     private mutating func synchronizeAll() {
-        for index in pending.indices { settle(pending[index]) }
+        for index in pending.indices { persist(pending[index]) }
         pending = []
         for inode in files.keys { files[inode]!.synchronize() }
         for inode in protections.keys {
@@ -123,7 +123,7 @@ public struct Promise: Sendable {
         }
     }
 
-    private mutating func settle(_ name: PendingName) {
+    private mutating func persist(_ name: PendingName) {
         let happened = durable.apply(name.change)
         precondition(happened, "the ledger does not follow")
         if let taken = name.takes, case .move(_, _, let inode, _) = name.change {
@@ -133,13 +133,13 @@ public struct Promise: Sendable {
     }
 
     /// All changes of names in a directory.
-    private mutating func settleEntries(of directory: RecordedInode) {
-        settle { $0.change.slots.contains { $0.directory == directory } }
+    private mutating func persistEntries(of directory: RecordedInode) {
+        persist { $0.change.slots.contains { $0.directory == directory } }
     }
 
     /// What gave a file another name or took one of several from it.
-    private mutating func settleNames(of file: RecordedInode) {
-        settle { name in
+    private mutating func persistNames(of file: RecordedInode) {
+        persist { name in
             switch name.change {
             case .add(_, file): !name.isFirst
             case .move(_, _, file, _), .exchange(_, file, _, _), .exchange(_, _, _, file): true
@@ -149,7 +149,7 @@ public struct Promise: Sendable {
     }
 
     /// Those changes of names, with earlier ones of the same names.
-    private mutating func settle(_ isWanted: (PendingName) -> Bool) {
+    private mutating func persist(_ isWanted: (PendingName) -> Bool) {
         var slots: Set<Slot> = []
         var directories: Set<RecordedInode> = []
         var due: Set<Int> = []
@@ -163,7 +163,7 @@ public struct Promise: Sendable {
             slots.formUnion(change.slots)
             if let removed = change.removed { directories.insert(removed) }
         }
-        for index in due.sorted() { settle(pending[index]) }
+        for index in due.sorted() { persist(pending[index]) }
         pending = pending.indices.filter { !due.contains($0) }.map { pending[$0] }
     }
 }

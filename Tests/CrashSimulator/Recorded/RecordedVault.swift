@@ -42,7 +42,7 @@ public final class RecordedVault {
         ledger = Ledger(root: directory.identifier)
     }
 
-    /// A vault that is not closed keeps the files that it has not settled.
+    /// A vault that is not closed keeps the files that it has not checkpointed.
     deinit { vault.abandon() }
 
     public var records: [Record] { store.recorder.records }

@@ -21,24 +21,24 @@ final class HeaderParser: FuzzedParser {
                 && header.hidesChange(now: header.written),
             "a time of change of \(header.changed)")
         try demand(header.places.isEmpty == header.flags.contains(.manyLinks), "a file of no places")
-        for place in header.places + [.zero] { try settle(header, at: place) }
+        for place in header.places + [.zero] { try resolve(header, at: place) }
     }
 
     /// What holds of a file that is found at a place.
-    private func settle(_ header: FileHeader, at place: Place) throws(Finding) {
+    private func resolve(_ header: FileHeader, at place: Place) throws(Finding) {
         let belongs = header.places.isEmpty || header.places.contains(place)
         try demand(header.belongs(at: place) == belongs, "a file that belongs where it does not")
-        let settled = header.settled(at: place)
-        try demand(settled.coming == nil && settled.settled(at: place) == settled, "a header that does not settle")
+        let resolved = header.resolved(at: place)
+        try demand(resolved.coming == nil && resolved.resolved(at: place) == resolved, "a header that does not resolve")
         let isLast = header.places.last == place
         try demand(
-            settled.protection == (isLast ? header.coming ?? header.protection : header.protection),
+            resolved.protection == (isLast ? header.coming ?? header.protection : header.protection),
             "the class of another place")
-        let bytes = encode(settled) + [UInt8](repeating: 0, count: FileHeader.tagByteCount)
-        let again = try demandSuccess(of: "reading a settled header") { () throws(FormatError) in
+        let bytes = encode(resolved) + [UInt8](repeating: 0, count: FileHeader.tagByteCount)
+        let again = try demandSuccess(of: "reading a resolved header") { () throws(FormatError) in
             try unsafe FileHeader(decoding: bytes.span.bytes)
         }
-        try demand(again == settled, "a header that is read otherwise")
+        try demand(again == resolved, "a header that is read otherwise")
     }
 
     private func encode(_ header: FileHeader) -> [UInt8] {

@@ -7,13 +7,13 @@ extension MountTests {
     @Suite struct Rotations {
         private static let count = 120
 
-        /// All classes, deep folders, long names, links and files that may not be written to: each has the new keys, nothing
-        /// that stat(2) shows has changed, and the old keys open none.
+        /// All classes, deep folders, long names, links and files that may not be written to: each has the new keys,
+        /// nothing that stat(2) shows has changed, and the old keys open none.
         @Test func allFiles() throws {
             let scene = try RotationScene(Self.count)
             try withMount(scene.vault) { mount in
                 // Headers that wait for the second to pass that stat(2) shows are written by and by.
-                try mount.unsettle()
+                try mount.dirty()
                 // The first listing notes that it was one.
                 _ = try scene.metadata(mount)
                 let before = try scene.metadata(mount)
@@ -46,8 +46,8 @@ extension MountTests {
             ).succeeded()
         }
 
-        /// A program that holds an open file, a mapping, one without a name yet, and one that has lost its name goes on with
-        /// all of them, over a lock and an unlock too.
+        /// A program that holds an open file, a mapping, one without a name yet, and one that has lost its name goes on
+        /// with all of them, over a lock and an unlock too.
         @Test func filesInUse() throws {
             let scene = try RotationScene(40)
             try withMount(scene.vault) { mount in
@@ -194,8 +194,8 @@ extension MountTests {
                 except Exception as error: print("error", repr(error).replace(" ", "_"), flush=True)
             """
 
-        /// The daemon is killed at some moments, at the beginning, in the middle and near the end: each time all is there, and
-        /// in the end all files have the new keys.
+        /// The daemon is killed at some moments, at the beginning, in the middle and near the end: each time all is
+        /// there, and in the end all files have the new keys.
         @Test func killedAndGoesOn() throws {
             let scene = try RotationScene(Self.count)
             var begun = false
@@ -223,8 +223,8 @@ extension MountTests {
             #expect(try scene.openedByOldKeys() == [])
         }
 
-        /// Locked in the middle it stops, and the lock is as quick as ever; at the unlock it goes on. What is made of class B
-        /// meanwhile has the new keys.
+        /// Locked in the middle it stops, and the lock is as quick as ever; at the unlock it goes on. What is made of
+        /// class B meanwhile has the new keys.
         @Test func lockedInTheMiddle() throws {
             let scene = try RotationScene(250)
             try withMount(scene.vault) { mount in
@@ -249,7 +249,7 @@ extension MountTests {
 
 extension MountedVault {
     /// Returns when what was written has come to rest.
-    fileprivate func unsettle() throws { try run("sync", ["-f", path]).succeeded() }
+    fileprivate func dirty() throws { try run("sync", ["-f", path]).succeeded() }
 }
 
 extension RotationScene {

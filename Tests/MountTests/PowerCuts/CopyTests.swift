@@ -26,7 +26,7 @@ extension MountTests {
 
         @Test func ofAVaultInUse() throws {
             let vault = try Vault()
-            // Settled by a clean end.
+            // Checkpointed by a clean end.
             try withMount(vault) { try shell(Self.rest, in: $0.path).succeeded() }
             let mount = try MountedVault(vault)
             defer { mount.detach() }
@@ -68,8 +68,8 @@ extension MountTests {
             print("crash: rsync of a vault in use: \(copies.count) copies during \(before) acts of each writer")
         }
 
-        /// A copier that does not know of hard links makes several files of one, with the same ID: what is written to one
-        /// of them is not written to another, and is there after the daemon was killed.
+        /// A copier that does not know of hard links makes several files of one, with the same ID: what is written to
+        /// one of them is not written to another, and is there after the daemon was killed.
         @Test func whoseLinksAreFilesOfTheirOwn() throws {
             let vault = try Vault()
             try withMount(vault) { try shell("seq 3000 > a; ln a b; ln a c", in: $0.path).succeeded() }
@@ -97,8 +97,8 @@ extension MountTests {
             }
         }
 
-        /// Files have vanished meanwhile (24), or were cut while rsync read them (23, ENODATA), or a summary is gone with
-        /// its file: rsync lists the attributes' names and reads longer values twice.
+        /// Files have vanished meanwhile (24), or were cut while rsync read them (23, ENODATA), or a summary is gone
+        /// with its file: rsync lists the attributes' names and reads longer values twice.
         private static func isExpected(_ rsync: Outcome) -> Bool {
             let known = [
                 "No data available (61)", "has vanished: ", "update discarded (will try again).", "rsync error: ",
@@ -112,7 +112,8 @@ extension MountTests {
                     }
         }
 
-        /// Mounts the copy with the keys of the vault: what rested is there, all else at most refused, and it takes changes.
+        /// Mounts the copy with the keys of the vault: what rested is there, all else at most refused, and it takes
+        /// changes.
         private func check(_ copy: String, of vault: Vault, _ kept: String, _ listed: String) throws {
             let other = Vault(copy: copy, of: vault)
             try withMount(other) { mount in

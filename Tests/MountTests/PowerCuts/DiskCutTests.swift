@@ -3,8 +3,8 @@ import Foundation
 import Testing
 
 extension MountTests.PowerCuts {
-    /// A vault on a disk of its own, with ext4, under load: the disk as it is at a random moment, without what the kernel
-    /// still keeps from it, is mounted, and the vault in it. LATCHKEY_CUTS says how often.
+    /// A vault on a disk of its own, with ext4, under load: the disk as it is at a random moment, without what the
+    /// kernel still keeps from it, is mounted, and the vault in it. LATCHKEY_CUTS says how often.
     @Suite(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device")) struct Disks {
         @Test func underLoad() throws {
             let settings = ProcessInfo.processInfo.environment
@@ -37,7 +37,7 @@ extension MountTests.PowerCuts {
                 // What was found need not have been synced: from now on it is, as the load takes it to be.
                 try run("find", [mount.path, "-type", "f", "-exec", "sync", "{}", "+"]).succeeded()
                 let running = try load.start(in: mount, seed: Int(seed) * 1000 + turn)
-                // Some go on until the vault settles by the clock.
+                // Some go on until the vault checkpoints by the clock.
                 usleep(UInt32.random(in: turn % 4 == 3 ? 4_000_000...8_000_000 : 50_000...1_500_000, using: &random))
                 try disk.cut(under: mount.daemon) {
                     running.listen()
@@ -60,8 +60,8 @@ extension MountTests.PowerCuts {
             #expect(flawed + refused == 0)
         }
 
-        /// One change and one fsync of the file, as a program on ext4 would rely on it: with no other sync between the two and
-        /// the cut.
+        /// One change and one fsync of the file, as a program on ext4 would rely on it: with no other sync between the
+        /// two and the cut.
         @Test(
             arguments: [
                 ("a new file", ":", "echo new > b; sync b", "a: old; b: new"),
@@ -97,7 +97,8 @@ extension MountTests.PowerCuts {
             }
         }
 
-        /// What is appended to a file that has just lost its last name, and synced, is there if a cut brings the name back.
+        /// What is appended to a file that has just lost its last name, and synced, is there if a cut brings the name
+        /// back.
         @Test(arguments: ["rm a", "mv k a"], ["fsync", "fdatasync"])
         func aFileWithoutANameHoldsWhatWasSynced(loss: String, sync: String) throws {
             // A second sync has the journal know the file.

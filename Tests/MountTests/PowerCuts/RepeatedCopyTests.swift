@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension MountTests {
-    /// rsync goes into the same copy twice, by nothing but size and whole second of the time of modification: the second
-    /// run misses nothing that has happened since the first one.
+    /// rsync goes into the same copy twice, by nothing but size and whole second of the time of modification: the
+    /// second run misses nothing that has happened since the first one.
     @Suite struct RepeatedCopies {
-        /// What lies there before, settled, each file for one change.
+        /// What lies there before, checkpointed, each file for one change.
         private static let before = """
             mkdir plain linked replaced
             for file in appended overwritten grown shrunk regrown classed cleared renamed back rekeyed; do
@@ -40,12 +40,12 @@ extension MountTests {
         private static let beginning = "now=$(date +%s); while [ $(date +%s) = $now ]; do :; done"
 
         /// When the vault is brought up to date.
-        enum Settling: CaseIterable {
+        enum CheckpointTime: CaseIterable {
             case never, afterTheChange, afterTheFirstCopy
         }
 
-        @Test(arguments: ["-a", "-aH", "-aH --modify-window=1"], Settling.allCases)
-        func missNothing(options: String, settling: Settling) throws {
+        @Test(arguments: ["-a", "-aH", "-aH --modify-window=1"], CheckpointTime.allCases)
+        func missNothing(options: String, checkpoint: CheckpointTime) throws {
             let vault = try Vault()
             try withMount(vault) { try shell(Self.before, in: $0.path).succeeded() }
             let (copy, kept) = (vault.folder.path("copy"), vault.folder.path("kept"))
@@ -55,23 +55,23 @@ extension MountTests {
 
             let mount = try MountedVault(vault)
             defer { mount.detach() }
-            var script = settling == .afterTheFirstCopy ? [Self.changes, rsync] : [rsync, Self.changes]
+            var script = checkpoint == .afterTheFirstCopy ? [Self.changes, rsync] : [rsync, Self.changes]
             // As some programs do: a new key, and all else as it was.
             script.insert("'\(Built.latchkey)' class set --rekey complete plain/rekeyed", at: 1)
-            if settling == .never { script.append(rsync) }
+            if checkpoint == .never { script.append(rsync) }
             try shell(
                 ([Self.beginning] + script).joined(separator: "\n"), in: mount.path, environment: vault.environment
             ).succeeded()
-            if settling == .never { try keep(mount, listing, in: kept) }
+            if checkpoint == .never { try keep(mount, listing, in: kept) }
             try mount.unmount()
-            if settling != .never { try shell(rsync).succeeded() }
-            if settling != .never { try withMount(vault) { try keep($0, listing, in: kept) } }
+            if checkpoint != .never { try shell(rsync).succeeded() }
+            if checkpoint != .never { try withMount(vault) { try keep($0, listing, in: kept) } }
 
             let other = Vault(copy: copy, of: vault)
             let result = try other.fsck()
             #expect(result.damaged == 0 && result.leftovers == 0, "\(result.findings)")
             try withMount(other) { try check($0, listing, kept) }
-            // And once more, when all of it is settled there.
+            // And once more, when all of it is checkpointed there.
             #expect(try other.fsck().findings.isEmpty)
         }
 

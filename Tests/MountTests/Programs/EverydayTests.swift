@@ -126,7 +126,7 @@ extension MountTests {
                     """, in: mount.path
                 ).succeeded()
                 before = try shell(times, in: mount.path).succeeded().text
-                // It settles what is locked, and what is unmounted.
+                // It checkpoints what is locked, and what is unmounted.
                 try mount.lockNow()
                 try mount.unlock()
                 #expect(try shell(times, in: mount.path).succeeded().text == before)

@@ -50,7 +50,7 @@ final class CheckScene {
         let file = try test.vault.openFile("top", in: test.root)
         try test.vault.setAttribute(Array("user.colour".utf8), to: [1, 2, 3], flags: 0, of: .file(file))
         // The tests write to backing files: nobody else may want to.
-        try test.vault.settle()
+        try test.vault.checkpoint()
     }
 
     @discardableResult func make(

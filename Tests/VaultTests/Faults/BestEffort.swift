@@ -9,7 +9,7 @@ enum BestEffort {
     }
 
     private static let reasons: [Operation.Kind: String] = [
-        .setTimes: "the stamp for copies by size and time: settling sets it again; the journal's own is its next one's",
+        .setTimes: "the stamp for copies by size and time: a checkpoint sets it again; the journal's own, its next one",
         .status: "asks for the time of what is replaced, or of the journal: now will do",
         .readSymbolicLink: "a symbolic link goes without its long target, which is a leftover",
         .attribute: "the rest of the value before, if that had one, is a leftover",
@@ -19,7 +19,7 @@ enum BestEffort {
         .synchronize: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
         .rename: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
         .removeDirectory: "a folder that was removed is rubbish under a temporary name by then",
-        .unlink: "what is left over has a temporary name, or goes when the vault is next settled",
+        .unlink: "what is left over has a temporary name, or goes when the vault is next checkpointed",
         .entries: "what is left over has a temporary name",
         .setMode: "an ordinary user's own folder is made writable before it goes",
     ]

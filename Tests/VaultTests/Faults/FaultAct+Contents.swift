@@ -53,7 +53,7 @@ extension FaultAct {
             try scene.using("fresh") { try $0.synchronize(dataOnly: false) }
         },
         .act("syncs a folder") { scene in try scene.vault.synchronize(scene.root) },
-        .act("settles all") { scene in try scene.vault.settle() },
+        .act("checkpoints all") { scene in try scene.vault.checkpoint() },
         .act("syncs all") { scene in try scene.vault.synchronize() },
         .act("truncates to nothing") { scene in try scene.using("file") { try $0.truncate(to: 0) } },
         .act("truncates within a block") { scene in try scene.using("file") { try $0.truncate(to: 5001) } },

@@ -31,7 +31,7 @@ struct FaultRun: CustomStringConvertible {
             #expect(failure == nil, "\(self)")
             return false
         }
-        // What nobody has settled may show another time.
+        // What nobody has checkpointed may show another time.
         let hasTimes = !failed.contains(.setTimes)
         let what = "\(self) (\(failed))"
         if let failure {

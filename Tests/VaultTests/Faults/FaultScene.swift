@@ -6,7 +6,8 @@ import Testing
 
 @testable import Vault
 
-/// A vault with something of every kind in it, over a store whose calls can fail: settled, but for what is named so.
+/// A vault with something of every kind in it, over a store whose calls can fail: checkpointed, but for what is named
+/// so.
 final class FaultScene {
     let test: TestVault
     let faults: FaultPlan
@@ -57,14 +58,14 @@ final class FaultScene {
         try sparse.truncate(to: 5000)
         try sparse.truncate(to: 1_300_000)
         try sparse.write(Self.bytes(100, 9), at: 30_000)
-        try vault.settle()
+        try vault.checkpoint()
         try timed.setTimes(accessed: .keep, modified: .at(Self.past))
-        try vault.settle()
+        try vault.checkpoint()
         // Durable in the journal alone.
         try make("young", Self.bytes(3000, 10))
         // In its place, and over it in the journal.
         let busy = try make("busy", Self.bytes(12_000, 11))
-        try vault.settle { [busy] }
+        try vault.checkpoint { [busy] }
         try busy.write(Self.bytes(5000, 12), at: 3000)
         try busy.synchronize(dataOnly: true)
         // Closed, and never synced.

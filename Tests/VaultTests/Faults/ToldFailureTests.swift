@@ -33,7 +33,7 @@ import Testing
     @Test func aTimeThatTheStoreRefusedIsNotForgotten() throws {
         let (test, faults) = try scene()
         try test.create("file").write([1], at: 0)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         let time = Timespec(seconds: 1_000_000_000, nanoseconds: 7)
         faults.fail(.setTimes, with: .EIO)
         try test.vault.openFile("file", in: test.root).setTimes(accessed: .keep, modified: .at(time))
@@ -81,7 +81,7 @@ import Testing
             try test.vault.makeNode(name, in: test.root, mode: S_IFIFO | 0o600, device: 0, test.me)
         }
         #expect(try test.names().isEmpty)
-        try test.vault.settle()
+        try test.vault.checkpoint()
         #expect(try test.backingNames.allSatisfy { ["lk.dir", "lk.journal"].contains($0) })
     }
 }

@@ -103,7 +103,7 @@ extension TreeImage {
         return "not as it was: \(image.listing(old)); nor as it was to be: \(image.listing(new))"
     }
 
-    /// Without the times: the store has refused to set one, and until the file is settled only its memory knows.
+    /// Without the times: the store has refused to set one, and until the file is checkpointed only its memory knows.
     func withoutTimes() -> TreeImage {
         var image = self
         for path in entries.keys { image.entries[path]!.modified = nil }

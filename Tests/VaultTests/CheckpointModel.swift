@@ -1,7 +1,7 @@
 @testable import Vault
 
 /// A file, and what must be in it.
-final class SettlingModel: @unchecked Sendable {  // unchecked: one thread uses it
+final class CheckpointModel: @unchecked Sendable {  // unchecked: one thread uses it
     let file: File
     private let vault: Vault
     private(set) var bytes: [UInt8] = []
@@ -31,8 +31,8 @@ final class SettlingModel: @unchecked Sendable {  // unchecked: one thread uses 
     func step() throws {
         switch below(10) {
         case 0...2:
-            history.append("settle")
-            try vault.settle()
+            history.append("checkpoint")
+            try vault.checkpoint()
         case 3, 4:
             let isDataOnly = below(3) > 0
             history.append(isDataOnly ? "fdatasync" : "fsync")

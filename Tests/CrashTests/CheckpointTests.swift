@@ -7,8 +7,8 @@ import Testing
 @testable import Vault
 
 extension CrashTests {
-    /// Files are not locked while settling flushes them: what other threads do to them then.
-    @Suite struct Settling {
+    /// Files are not locked while checkpointing flushes them: what other threads do to them then.
+    @Suite struct Checkpoint {
         /// Acts after each flush of the vault.
         private final class Acts: Interceptor {
             private struct State {
@@ -47,14 +47,14 @@ extension CrashTests {
         @Test(arguments: 1...4) func othersActMeanwhile(seed: UInt64) throws {
             let acts = Acts()
             let vault = try RecordedVault { InterceptingStore($0, hook: acts) }
-            let scene = try SettlingScene(vault, seed: seed)
+            let scene = try CheckpointScene(vault, seed: seed)
             try vault.synchronizeAll()
             for _ in 0..<80 {
                 try scene.act()
                 guard scene.chance(3) else { continue }
-                try acts.during({ for _ in 0..<2 { try scene.act() } }, { try vault.vault.settle() })
+                try acts.during({ for _ in 0..<2 { try scene.act() } }, { try vault.vault.checkpoint() })
             }
-            try expectPromiseHolds("acts while files are settled, seed \(seed)", vault, states: 50)
+            try expectPromiseHolds("acts while files are checkpointed, seed \(seed)", vault, states: 50)
         }
     }
 }

@@ -4,8 +4,9 @@ import Posix
 
 @testable import Vault
 
-/// Files that are written to, moved, linked and saved anew, by one thread: also while it is within a flush of the vault's.
-final class SettlingScene: @unchecked Sendable {
+/// Files that are written to, moved, linked and saved anew, by one thread: also while it is within a flush of the
+/// vault's.
+final class CheckpointScene: @unchecked Sendable {
     let vault: RecordedVault
     private var files: [(names: [Name], file: RecordedVault.OpenFile)] = []
     /// Also those that have no name any more.

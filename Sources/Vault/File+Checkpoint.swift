@@ -6,60 +6,60 @@ import Store
 // it has left are forgotten. docs/DURABILITY.md has the order and why.
 
 extension File {
-    /// Settles the file at once, with flushes of its own. Needs `lock` exclusively.
+    /// Checkpoints the file at once, with flushes of its own. Needs `lock` exclusively.
     ///
     /// - Parameters:
     ///   - all: makes durable what stat(2) says too.
     ///   - confirming: makes durable what was written since the last sync; otherwise only what the journal has.
-    ///   - isMoving: it will be settled again after a rename.
+    ///   - isMoving: it will be checkpointed again after a rename.
     ///   - replaced: the time of a backing file in whose place this one is about to be put.
     ///   - change: is made to the header, and is durable when this returns.
-    func settleAlone(
+    func checkpointAlone(
         all: Bool = false, confirming: Bool = true, isMoving: Bool = false, replacing replaced: Timespec? = nil,
         _ change: (inout FileHeader) -> Void = { _ in }
     ) throws(VaultError) {
         try copyIntoPlace()
         let hasLostSummary = try dropLongerSummary()
         let shown = try backing { () throws(Errno) in try shownTime() }
-        let hasData = confirming && (state.length != state.header.length || !state.unsettled.isDataSynced)
-        let isConfirmed = all || hasData || state.unsettled.isJournaled
+        let hasData = confirming && (state.length != state.header.length || !state.writeback.isDataSynced)
+        let isConfirmed = all || hasData || state.writeback.isJournaled
         if isConfirmed || hasLostSummary { try flush(dataOnly: !all && !hasLostSummary) }
         if isConfirmed {
             confirm(state.length)
-            state.unsettled.isDataSynced = true
+            state.writeback.isDataSynced = true
         }
         let before = state.header
         change(&state.header)
         do throws(VaultError) {
-            try placeSettledHeader(replacing: replaced)
+            try writeCheckpointedHeader(replacing: replaced)
             // A header that is durable before its stamp would look to a copy like the one before.
             try flush(dataOnly: isMoving)
-            state.unsettled.cut = .durable
+            state.writeback.cut = .durable
         } catch {
             // What is on disk now nobody knows; what is there for the next reader is what it was.
             let generation = state.header.generation
             state.header = before
             state.header.generation = generation
-            state.unsettled.modified = shown
-            try? placeSettledHeader()
+            state.writeback.modified = shown
+            try? writeCheckpointedHeader()
             throw error
         }
-        state.unsettled.isSynced = state.length == state.header.length && state.unsettled.isDataSynced
-        try finishSettling(state.unsettled.placedGeneration)
+        state.writeback.isSynced = state.length == state.header.length && state.writeback.isDataSynced
+        try finishCheckpoint(state.writeback.placedGeneration)
     }
 
     /// Copies the blocks that lie in the journal into the backing file, once they are durable there. Needs `lock`
     /// exclusively.
     func copyIntoPlace() throws(VaultError) {
         try placeTorn()
-        guard !state.unsettled.slots.isEmpty || !state.unsettled.holes.isEmpty else { return }
-        if state.unsettled.isHeaderless { try journalMissingHeader() }
+        guard !state.writeback.slots.isEmpty || !state.writeback.holes.isEmpty else { return }
+        if state.writeback.isHeaderless { try journalMissingHeader() }
         let file = try writable()
         try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
     }
 
-    /// Takes a summary away that tells of more than the file has, and says whether that has to be made durable. Needs `lock`
-    /// exclusively.
+    /// Takes a summary away that tells of more than the file has, and says whether that has to be made durable. Needs
+    /// `lock` exclusively.
     private func dropLongerSummary() throws(VaultError) -> Bool {
         // As a rule nothing has been cut, and this is all that it costs.
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
@@ -76,17 +76,17 @@ extension File {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
             // Before: a cut in the middle of the copying needs them.
-            try journal.flush(upTo: state.unsettled.sequence)
+            try journal.flush(upTo: state.writeback.sequence)
             let modified = try shownTime()
             try placeHoles(in: file)
             try placeSlots(of: journal, in: file)
-            state.unsettled.modified = modified
+            state.writeback.modified = modified
         }
     }
 
     /// Copies the blocks that lie in the journal, as many with one write as lie one behind the other in the file.
     private func placeSlots(of journal: Journal, in file: Descriptor) throws(Errno) {
-        let slots = state.unsettled.slots.sorted { $0.key < $1.key }
+        let slots = state.writeback.slots.sorted { $0.key < $1.key }
         let size = Int(BlockGeometry.storedBlockSize)
         var stored = [UInt8](repeating: 0, count: min(slots.count, Scratch.blocks) * size)
         var begin = 0
@@ -111,17 +111,17 @@ extension File {
 
     /// Writes the header on top of blocks that are all durable where they are, or never will be confirmed. From here on
     /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
-    func placeSettledHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
-        state.unsettled.guardedSince = state.header.length
-        let generation = state.unsettled.placedGeneration
+    func writeCheckpointedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
+        state.writeback.guardedSince = state.header.length
+        let generation = state.writeback.placedGeneration
         // Also when its time could not be set: no record so far fits the header that is there.
         defer {
-            if state.unsettled.placedGeneration != generation {
-                state.unsettled.isJournaled = false
-                state.unsettled.placedSequence = state.unsettled.sequence
-                state.unsettled.slots = [:]
-                state.unsettled.holes = RangeSet()
-                state.unsettled.round += 1
+            if state.writeback.placedGeneration != generation {
+                state.writeback.isJournaled = false
+                state.writeback.placedSequence = state.writeback.sequence
+                state.writeback.slots = [:]
+                state.writeback.holes = RangeSet()
+                state.writeback.round += 1
             }
         }
         try placeStampedHeader(replacing: replaced)
@@ -129,37 +129,37 @@ extension File {
 
     /// After the header of a generation was flushed: its file needs neither journal nor what it has left behind. Needs
     /// `lock` exclusively.
-    func finishSettling(_ generation: UInt64) throws(VaultError) {
-        state.unsettled.noteDurable(generation)
-        state.unsettled.birthplace = nil
+    func finishCheckpoint(_ generation: UInt64) throws(VaultError) {
+        state.writeback.noteDurable(generation)
+        state.writeback.birthplace = nil
         try backing { () throws(Errno) in
             // A rename of a folder above may have told another path, of which the file does not know.
             try vault.openJournal().release(
-                identity, upTo: state.unsettled.isJournaled ? state.unsettled.placedSequence : .max)
+                identity, upTo: state.writeback.isJournaled ? state.writeback.placedSequence : .max)
         }
-        // While that was flushed, blocks that were guarded still have gone into the journal: they stay guarded, for what
-        // the journal has of them would come over what were written in place now. The next settling ends it.
-        guard !state.unsettled.isJournaled else { return }
-        state.unsettled.guarded = state.unsettled.guardedSince
+        // While that was flushed, blocks that were guarded still have gone into the journal: they stay guarded, for
+        // what the journal has of them would come over what were written in place now. The next checkpoint ends it.
+        guard !state.writeback.isJournaled else { return }
+        state.writeback.guarded = state.writeback.guardedSince
         // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
         if !state.hasResidue { try cutBehind(isConfirmed: true) }
-        unlistIfSettled()
+        unlistIfClean()
     }
 
     /// Needs `lock` exclusively.
-    func unlistIfSettled() {
-        guard state.unsettled.isListed, !state.unsettled.isJournaled, state.unsettled.movedIn.isEmpty,
-            state.header.length == state.length || state.isUnproven, state.unsettled.isHeaderCurrent,
-            state.unsettled.guarded <= state.length
+    func unlistIfClean() {
+        guard state.writeback.isListed, !state.writeback.isJournaled, state.writeback.movedIn.isEmpty,
+            state.header.length == state.length || state.isUnproven, state.writeback.isHeaderCurrent,
+            state.writeback.guarded <= state.length
         else { return }
-        state.unsettled.isListed = false
+        state.writeback.isListed = false
         vault.files.unlist(self)
     }
 
     // MARK: Together with others
 
-    /// What was found when a file's settling began.
-    struct Settling {
+    /// What was found when a file's checkpoint began.
+    struct Checkpoint {
         let file: File
         let status: FileStatus
         let length: UInt64
@@ -177,18 +177,18 @@ extension File {
     }
 
     /// Puts into place what the journal has; nil for a file without a name, which is done.
-    func beginSettling() throws(VaultError) -> Settling? {
+    func beginCheckpoint() throws(VaultError) -> Checkpoint? {
         try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             // Nothing is written to it here: a cut may take its removal back, and must find it unharmed.
-            if status.linkCount == 0 && state.unsettled.slots.isEmpty && state.unsettled.holes.isEmpty {
-                state.unsettled.isRemoved = true
+            if status.linkCount == 0 && state.writeback.slots.isEmpty && state.writeback.holes.isEmpty {
+                state.writeback.isRemoved = true
                 // Then it must find the records too, which may have more than the backing file.
-                let isKnown = state.unsettled.isJournaled || !state.unsettled.movedIn.isEmpty
-                if isKnown && !state.unsettled.isRemovalDurable {
-                    return Settling(
+                let isKnown = state.writeback.isJournaled || !state.writeback.movedIn.isEmpty
+                if isKnown && !state.writeback.isRemovalDurable {
+                    return Checkpoint(
                         file: self, status: status, length: 0, generation: 0, round: 0, sequence: 0,
-                        folders: state.unsettled.removedFrom.map { [$0] + state.unsettled.movedIn } ?? [],
+                        folders: state.writeback.removedFrom.map { [$0] + state.writeback.movedIn } ?? [],
                         isRemoval: true,
                         needsSecondFlush: false)
                 }
@@ -198,10 +198,10 @@ extension File {
             try copyIntoPlace()
             let hasLostSummary = try dropLongerSummary()
             guardAll()
-            return Settling(
-                file: self, status: status, length: state.length, generation: state.unsettled.placedGeneration,
-                round: state.unsettled.round, sequence: state.unsettled.sequence, folders: state.unsettled.movedIn,
-                needsSecondFlush: state.unsettled.isJournaled
+            return Checkpoint(
+                file: self, status: status, length: state.length, generation: state.writeback.placedGeneration,
+                round: state.writeback.round, sequence: state.writeback.sequence, folders: state.writeback.movedIn,
+                needsSecondFlush: state.writeback.isJournaled
                     || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length),
                 hasLostSummary: hasLostSummary)
         }
@@ -210,16 +210,16 @@ extension File {
     /// It is durable that the file has lost its last name.
     func finishRemoval() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            state.unsettled.isRemovalDurable = true
+            state.writeback.isRemovalDurable = true
             leavePlaces()
             try forgetRemoved()
         }
     }
 
-    /// Nothing is to be settled of a file that is gone for good. Needs `lock` exclusively.
+    /// Nothing is to be checkpointed of a file that is gone for good. Needs `lock` exclusively.
     private func forgetRemoved() throws(VaultError) {
-        state.unsettled.isJournaled = false
-        state.unsettled.isListed = false
+        state.writeback.isJournaled = false
+        state.writeback.isListed = false
         try backing { () throws(Errno) in try vault.openJournal().release(identity, upTo: .max) }
         vault.files.unlist(self)
     }
@@ -231,34 +231,34 @@ extension File {
         let round: UInt64
     }
 
-    /// What was there when the settling began is durable in place: the header says so now. Nil if the file is done.
-    func continueSettling(_ settling: Settling) throws(VaultError) -> Placement? {
+    /// What was there when the checkpoint began is durable in place: the header says so now. Nil if the file is done.
+    func continueCheckpoint(_ checkpoint: Checkpoint) throws(VaultError) -> Placement? {
         try lock.withExclusive { () throws(VaultError) in
-            // Somebody else has settled it since, or it was cut: it is done, or its turn comes again.
-            guard state.unsettled.round == settling.round else { return nil }
-            state.unsettled.noteDurable(settling.generation)
-            state.unsettled.birthplace = nil
-            if state.unsettled.sequence != settling.sequence {
+            // Somebody else has checkpointed it since, or it was cut: it is done, or its turn comes again.
+            guard state.writeback.round == checkpoint.round else { return nil }
+            state.writeback.noteDurable(checkpoint.generation)
+            state.writeback.birthplace = nil
+            if state.writeback.sequence != checkpoint.sequence {
                 // It is written to all the time. The rest is little.
-                try settleAlone()
+                try checkpointAlone()
                 return nil
             }
-            confirm(settling.length)
-            if !settling.folders.isEmpty, state.unsettled.movedIn.count == settling.folders.count { leavePlaces() }
-            try placeSettledHeader()
-            guard settling.needsSecondFlush else {
-                state.unsettled.guarded = state.unsettled.guardedSince
-                unlistIfSettled()
+            confirm(checkpoint.length)
+            if !checkpoint.folders.isEmpty, state.writeback.movedIn.count == checkpoint.folders.count { leavePlaces() }
+            try writeCheckpointedHeader()
+            guard checkpoint.needsSecondFlush else {
+                state.writeback.guarded = state.writeback.guardedSince
+                unlistIfClean()
                 return nil
             }
-            return Placement(file: self, generation: state.unsettled.placedGeneration, round: state.unsettled.round)
+            return Placement(file: self, generation: state.writeback.placedGeneration, round: state.writeback.round)
         }
     }
 
-    func endSettling(_ placement: Placement) throws(VaultError) {
+    func endCheckpoint(_ placement: Placement) throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            guard state.unsettled.round == placement.round else { return }
-            try finishSettling(placement.generation)
+            guard state.writeback.round == placement.round else { return }
+            try finishCheckpoint(placement.generation)
         }
     }
 }

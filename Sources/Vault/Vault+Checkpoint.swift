@@ -7,33 +7,34 @@ extension Vault {
     static let mostFlushedAlone = 64
 
     /// Brings all backing files up to date: what was written lies durably in them.
-    public func settle() throws(VaultError) {
-        try settle(ifMoreThan: 0)
+    public func checkpoint() throws(VaultError) {
+        try checkpoint(ifMoreThan: 0)
     }
 
-    private func settle(ifMoreThan count: Int) throws(VaultError) {
+    private func checkpoint(ifMoreThan count: Int) throws(VaultError) {
         guard !isReadOnly, isOpen else { return }
         try backing { () throws(Errno) in try openJournal().flush() }
-        try settle { files.unsettledCount > count ? files.unsettled : [] }
+        try checkpoint { files.dirtyCount > count ? files.dirty : [] }
         try dropSidecars()
     }
 
-    /// Whether there is anything to settle.
-    public var isSettled: Bool { files.unsettledCount == 0 && sidecars.isEmpty }
+    /// Whether there is anything to checkpoint.
+    public var isCheckpointed: Bool { files.dirtyCount == 0 && sidecars.isEmpty }
 
-    /// Settles files; the first error is thrown, after the others have been settled.
+    /// Checkpoints files; the first error is thrown, after the others have been checkpointed.
     ///
-    /// - Parameter files: asked whether there are any, and again when it is this one's turn. Who waits for that must not hold
-    ///   files that somebody else settles meanwhile: each keeps a descriptor open.
-    func settle(_ files: () -> [File]) throws(VaultError) {
+    /// - Parameter files: asked whether there are any, and again when it is this one's turn. Who waits for that must
+    ///   not hold files that somebody else checkpoints meanwhile: each keeps a descriptor open.
+    func checkpoint(_ files: () -> [File]) throws(VaultError) {
         guard !files().isEmpty else { return }
-        // Let go of outside the lock: the last reference to a file that was removed frees its blocks, which may take long.
-        var settled: [File] = []
-        defer { settled.removeAll() }
-        try settling.withLock { _ throws(VaultError) in
+        // Let go of outside the lock: the last reference to a file that was removed frees its blocks, which may take
+        // long.
+        var checkpointed: [File] = []
+        defer { checkpointed.removeAll() }
+        try checkpointing.withLock { _ throws(VaultError) in
             let files = files()
             guard !files.isEmpty else { return }
-            settled = files
+            checkpointed = files
             var failure: VaultError?
             func trying<Result>(_ body: () throws(VaultError) -> Result?) -> Result? {
                 do throws(VaultError) { return try body() } catch {
@@ -41,37 +42,37 @@ extension Vault {
                     return nil
                 }
             }
-            var begun = files.compactMap { file in trying { () throws(VaultError) in try file.beginSettling() } }
+            var begun = files.compactMap { file in trying { () throws(VaultError) in try file.beginCheckpoint() } }
             let removed = begun.filter(\.isRemoval)
             begun.removeAll(where: \.isRemoval)
             for removal in flushRemovals(removed, trying) {
                 trying { () throws(VaultError) in try removal.file.finishRemoval() }
             }
             begun = flush(begun, \.file, folders: \.folders, needsAll: \.hasLostSummary, trying)
-            let placed = begun.compactMap { settling in
-                let placement = trying { () throws(VaultError) in try settling.file.continueSettling(settling) }
-                noteSettled(settling.status, settling.file.header)
+            let placed = begun.compactMap { checkpoint in
+                let placement = trying { () throws(VaultError) in try checkpoint.file.continueCheckpoint(checkpoint) }
+                noteCheckpoint(checkpoint.status, checkpoint.file.header)
                 return placement
             }
             for placement in flush(placed, \.file, trying) {
-                trying { () throws(VaultError) in try placement.file.endSettling(placement) }
+                trying { () throws(VaultError) in try placement.file.endCheckpoint(placement) }
             }
             if let failure { throw failure }
         }
     }
 
     /// Makes what lies in the backing files durable, and the names in their folders; those for which that succeeded.
-    private func flush<Settling>(
-        _ settlings: [Settling], _ file: (Settling) -> File, folders: (Settling) -> [Descriptor] = { _ in [] },
-        needsAll: (Settling) -> Bool = { _ in false },
+    private func flush<Begun>(
+        _ checkpoints: [Begun], _ file: (Begun) -> File, folders: (Begun) -> [Descriptor] = { _ in [] },
+        needsAll: (Begun) -> Bool = { _ in false },
         _ trying: (() throws(VaultError) -> Void?) -> Void?
-    ) -> [Settling] {
-        guard !settlings.isEmpty else { return [] }
-        let distinct = Set(settlings.flatMap(folders).map(ObjectIdentifier.init))
-        let isFlushed = settlings.count + distinct.count > Self.mostFlushedAlone && haveFlushedAll()
-        let inTheirFolders = isFlushed ? settlings : flushFolders(of: settlings, folders, trying)
-        return inTheirFolders.filter { settling in
-            let (file, dataOnly) = (file(settling), !needsAll(settling))
+    ) -> [Begun] {
+        guard !checkpoints.isEmpty else { return [] }
+        let distinct = Set(checkpoints.flatMap(folders).map(ObjectIdentifier.init))
+        let isFlushed = checkpoints.count + distinct.count > Self.mostFlushedAlone && haveFlushedAll()
+        let inTheirFolders = isFlushed ? checkpoints : flushFolders(of: checkpoints, folders, trying)
+        return inTheirFolders.filter { checkpoint in
+            let (file, dataOnly) = (file(checkpoint), !needsAll(checkpoint))
             return trying { () throws(VaultError) in
                 if isFlushed { try file.refuseAfterFailure() } else { try file.flush(dataOnly: dataOnly) }
             } != nil
@@ -79,13 +80,13 @@ extension Vault {
     }
 
     /// Makes the names in folders durable; those for whose folders that succeeded.
-    private func flushFolders<Settling>(
-        of settlings: [Settling], _ folders: (Settling) -> [Descriptor],
+    private func flushFolders<Begun>(
+        of checkpoints: [Begun], _ folders: (Begun) -> [Descriptor],
         _ trying: (() throws(VaultError) -> Void?) -> Void?
-    ) -> [Settling] {
+    ) -> [Begun] {
         var isDone: [ObjectIdentifier: Bool] = [:]
-        return settlings.filter { settling in
-            folders(settling).allSatisfy { folder in
+        return checkpoints.filter { checkpoint in
+            folders(checkpoint).allSatisfy { folder in
                 if let isDone = isDone[ObjectIdentifier(folder)] { return isDone }
                 let isFlushed = trying { () throws(VaultError) in try flush(folder: folder) } != nil
                 isDone[ObjectIdentifier(folder)] = isFlushed
@@ -97,8 +98,8 @@ extension Vault {
     /// Makes it durable that files have lost their last names; those for which that succeeded. One whose folder is not
     /// known takes a flush of all.
     private func flushRemovals(
-        _ removals: [File.Settling], _ trying: (() throws(VaultError) -> Void?) -> Void?
-    ) -> [File.Settling] {
+        _ removals: [File.Checkpoint], _ trying: (() throws(VaultError) -> Void?) -> Void?
+    ) -> [File.Checkpoint] {
         guard removals.contains(where: \.folders.isEmpty) else { return flushFolders(of: removals, \.folders, trying) }
         return trying { () throws(VaultError) in try flushAll() } == nil ? [] : removals
     }
@@ -107,7 +108,7 @@ extension Vault {
 
     /// Makes sure that the journal has room for records; frees a half if need be. No `File.lock` may be held.
     func makeRoom(_ count: UInt64) throws(VaultError) {
-        try boundUnsettled()
+        try boundDirtyFiles()
         while true {
             let (hasRoom, users) = try backing { () throws(Errno) in
                 let journal = try openJournal()
@@ -115,8 +116,8 @@ extension Vault {
             }
             if hasRoom { return ringIfPressed() }
             var listed: Set<FileIdentity> = []
-            try settle {
-                let left = files.unsettled(users.map(\.key))
+            try checkpoint {
+                let left = files.dirty(users.map(\.key))
                 listed = Set(left.map(\.identity))
                 return left
             }
@@ -124,24 +125,24 @@ extension Vault {
         }
     }
 
-    /// Lets go of the records of all files that are settled.
-    func releaseSettled() throws(VaultError) {
+    /// Lets go of the records of all files that are checkpointed.
+    func releaseCheckpointed() throws(VaultError) {
         let users = try backing { () throws(Errno) in try openJournal().users }
-        try release(users, but: Set(files.unsettled(users.map(\.key)).map(\.identity)))
+        try release(users, but: Set(files.dirty(users.map(\.key)).map(\.identity)))
     }
 
-    /// What is not listed has been settled; its last records only say that it is gone, or where it is.
+    /// What is not listed has been checkpointed; its last records only say that it is gone, or where it is.
     private func release(_ users: [FileIdentity: UInt64], but listed: Set<FileIdentity>) throws(VaultError) {
         for user in users where !listed.contains(user.key) {
             try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
         }
     }
 
-    /// Settles when too many files wait for it.
-    func boundUnsettled() throws(VaultError) {
-        if files.unsettledCount > mostUnsettled { try settle(ifMoreThan: mostUnsettled) }
+    /// Checkpoints when too many files wait for it.
+    func boundDirtyFiles() throws(VaultError) {
+        if files.dirtyCount > mostDirtyFiles { try checkpoint(ifMoreThan: mostDirtyFiles) }
         let fresh = files.freshFolderCounts
-        if fresh.parents > mostUnsettled || fresh.folders > Self.mostFreshFolders { try synchronizeFreshFolders() }
+        if fresh.parents > mostDirtyFiles || fresh.folders > Self.mostFreshFolders { try synchronizeFreshFolders() }
     }
 
     func giveBackRoom(_ count: UInt64) {

@@ -8,10 +8,10 @@ import Testing
 
 @testable import Vault
 
-/// What users do to a file while the vault settles it: the file is not locked while it is flushed.
-@Suite struct SettlingTests {
-    /// Runs `body` anew for each flush that it counts until it stops the hook: with a vault of its own, and the number of the
-    /// flush, counted from 1, during which it is to have something done.
+/// What users do to a file while the vault checkpoints it: the file is not locked while it is flushed.
+@Suite struct CheckpointTests {
+    /// Runs `body` anew for each flush that it counts until it stops the hook: with a vault of its own, and the number
+    /// of the flush, counted from 1, during which it is to have something done.
     private func inEachFlush(_ body: (TestVault, ActsDuringFlushes, Int) throws -> Void) throws {
         var (nth, flushes) = (0, 2)
         while nth < flushes {
@@ -23,20 +23,21 @@ import Testing
         }
     }
 
-    /// A file that was cut is settled; in each moment of that it grows again, and is written to once more afterwards.
+    /// A file that was cut is checkpointed; in each moment of that it grows again, and is written to once more
+    /// afterwards.
     @Test(arguments: [4148, 0, 40_960]) func whatGrowsMeanwhileReadsBack(cut: Int) throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
             var model = [UInt8](repeating: 1, count: 129_811)
             try file.write(model, at: 0)
-            try test.vault.settle()
+            try test.vault.checkpoint()
             try file.truncate(to: UInt64(cut))
             hook.during(nth, of: file) {
                 try file.truncate(to: 89_740)
                 try file.write([UInt8](repeating: 2, count: 19_398), at: 64_462)
                 try file.write([UInt8](repeating: 3, count: 11_855), at: 84_687)
             }
-            try test.vault.settle()
+            try test.vault.checkpoint()
             hook.stop()
             try file.write([UInt8](repeating: 4, count: 9757), at: 108_359)
             try file.synchronize(dataOnly: false)
@@ -56,24 +57,24 @@ import Testing
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
             try file.write([UInt8](repeating: 1, count: 12 * 4096), at: 0)
-            try test.vault.settle()
+            try test.vault.checkpoint()
             try file.write([2], at: 5000)
             let written = Mutex<UInt64>(.max)
             hook.during(nth, of: file) {
                 try file.write([UInt8](repeating: 2, count: 5000), at: 12 * 4096)
                 try file.persistLength()
-                written.withLock { $0 = file.lock.withShared { file.state.unsettled.placedGeneration } }
+                written.withLock { $0 = file.lock.withShared { file.state.writeback.placedGeneration } }
             }
-            try test.vault.settle()
+            try test.vault.checkpoint()
             hook.stop()
-            let durable = file.lock.withShared { file.state.unsettled.durableGeneration }
+            let durable = file.lock.withShared { file.state.writeback.durableGeneration }
             // It is durable if another flush came after it.
             #expect(nth < hook.most || durable < written.withLock { $0 }, "during flush \(nth)")
         }
     }
 
-    /// A second name goes while the folder of the first one is flushed: that says nothing of the second one's folder, and a
-    /// cut may bring the name back.
+    /// A second name goes while the folder of the first one is flushed: that says nothing of the second one's folder,
+    /// and a cut may bring the name back.
     @Test func aNameThatGoesMeanwhileMayComeBack() throws {
         try inEachFlush { (test, hook, nth) in
             let vault = test.vault
@@ -81,19 +82,19 @@ import Testing
             let file = try test.create("file")
             try file.write([1, 2, 3], at: 0)
             for folder in [first, second] { try vault.link("file", in: test.root, file: file, to: "link", in: folder) }
-            try vault.settle()
+            try vault.checkpoint()
             try vault.unlink("link", in: first)
             hook.during(nth, of: file) { try vault.unlink("link", in: second) }
-            try vault.settle()
+            try vault.checkpoint()
             hook.stop()
             #expect(file.header.belongs(at: vault.place(of: "link", in: second)), "during flush \(nth)")
-            try vault.settle()
+            try vault.checkpoint()
             #expect(file.header.places == [vault.place(of: "file", in: test.root)], "during flush \(nth)")
         }
     }
 
-    /// A file is written to and synced while it gets another name, or loses one of two: what was confirmed is found after
-    /// the daemon's death, under the name that there is.
+    /// A file is written to and synced while it gets another name, or loses one of two: what was confirmed is found
+    /// after the daemon's death, under the name that there is.
     @Test(arguments: ["rename", "replace", "unlink"]) func aNameThatChangesMeanwhile(change: String) throws {
         let hook = ActsBeforeNames()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
@@ -102,7 +103,7 @@ import Testing
         try file.write([UInt8](repeating: 1, count: 9000), at: 0)
         if change == "unlink" { try vault.link("file", in: test.root, file: file, to: "other", in: test.root) }
         if change == "replace" { _ = try test.create("other") }
-        try vault.settle()
+        try vault.checkpoint()
         let isDone = Mutex(false)
         hook.next(of: file) {
             try file.write([UInt8](repeating: 2, count: 9000), at: 0)
@@ -117,7 +118,8 @@ import Testing
         #expect(try next.openFile("other", in: root).contents(9000) == [3] + [UInt8](repeating: rest, count: 8999))
     }
 
-    /// syncfs(2) while somebody else cuts the file and writes to it: the length of what was there before is on disk too.
+    /// syncfs(2) while somebody else cuts the file and writes to it: the length of what was there before is on disk
+    /// too.
     @Test func aSyncOfAllWritesLengths() throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
@@ -128,7 +130,7 @@ import Testing
             }
             try test.vault.synchronize()
             hook.stop()
-            let isCurrent = file.lock.withShared { file.state.unsettled.isHeaderCurrent }
+            let isCurrent = file.lock.withShared { file.state.writeback.isHeaderCurrent }
             // The last flush is that of all: what comes after it is not asked for.
             #expect(isCurrent || nth == hook.most, "during flush \(nth)")
         }
@@ -152,8 +154,8 @@ import Testing
         #expect(hook.inodes.filter { $0 == inode }.count == 2, "it is not flushed again and again")
     }
 
-    /// Nobody with nothing to settle waits for a settling: the thread may be the one whose answer that waits for.
-    @Test func whoHasNothingToSettleDoesNotWait() throws {
+    /// Nobody with nothing to checkpoint waits for a checkpoint: the thread may be the one whose answer that waits for.
+    @Test func whoHasNothingToCheckpointDoesNotWait() throws {
         let hook = ActsDuringFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
         let file = try test.create("file")
@@ -162,24 +164,24 @@ import Testing
         hook.during(1, of: file) {
             let vault = test.vault
             try startThread {
-                try? vault.settle { [] }
+                try? vault.checkpoint { [] }
                 isBack.signal()
             }
             #expect(isBack.wait(timeout: .now() + .seconds(20)) == .success)
         }
-        try test.vault.settle()
+        try test.vault.checkpoint()
         if let failure = hook.failure { throw failure }
         #expect(hook.most > 0)
     }
 
-    /// Calls chosen by chance, each compared with a model, and more of them in each moment in which the file is settled.
-    /// LATCHKEY_SEEDS says how many runs.
+    /// Calls chosen by chance, each compared with a model, and more of them in each moment in which the file is
+    /// checkpointed. LATCHKEY_SEEDS says how many runs.
     @Test func randomOperationsActsDuringFlushes() throws {
         let seeds = ProcessInfo.processInfo.environment["LATCHKEY_SEEDS"].flatMap { UInt64($0) } ?? 12
         for seed in 1...seeds {
             let hook = ActsDuringFlushes()
             let test = try TestVault { InterceptingStore($0, hook: hook) }
-            let model = try SettlingModel(of: test, seed)
+            let model = try CheckpointModel(of: test, seed)
             hook.duringFlushes(of: model.file) { for _ in 0..<model.below(4) { try model.change() } }
             do {
                 for _ in 0..<150 { try model.step() }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Vault
 
-/// The thread that settles by and by.
-@Suite struct SettlerTests {
+/// The thread that checkpoints by and by.
+@Suite struct CheckpointerTests {
     /// Fails every flush once it is told to.
     private final class FailingFlushes: Interceptor {
         let fails = Atomic(false)
@@ -29,18 +29,18 @@ import Testing
     @Test func aFailureIsNotTriedAgainAtEachRing() throws {
         let hook = FailingFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
-        // More than half of what may wait: enough to settle at once.
-        test.vault.mostUnsettled = 64
+        // More than half of what may wait: enough to checkpoint at once.
+        test.vault.mostDirtyFiles = 64
         for number in 0..<40 { try test.create(Name(bytes: "file \(number)".utf8)!).write([1], at: 0) }
         hook.fails.store(true, ordering: .relaxed)
         let count = Count()
-        let settler = try Settler(test.vault) { _ in count.failures.add(1, ordering: .relaxed) }
-        try settler.start()
-        defer { settler.stop() }
+        let checkpointer = try Checkpointer(test.vault) { _ in count.failures.add(1, ordering: .relaxed) }
+        try checkpointer.start()
+        defer { checkpointer.stop() }
         let bell = try #require(test.vault.pressure.withLock { $0 })
         let end = ContinuousClock.now + .seconds(60)
         while count.failures.load(ordering: .relaxed) == 0 {
-            try #require(ContinuousClock.now < end, "nothing is settled")
+            try #require(ContinuousClock.now < end, "nothing is checkpointed")
             bell.ring()
             usleep(1000)
         }
@@ -52,15 +52,15 @@ import Testing
         #expect(count.failures.load(ordering: .relaxed) - before < 200)
     }
 
-    /// However soon: nothing settles behind the end, when the vault is closed.
+    /// However soon: nothing checkpoints behind the end, when the vault is closed.
     @Test func nothingRunsBehindTheStop() throws {
         let test = try TestVault()
         for turn in 0..<200 {
-            var settler: Settler? = try Settler(test.vault) { _ in }
-            weak let left = settler
-            try settler?.start()
-            settler?.stop()
-            settler = nil
+            var checkpointer: Checkpointer? = try Checkpointer(test.vault) { _ in }
+            weak let left = checkpointer
+            try checkpointer?.start()
+            checkpointer?.stop()
+            checkpointer = nil
             #expect(left == nil, "turn \(turn): its thread still has it")
         }
     }

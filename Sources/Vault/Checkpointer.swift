@@ -1,10 +1,10 @@
 import Posix
 
-/// A thread that settles a vault's files by and by, so that a cut finds little to lose and the journal room.
-public final class Settler: Sendable {
+/// A thread that checkpoints a vault's files by and by, so that a cut finds little to lose and the journal room.
+public final class Checkpointer: Sendable {
     /// As long as file systems commonly let data wait.
     private static let interval = Duration.seconds(5)
-    /// How often it looks whether there is anything to settle.
+    /// How often it looks whether there is anything to checkpoint.
     private static let glance = Duration.milliseconds(500)
 
     private let vault: Vault
@@ -14,7 +14,7 @@ public final class Settler: Sendable {
     private let pressure: Bell
     private let worker = Worker()
 
-    /// - Parameter failed: told of each settling that fails, which is tried again.
+    /// - Parameter failed: told of each checkpoint that fails, which is tried again.
     public init(_ vault: Vault, failed: @escaping @Sendable (VaultError) -> Void) throws(Errno) {
         self.vault = vault
         self.failed = failed
@@ -34,7 +34,7 @@ public final class Settler: Sendable {
     }
 
     private func run() {
-        var unsettledSince: Duration?
+        var dirtySince: Duration?
         var isListening = true
         while true {
             // Poll does not fail for valid descriptors.
@@ -43,19 +43,19 @@ public final class Settler: Sendable {
             isListening = true
             if rings.contains(0) { return }
             if rings.contains(1) { pressure.silence() }
-            guard !vault.isSettled else {
-                unsettledSince = nil
+            guard !vault.isCheckpointed else {
+                dirtySince = nil
                 continue
             }
-            let since = unsettledSince ?? BootClock.now
-            unsettledSince = since
+            let since = dirtySince ?? BootClock.now
+            dirtySince = since
             guard BootClock.now - since >= Self.interval || vault.isPressed else { continue }
-            do throws(VaultError) { try vault.settle() } catch {
+            do throws(VaultError) { try vault.checkpoint() } catch {
                 failed(error)
                 // Or it would fail, and say so, as often as somebody writes.
                 isListening = false
             }
-            unsettledSince = nil
+            dirtySince = nil
         }
     }
 }
@@ -66,8 +66,8 @@ extension Vault {
         if journal.withLock({ $0 })?.isPressed ?? false { pressure.withLock { $0 }?.ring() }
     }
 
-    /// Settling now saves somebody from waiting for it.
+    /// Checkpoints now saves somebody from waiting for it.
     var isPressed: Bool {
-        files.unsettledCount > mostUnsettled / 2 || journal.withLock { $0 }?.isPressed ?? false
+        files.dirtyCount > mostDirtyFiles / 2 || journal.withLock { $0 }?.isPressed ?? false
     }
 }

@@ -2,24 +2,24 @@ import Format
 import Posix
 
 /// How far a file's backing file is behind what was written to the file, and what a cut must find unharmed there.
-struct Unsettled {
-    /// The confirmed length in the header as it was last written to the backing file: it says how long a block that lies
-    /// there below it is.
+struct WritebackState {
+    /// The confirmed length in the header as it was last written to the backing file: it says how long a block that
+    /// lies there below it is.
     var placedLength: UInt64 = 0
     /// The generation of that header.
     var placedGeneration: UInt64 = 0
     /// Its stamp.
     var placedStamp: Int64 = 0
-    /// The generation that is on disk at least; 0 if no header need be there yet. A cut finds this one, the one above, or
-    /// one between.
+    /// The generation that is on disk at least; 0 if no header need be there yet. A cut finds this one, the one above,
+    /// or one between.
     var durableGeneration: UInt64 = 0
-    /// That is what was found when the file was opened, and need not be on disk: whoever had it open before has written it,
-    /// and perhaps nobody has flushed it since.
+    /// That is what was found when the file was opened, and need not be on disk: whoever had it open before has written
+    /// it, and perhaps nobody has flushed it since.
     var isAssumedDurable = false
     /// The length that the last header says that was written, to the backing file or the journal.
     var toldLength: UInt64 = 0
-    /// Blocks that hold bytes below this are never written in the backing file but by settling: a header that says so may
-    /// be on disk, there or in the journal.
+    /// Blocks that hold bytes below this are never written in the backing file but by a checkpoint: a header that says
+    /// so may be on disk, there or in the journal.
     var guarded: UInt64 = 0
     /// `guarded`, counting only headers since the last one that was written to the backing file.
     var guardedSince: UInt64 = 0
@@ -36,14 +36,14 @@ struct Unsettled {
     }
 
     /// Records of this file stand in the journal on top of the header in the backing file, which from then on is only
-    /// written by settling.
+    /// written by a checkpoint.
     var isJournaled = false
     /// Others may have its ID and a generation that the journal takes for one of this file.
     var mayHaveTwins = false
     /// Blocks that lie in the journal and not in the backing file.
     var slots: [UInt64: Journal.Slot] = [:]
-    /// Blocks that are holes according to the journal, where the backing file still has what was there, unless they have
-    /// been written since.
+    /// Blocks that are holes according to the journal, where the backing file still has what was there, unless they
+    /// have been written since.
     var holes = RangeSet<UInt64>()
     /// How long those make the backing file of a vault that is only read, with a hole before them perhaps.
     var comingSize: UInt64 = 0
@@ -69,8 +69,8 @@ struct Unsettled {
     /// What is shown as the time of change while the backing file's is that of what was last done to it unseen.
     var change: (shown: Timespec, backing: Timespec)?
 
-    /// Folders whose names must be durable before the file may cease to belong at `places` that it has left, and before the
-    /// journal may know it by a new one.
+    /// Folders whose names must be durable before the file may cease to belong at `places` that it has left, and before
+    /// the journal may know it by a new one.
     var movedIn: [Descriptor] = []
     /// The places that are left then.
     var finalPlaces: [Place]?
@@ -85,10 +85,10 @@ struct Unsettled {
     /// No cut gives that name back.
     var isRemovalDurable = false
 
-    /// Among the files that the vault will settle.
+    /// Among the files that the vault will checkpoint.
     var isListed = false
-    /// Grows with each settling, each cut, and when places are left: who has flushed meanwhile does not know what that
-    /// confirms.
+    /// Grows with each checkpoint, each cut, and when places are left: who has flushed meanwhile does not know what
+    /// that confirms.
     var round: UInt64 = 0
     /// Grows with each change.
     var changes: UInt64 = 0
