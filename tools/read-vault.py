@@ -482,7 +482,7 @@ class BackingFile:
 
 def open_block(file_key: bytes, volume: bytes, file: bytes, index: int, stored: bytes) -> bytes:
     if len(stored) <= OVERHEAD:
-        refuse(f"block {index}: cut off")
+        refuse(f"block {index}: truncated")
     associated = volume + file + struct.pack("<Q", index)
     return gcm_open(file_key, stored[:16], associated, stored[16:], f"block {index}")
 
@@ -527,7 +527,7 @@ def read_blocks(backing: BackingFile, header: FileHeader, volume: bytes, file_ke
 
 def open_any(stored: bytes, sizes: list[int], header: FileHeader, index: int, volume: bytes, file_key: bytes) -> bytes:
     """The block in the first of these sizes in which it verifies."""
-    last = Refused(f"block {index}: cut off")
+    last = Refused(f"block {index}: truncated")
     for size in sizes:
         if OVERHEAD < size <= len(stored):
             try:
@@ -542,7 +542,7 @@ def read_confirmed_block(stored: bytes, confirmed: int, sizes: list[int], header
     """A block of which `confirmed` bytes lie below the length. It may yield more, and for a hole it yields none."""
     exact = confirmed + OVERHEAD
     if len(stored) < exact:
-        refuse(f"block {index}: cut off")
+        refuse(f"block {index}: truncated")
     if index >= header.first_sparse_block and not any(stored[:exact]):
         return b""
     return open_any(stored, [exact] + [size for size in sizes if size > exact], header, index, volume, file_key)
@@ -687,7 +687,7 @@ def aside_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
 def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int) -> JournalRecord:
     """The record that `raw` begins with. Without `lap` any will do: it is the first of its half."""
     if len(raw) < RECORD_FIELDS.size:
-        refuse("record: cut short")
+        refuse("record: truncated")
     size, kind, zero1, own_lap, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(
         raw[:RECORD_FIELDS.size])
     if length > LARGEST_PAYLOAD or size != record_size(length) or size > len(raw):
@@ -986,7 +986,7 @@ def slot_label(raw: bytes) -> str:
 
 def parse_passcode_slot(value: bytes) -> PasscodeSlot:
     if len(value) < 44 + BUNDLE_WRAP:
-        refuse("keybag: passcode slot cut short")
+        refuse("keybag: passcode slot truncated")
     identifier, created, version, zero, memory, passes, lanes, salt = struct.unpack("<IQB3sIII16s", value[:44])
     if version != 0x13 or any(zero):
         refuse("keybag: passcode slot of another Argon2 version")
@@ -1001,20 +1001,20 @@ def check_guarded_slot(value: bytes) -> None:
     """A passcode of which a TPM holds a part, which nothing here can ask for."""
     count = int.from_bytes(value[44:46], "little")
     if not 1 <= count <= 1024 or len(value) < 46 + count + BUNDLE_WRAP:
-        refuse("keybag: guarded slot cut short, or with nothing or too much that is sealed")
+        refuse("keybag: guarded slot truncated, or with nothing or too much that is sealed")
     parse_passcode_slot(value[:44] + value[46 + count:])
 
 
 def parse_key_slot(value: bytes) -> KeySlot:
     if len(value) < 28 + BUNDLE_WRAP:
-        refuse("keybag: recovery, key file or open slot cut short")
+        refuse("keybag: recovery, key file or open slot truncated")
     identifier, created, salt = struct.unpack("<IQ16s", value[:28])
     return KeySlot(identifier, created, salt, value[28:28 + BUNDLE_WRAP], slot_label(value[28 + BUNDLE_WRAP:]))
 
 
 def parse_escrow_slot(value: bytes) -> EscrowSlot:
     if len(value) < 76 + BUNDLE_WRAP:
-        refuse("keybag: escrow slot cut short")
+        refuse("keybag: escrow slot truncated")
     identifier, created, public, ephemeral = struct.unpack("<IQ32s32s", value[:76])
     return EscrowSlot(identifier, created, public, ephemeral, value[76:76 + BUNDLE_WRAP],
                       slot_label(value[76 + BUNDLE_WRAP:]))
@@ -1022,13 +1022,13 @@ def parse_escrow_slot(value: bytes) -> EscrowSlot:
 
 def parse_security_key_slot(value: bytes) -> SecurityKeySlot:
     if len(value) < 48:
-        refuse("keybag: security key slot cut short")
+        refuse("keybag: security key slot truncated")
     identifier, created, demands, zero, count, salt = struct.unpack("<IQBBH32s", value[:48])
     if demands > 3 or zero or not 1 <= count <= 1024:
         refuse("keybag: security key slot out of bounds")
     rest = value[48 + count:]
     if len(rest) < BUNDLE_WRAP:
-        refuse("keybag: security key slot cut short")
+        refuse("keybag: security key slot truncated")
     return SecurityKeySlot(identifier, created, demands, salt, value[48:48 + count], rest[:BUNDLE_WRAP],
                            slot_label(rest[BUNDLE_WRAP:]))
 
@@ -1037,7 +1037,7 @@ def keybag_records(body: bytes) -> list[tuple[int, bytes]]:
     records = []
     while body:
         if len(body) < 8:
-            refuse("keybag: record cut short")
+            refuse("keybag: record truncated")
         kind, zero, length = struct.unpack("<HHI", body[:8])
         if zero or len(body) < 8 + length:
             refuse("keybag: record out of bounds")
@@ -1409,7 +1409,7 @@ class Vault:
         return listing
 
     def is_remnant(self, entry: Entry) -> bool:
-        """Whether this is what a cut left of something that nothing had made durable."""
+        """Whether this is what a crash left of something that nothing had made durable."""
         if not self.replay.left_by_a_cut(entry.status):
             return False
         try:

@@ -11,15 +11,16 @@ public struct ProtectionUpgrade: Sendable {
 }
 
 extension FileManager {
-    /// Raises to `complete` all files in a folder, and in those below it, that `Data.writeWithBestProtection(to:)` had to
-    /// write with a weaker class.
+    /// Raises to `complete` all files in a folder, and in those below it, that `Data.writeWithBestProtection(to:)` had
+    /// to write with a weaker class.
     ///
-    /// Files that were given another class since keep it. Repeating it is harmless, and so is an end half-way: each file
-    /// is raised first and its mark removed then. Symbolic links and other mounts are not followed. A file's contents keep
-    /// their key, which the weaker class has wrapped before; `latchkey class set --rekey` gives them another.
+    /// Files that were given another class since keep it. Repeating it is harmless, and so is an end half-way: each
+    /// file is raised first and its mark removed then. Symbolic links and other mounts are not followed. A file's
+    /// contents keep their key, which the weaker class has wrapped before; `latchkey class set --rekey` gives them
+    /// another.
     ///
-    /// Throws `locked` once the class is locked, `mountEnded`, `notProtected` outside Latchkey mounts, `CancellationError`
-    /// in a task that is cancelled; what was raised until then stays so.
+    /// Throws `locked` once the class is locked, `mountEnded`, `notProtected` outside Latchkey mounts,
+    /// `CancellationError` in a task that is cancelled; what was raised until then stays so.
     @discardableResult
     public func upgradeProtection(in folder: URL) throws -> ProtectionUpgrade {
         let path = try folder.protectedPath
@@ -75,7 +76,7 @@ private struct UpgradeWalk {
         guard try UpgradeMark.isOn(file) else { return false }
         let isWeak = try file.protection() == .completeUntilFirstUserAuthentication
         if isWeak { try file.setProtection(Array("complete".utf8)) }
-        // A cut between these two leaves a mark that the next call finds and takes away.
+        // A crash between these two leaves a mark that the next call finds and takes away.
         try UpgradeMark.remove(from: file)
         return isWeak
     }

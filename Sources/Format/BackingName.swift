@@ -28,7 +28,7 @@ public enum BackingName: Hashable, Sendable {
     /// A folder in the root: files that have no name yet.
     public static let nameless = "lk.nameless"
     public static let longTargetPrefix = "lk.target."
-    /// Of what a cut has left of a directory: foreign.
+    /// Of what a crash has left of a directory: foreign.
     public static let lostPrefix = "lk.lost."
 
     private static let reservedNames: Set<[UInt8]> = Set(

@@ -13,8 +13,8 @@ import Posix
 public protocol FileSystem: AnyObject, Sendable {
     /// The first call: the kernel and the library have agreed on `connection`.
     func initialized(_ connection: Connection)
-    /// The last call, once: the file system is unmounted, or the connection to the kernel was cut. Nodes and handles
-    /// that are left are let go without `forget` and `release`; replies that are still owed must be answered.
+    /// The last call, once: the file system is unmounted, or the connection to the kernel was aborted. Nodes and
+    /// handles that are left are let go without `forget` and `release`; replies that are still owed must be answered.
     func destroyed()
 
     /// A request whose reply has asked for it, by `announceInterrupt`, is interrupted. Must wait for nobody and answer

@@ -4,7 +4,7 @@ import Posix
 import Synchronization
 
 extension Session {
-    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is cut: `start` and
+    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is aborted: `start` and
     /// `wait`.
     public func run(threads: Int = 12) throws(Errno) {
         try start(threads: threads)
@@ -27,7 +27,7 @@ extension Session {
         withState { $0.workers = workers }
     }
 
-    /// Returns when the mount is unmounted or its connection is cut; after `start`, once.
+    /// Returns when the mount is unmounted or its connection is aborted; after `start`, once.
     ///
     /// The file system has been told then (`destroyed`), every reply was answered, and all that the session held is
     /// freed. Throws what ended the workers early, EIO if the kernel and libfuse did not come to terms.
@@ -147,7 +147,7 @@ extension Session {
 
     private func end(_ raw: OpaquePointer) -> Errno? {
         let (place, isInitialized) = withState { ($0.place, $0.isInitialized) }
-        // A connection that was cut leaves a mount on which everything is ENOTCONN.
+        // A connection that was aborted leaves a mount on which everything is ENOTCONN.
         if let place, place.isInPlace { try? detach(place, lazily: true) }
         if isInitialized { fileSystem.destroyed() }
         use.close()

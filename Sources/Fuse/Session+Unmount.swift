@@ -15,7 +15,7 @@ extension Session {
         return true
     }
 
-    /// Cuts the connection to the kernel: every call on the mount that is under way or to come fails, and `run`
+    /// Aborts the connection to the kernel: every call on the mount that is under way or to come fails, and `run`
     /// returns. For a mount that does not answer.
     ///
     /// Source: /sys/fs/fuse/connections/N/abort; where that is not mounted, umount2(2) with MNT_FORCE, as root.

@@ -67,8 +67,8 @@ public enum DeviceKeyFile {
 
     /// Counts wrong passcodes from nothing for a device key that was just made.
     private static func begin(_ path: String, _ volume: VolumeIdentifier) {
-        // Now, while there is room on the disk: later a full one would keep passcodes from being tried. If it fails now, the
-        // first unlock makes it.
+        // Now, while there is room on the disk: later a full one would keep passcodes from being tried. If it fails
+        // now, the first unlock makes it.
         try? GuessCounter(besideDeviceKey: path, volume: volume).begin()
     }
 
@@ -121,7 +121,7 @@ public enum DeviceKeyFile {
                 temporary.remove(from: folder)
                 throw error
             }
-            // Before the folder's flush: no second copy of the key may outlive a cut.
+            // Before the folder's flush: no second copy of the key may outlive a crash.
             try? folder.unlink(temporary.name)
             do throws(Errno) { try folder.synchronize(dataOnly: false) } catch {
                 // Nobody has the key yet, and it would be in the way of the next attempt.
@@ -131,8 +131,8 @@ public enum DeviceKeyFile {
         } catch { throw .io(error, doing: doing) }
     }
 
-    /// What was there is written over, once nobody needs it any more: it may have been the key itself. Unless it has another name
-    /// still, by which somebody keeps it.
+    /// What was there is written over, once nobody needs it any more: it may have been the key itself. Unless it has
+    /// another name still, by which somebody keeps it.
     private static func replace(_ name: Name, by temporary: Name, in folder: Descriptor) throws(Errno) {
         let old = try folder.open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
         try folder.rename(temporary, to: name, in: folder)

@@ -5,8 +5,8 @@ import Posix
 
 /// How often a wrong passcode has been given on this machine, in a file beside the device key.
 ///
-/// A try is counted before it is made, durably: whoever pulls the plug does not win one. From the fifth on the next try has
-/// to wait. It stops somebody at the keyboard; whoever can read the files has the device key and does not ask.
+/// A try is counted before it is made, durably: whoever pulls the plug does not win one. From the fifth on the next try
+/// has to wait. It stops somebody at the keyboard; whoever can read the files has the device key and does not ask.
 ///
 /// docs/FORMAT.md, "The guess counter". Two processes at once wait for each other.
 struct GuessCounter: Sendable {
@@ -34,11 +34,12 @@ struct GuessCounter: Sendable {
         var wrong: UInt32 = 0
         /// When the last one was tried, in seconds since 1970.
         var last: UInt64 = 0
-        /// Of the last wrong one, whose Argon2 derivation yields it: enough to tell that the same one comes again, and too
-        /// little to confirm what it was. 0 for none.
+        /// Of the last wrong one, whose Argon2 derivation yields it: enough to tell that the same one comes again, and
+        /// too little to confirm what it was. 0 for none.
         var fingerprint: UInt16 = 0
 
-        /// The same as far as a chip's count of wrong passcodes leaves it: bits made from one would let it be guessed past that.
+        /// The same as far as a chip's count of wrong passcodes leaves it: bits made from one would let it be guessed
+        /// past that.
         func without(fingerprint isLeftOut: Bool) -> Record {
             isLeftOut ? Record(wrong: wrong, last: last) : self
         }
@@ -63,17 +64,18 @@ struct GuessCounter: Sendable {
         return delay - min(delay, now - record.last)
     }
 
-    /// Runs `body`, which tries a passcode. It is counted before that, and not counted after all if it was right, or the same
-    /// as the last wrong one, or could not be tried.
+    /// Runs `body`, which tries a passcode. It is counted before that, and not counted after all if it was right, or
+    /// the same as the last wrong one, or could not be tried.
     ///
     /// - Parameters:
     ///   - limit: of wrong ones in a row; 0 for none.
     ///   - mayBeLast: it is tried also if the keys are to be destroyed should it be wrong.
-    ///   - isGuarded: a chip counts wrong ones as well: nothing that is made from one is kept, and the same one again counts.
+    ///   - isGuarded: a chip counts wrong ones as well: nothing that is made from one is kept, and the same one again
+    ///     counts.
     ///   - erase: destroys the keys, after the last wrong one that there may be; what it could not is its result.
     ///   - body: gets the fingerprint of the last wrong one, and leaves that of this one.
-    /// - Throws: `tooManyGuesses`, `noMoreGuesses` and `lastGuess`, and then nothing was tried; `erased` when this was the last wrong one
-    ///   that there may be, or another process has had it: the keys in memory are to go as well.
+    /// - Throws: `tooManyGuesses`, `noMoreGuesses` and `lastGuess`, and then nothing was tried; `erased` when this was
+    ///   the last wrong one that there may be, or another process has had it: the keys in memory are to go as well.
     func counted<Result: ~Copyable>(
         upTo limit: UInt8 = 0, mayBeLast: Bool = false, isGuarded: Bool = false, erase: () -> String? = { nil },
         _ body: (inout UInt16) throws(KeybagError) -> Result
@@ -84,15 +86,15 @@ struct GuessCounter: Sendable {
             let now = UInt64(max(time(nil), 0))
             let wait = Self.wait(before, now: now)
             guard wait == 0 else {
-                // A clock that was set back: the delay begins anew, once. Else one that was years ahead for a moment would
-                // keep everybody out until then.
+                // A clock that was set back: the delay begins anew, once. Else one that was years ahead for a moment
+                // would keep everybody out until then.
                 if now < before.last {
                     try write(Record(wrong: before.wrong, last: now, fingerprint: before.fingerprint))
                 }
                 throw .tooManyGuesses(seconds: wait)
             }
-            // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had the
-            // right passcode, and bad luck, is not to lose all.
+            // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had
+            // the right passcode, and bad luck, is not to lose all.
             guard limit == 0 || before.wrong < limit else { throw .noMoreGuesses }
             // Here, where no other process counts meanwhile.
             guard limit == 0 || before.wrong + 1 < limit || mayBeLast else { throw .lastGuess(limit: Int(limit)) }
@@ -129,8 +131,8 @@ struct GuessCounter: Sendable {
         limit == 0 ? nil : GuessesLeft(Int(limit) - Int(min(record.wrong, UInt32(limit))), of: Int(limit))
     }
 
-    /// The same as the file says it now, while nobody is waited for. Where there can be no such file nothing is counted, and all are
-    /// left.
+    /// The same as the file says it now, while nobody is waited for. Where there can be no such file nothing is
+    /// counted, and all are left.
     func left(of limit: UInt8) -> GuessesLeft? {
         guard limit > 0 else { return nil }
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
@@ -144,8 +146,8 @@ struct GuessCounter: Sendable {
         try locked { (_, write) throws(KeybagError) in try write(Record()) }
     }
 
-    /// Something else has opened the vault: the wrong passcodes are forgotten. Not while one is tried: who gives a key is not to
-    /// wait for that.
+    /// Something else has opened the vault: the wrong passcodes are forgotten. Not while one is tried: who gives a key
+    /// is not to wait for that.
     func forget() throws(KeybagError) {
         guard let file = try? Descriptor.open(path: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW), Self.isRegular(file),
             (try? file.lockExclusively()) != nil
@@ -160,8 +162,8 @@ struct GuessCounter: Sendable {
 
     private var doing: String { "counting guesses in \(path)" }
 
-    /// Runs `body` with what the file says, and a way to change that; it stays locked meanwhile. Where there can be no such file
-    /// nothing is counted.
+    /// Runs `body` with what the file says, and a way to change that; it stays locked meanwhile. Where there can be no
+    /// such file nothing is counted.
     private func locked<Result: ~Copyable>(
         _ body: (Record, (Record) throws(KeybagError) -> Void) throws(KeybagError) -> Result
     ) throws(KeybagError) -> Result {
@@ -184,7 +186,8 @@ struct GuessCounter: Sendable {
         }
     }
 
-    /// Nil where it cannot be: the vault opens all the same. Whoever can bring that about could as well remove the file.
+    /// Nil where it cannot be: the vault opens all the same. Whoever can bring that about could as well remove the
+    /// file.
     private func open() throws(KeybagError) -> Descriptor? {
         do throws(Errno) {
             let flags = O_RDWR | O_NONBLOCK | O_NOFOLLOW
@@ -192,7 +195,7 @@ struct GuessCounter: Sendable {
             do throws(Errno) { file = try Descriptor.open(path: path, flags) } catch {
                 guard error == .ENOENT else { throw error }
                 file = try Descriptor.open(path: path, flags | O_CREAT, mode: 0o600)
-                // Else a power cut takes the count back.
+                // Else a power loss takes the count back.
                 let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
                 try? Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
             }

@@ -35,8 +35,8 @@ struct KeybagStorage: Sendable {
         }
     }
 
-    /// Whether the current keybag has other keys than the previous one, and nothing is wrong with it but that a key of then
-    /// does not open it: there are files that only the new keys open.
+    /// Whether the current keybag has other keys than the previous one, and nothing is wrong with it but that a key of
+    /// then does not open it: there are files that only the new keys open.
     private func isRotated(since previous: SealedKeybag, _ error: KeybagError) -> Bool {
         switch error {
         case .wrong, .deviceKeyMismatch:
@@ -187,12 +187,12 @@ struct KeybagStorage: Sendable {
     /// Removes the previous keybag, which an old passcode still opens, and one that never came to be.
     ///
     /// One that cannot be removed is in nobody's way and is tried again at the next opening; so is one that a power
-    /// cut brings back.
+    /// loss brings back.
     private func removeLeftovers() {
         for name in [Self.previous, Self.coming] { try? removeIfPresent(name) }
     }
 
-    /// The same so that no power cut brings one back.
+    /// The same so that no power loss brings one back.
     func forgetPrevious() {
         removeLeftovers()
         try? store.synchronize(store.root, dataOnly: false)

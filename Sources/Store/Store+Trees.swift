@@ -4,8 +4,8 @@ public import Posix
 extension Store {
     /// Removes a folder with all that is in it, however deep: whoever made it need not have been us.
     ///
-    /// Without recursion, and with two folders open at a time: a folder in an inner one is first moved up to the outermost.
-    /// What a cut leaves is rubbish as before, in another shape.
+    /// Without recursion, and with two folders open at a time: a folder in an inner one is first moved up to the
+    /// outermost. What a crash leaves is rubbish as before, in another shape.
     public func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
         do {
             let top = try open(name, in: parent, O_RDONLY | O_DIRECTORY, mode: 0)

@@ -1,6 +1,6 @@
 import Posix
 
-/// A thread that checkpoints a vault's files by and by, so that a cut finds little to lose and the journal room.
+/// A thread that checkpoints a vault's files by and by, so that a crash finds little to lose and the journal room.
 public final class Checkpointer: Sendable {
     /// As long as file systems commonly let data wait.
     private static let interval = Duration.seconds(5)

@@ -122,7 +122,7 @@ extension File {
             let longer = elsewhere(block) == nil ? min(Int(BlockGeometry.storedBlockSize), available) : 0
             if count < confirmed + Self.overhead { count = max(count, longer) }
             guard count >= confirmed + Self.overhead, count > Self.overhead else {
-                throw .damaged("block \(block) is cut off")
+                throw .damaged("block \(block) is truncated")
             }
             do throws(VaultError) {
                 try unsafe open(stored, count, block: block, into: plain, scratch)

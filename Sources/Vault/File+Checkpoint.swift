@@ -34,7 +34,7 @@ extension File {
             try writeCheckpointedHeader(replacing: replaced)
             // A header that is durable before its stamp would look to a copy like the one before.
             try flush(dataOnly: isMoving)
-            state.writeback.cut = .durable
+            state.writeback.truncation = .durable
         } catch {
             // What is on disk now nobody knows; what is there for the next reader is what it was.
             let generation = state.header.generation
@@ -61,7 +61,7 @@ extension File {
     /// Takes a summary away that tells of more than the file has, and says whether that has to be made durable. Needs
     /// `lock` exclusively.
     private func dropLongerSummary() throws(VaultError) -> Bool {
-        // As a rule nothing has been cut, and this is all that it costs.
+        // As a rule nothing has been truncated, and this is all that it costs.
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         guard UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else { return false }
         let file = try writable()
@@ -75,7 +75,7 @@ extension File {
     private func copyIntoPlace(of file: Descriptor) throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
-            // Before: a cut in the middle of the copying needs them.
+            // Before: a crash in the middle of the copying needs them.
             try journal.flush(upTo: state.writeback.sequence)
             let modified = try shownTime()
             try placeHoles(in: file)
@@ -142,7 +142,7 @@ extension File {
         guard !state.writeback.isJournaled else { return }
         state.writeback.guarded = state.writeback.guardedSince
         // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
-        if !state.hasResidue { try cutBehind(isConfirmed: true) }
+        if !state.hasResidue { try truncateBackingFile(isConfirmed: true) }
         unlistIfClean()
     }
 
@@ -180,7 +180,7 @@ extension File {
     func beginCheckpoint() throws(VaultError) -> Checkpoint? {
         try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
-            // Nothing is written to it here: a cut may take its removal back, and must find it unharmed.
+            // Nothing is written to it here: a crash may take its removal back, and must find it unharmed.
             if status.linkCount == 0 && state.writeback.slots.isEmpty && state.writeback.holes.isEmpty {
                 state.writeback.isRemoved = true
                 // Then it must find the records too, which may have more than the backing file.
@@ -234,7 +234,7 @@ extension File {
     /// What was there when the checkpoint began is durable in place: the header says so now. Nil if the file is done.
     func continueCheckpoint(_ checkpoint: Checkpoint) throws(VaultError) -> Placement? {
         try lock.withExclusive { () throws(VaultError) in
-            // Somebody else has checkpointed it since, or it was cut: it is done, or its turn comes again.
+            // Another thread has checkpointed it since, or it was truncated: it is done, or its turn comes again.
             guard state.writeback.round == checkpoint.round else { return nil }
             state.writeback.noteDurable(checkpoint.generation)
             state.writeback.birthplace = nil

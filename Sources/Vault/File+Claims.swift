@@ -10,7 +10,7 @@ extension File {
     func beginRecords() throws(VaultError) -> Bool {
         if state.writeback.isRemoved { return false }
         if state.writeback.isJournaled { return true }
-        // A cut must not find the file under another name than the journal does.
+        // A crash must not find the file under another name than the journal does.
         try flushBindings()
         try tellFromTwins()
         try proveGeneration()
@@ -29,9 +29,9 @@ extension File {
         }
     }
 
-    /// A copier that does not know of hard links makes several files of one, with one ID: a cut must not give one what
-    /// the journal has of another. So this one gets a generation that none of those has or comes to, before the journal
-    /// speaks of it.
+    /// A copier that does not know of hard links makes several files of one, with one ID: a crash must not give one
+    /// what the journal has of another. So this one gets a generation that none of those has or comes to, before the
+    /// journal speaks of it.
     private func tellFromTwins() throws(VaultError) {
         guard state.writeback.mayHaveTwins, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else { return }
         let before = state.header.generation
@@ -47,7 +47,7 @@ extension File {
         state.writeback.mayHaveTwins = false
     }
 
-    /// The journal must not say that the disk has a header which only the page cache has: a cut would find an older
+    /// The journal must not say that the disk has a header which only the page cache has: a crash would find an older
     /// one, which no record fits.
     private func proveGeneration() throws(VaultError) {
         guard state.writeback.isAssumedDurable else { return }
@@ -55,7 +55,7 @@ extension File {
         state.writeback.noteDurable(state.writeback.placedGeneration)
     }
 
-    /// A cut must not bring back the last name of a file that is written to without one: it would show what was there
+    /// A crash must not bring back the last name of a file that is written to without one: it would show what was there
     /// before. Needs `lock` exclusively.
     func makeRemovalDurable() throws(VaultError) {
         guard !state.writeback.isRemovalDurable else { return }

@@ -104,7 +104,7 @@ extension File {
         }
     }
 
-    /// How many blocks lie in as many stored bytes, the last one cut short perhaps.
+    /// How many blocks lie in as many stored bytes, the last one truncated perhaps.
     private static func blockCount(ofStored count: Int) -> UInt64 {
         (UInt64(count) + BlockGeometry.storedBlockSize - 1) / BlockGeometry.storedBlockSize
     }

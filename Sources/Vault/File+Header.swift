@@ -37,8 +37,8 @@ extension File {
         return header.signed(vault.keys)
     }
 
-    /// Writes the header as `state` has it to the backing file: one sector, which a cut leaves old or new. Needs `lock`
-    /// exclusively.
+    /// Writes the header as `state` has it to the backing file: one sector, which a crash leaves old or new. Needs
+    /// `lock` exclusively.
     func placeHeader() throws(VaultError) {
         let file = try writable()
         state.header.generation += 1

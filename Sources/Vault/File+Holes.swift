@@ -25,7 +25,7 @@ extension File {
                 )
             }
             guard range.upperBound > state.length, !keepingLength else { return }
-            try cutResidue(key, scratch)
+            try truncateStaleTail(key, scratch)
             try extend(to: range.upperBound, key, scratch)
         }
     }
@@ -36,7 +36,7 @@ extension File {
         try changingLength { (key, scratch) throws(VaultError) in
             let end = min(range.upperBound, state.length)
             guard range.lowerBound < end else { return }
-            try cutResidue(key, scratch)
+            try truncateStaleTail(key, scratch)
             let size = BlockGeometry.blockSize
             let first = BlockGeometry.blockCount(forLength: range.lowerBound)
             let behind = end / size
@@ -44,7 +44,7 @@ extension File {
                 try putZeros(range.lowerBound..<first * size, key, scratch)
                 try putZeros(behind * size..<end, key, scratch)
                 try makeHole(first..<behind, key)
-                if (behind - first) * size > Self.largestGuardedCut { try checkpointAlone() }
+                if (behind - first) * size > Self.largestGuardedTruncation { try checkpointAlone() }
             } else {
                 try putZeros(range.lowerBound..<end, key, scratch)
             }
@@ -52,7 +52,7 @@ extension File {
         }
     }
 
-    /// Whole blocks below the end become a hole. Those that a cut must find unharmed do so when the file is
+    /// Whole blocks below the end become a hole. Those that a crash must find unharmed do so when the file is
     /// checkpointed: until then the journal says that they are one. Needs `lock` exclusively, and room for a record and
     /// a header.
     private func makeHole(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
@@ -68,7 +68,7 @@ extension File {
         }
         guard !guarded.isEmpty else { return }
         let isNamed = try beginRecords()
-        // Without a name no cut leaves anything of the file, once it is durable that the name is gone.
+        // Without a name no crash leaves anything of the file, once it is durable that the name is gone.
         if !isNamed { try makeRemovalDurable() }
         try backing { () throws(Errno) in
             // What has grown lies in the journal perhaps, and was to make it longer.
@@ -91,7 +91,7 @@ extension File {
         try journalHeader()
     }
 
-    /// Makes a hole in the backing file, where no cut need find what is there.
+    /// Makes a hole in the backing file, where no crash need find what is there.
     private func punch(_ blocks: Range<UInt64>, of file: Descriptor, _ key: FileKey) throws(VaultError) {
         do throws(Errno) { try vault.store.punch(file, Self.backingRange(blocks)) } catch {
             try? mendPunched(blocks, key)

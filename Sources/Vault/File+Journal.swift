@@ -21,7 +21,7 @@ extension File {
         _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
     ) throws(VaultError) {
         while true {
-            // What guards more than a half has room for is a cut that could not be checkpointed.
+            // What guards more than a half has room for is a truncation that could not be checkpointed.
             if count() > vault.halfSize {
                 try lock.withExclusive { () throws(VaultError) in try checkpointAlone() }
             }
@@ -56,7 +56,7 @@ extension File {
         vault.files.list(self)
     }
 
-    /// Writes a stored block where a cut cannot harm what is there now: into the journal, where a header must follow.
+    /// Writes a stored block where a crash cannot harm what is there now: into the journal, where a header must follow.
     /// Needs `lock` exclusively, and room.
     func journal(_ stored: RawSpan, asBlock block: UInt64) throws(VaultError) {
         let file = try writable()
@@ -74,7 +74,7 @@ extension File {
         }
     }
 
-    /// Writes a stored block in place: without a name no cut leaves anything of the file, once it is durable that the
+    /// Writes a stored block in place: without a name no crash leaves anything of the file, once it is durable that the
     /// name is gone.
     private func putNameless(_ stored: RawSpan, as block: UInt64, in file: Descriptor) throws(VaultError) {
         try makeRemovalDurable()
@@ -93,8 +93,8 @@ extension File {
     /// Stored blocks in a scratch, by number.
     typealias ScratchBlocks = [(number: UInt64, range: Range<Int>)]
 
-    /// Writes stored blocks, and behind them the header as it is now, where a cut cannot harm what is there now: all of
-    /// it or nothing. Needs `lock` exclusively, and room.
+    /// Writes stored blocks, and behind them the header as it is now, where a crash cannot harm what is there now: all
+    /// of it or nothing. Needs `lock` exclusively, and room.
     func journal(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) {
         let file = try writable()
         guard try beginRecords() else {
@@ -135,7 +135,7 @@ extension File {
             for (index, block) in blocks[begin..<begin + run].enumerated() {
                 let count = storedCount(ofBlock: block, available: available - index * size)
                 guard count >= liveCount(ofBlock: block) + Int(BlockGeometry.overhead) else {
-                    throw .damaged("block \(block) is cut off")
+                    throw .damaged("block \(block) is truncated")
                 }
                 copies.append((block, (begin + index) * size..<(begin + index) * size + count))
             }

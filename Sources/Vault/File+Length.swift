@@ -9,14 +9,14 @@ extension File {
     static let largestFill: UInt64 = 1 << 20
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
-    /// A cut of more than this is checkpointed at once: then the new blocks need not go through the journal.
-    static let largestGuardedCut: UInt64 = 256 << 10
+    /// A truncation of more than this is checkpointed at once: then the new blocks need not go through the journal.
+    static let largestGuardedTruncation: UInt64 = 256 << 10
 
     /// Sets the length: ftruncate(2).
     public func truncate(to length: UInt64) throws(VaultError) {
         guard length <= FileHeader.largestLength else { throw .system(.EFBIG) }
         try changingLength { (key, scratch) throws(VaultError) in
-            try cutResidue(key, scratch)
+            try truncateStaleTail(key, scratch)
             if length > state.length {
                 try extend(to: length, key, scratch)
             } else if length < state.length {
@@ -30,8 +30,8 @@ extension File {
     /// Runs `body`, which changes the length or makes holes, with the lock held, a key, and room in the journal.
     func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
         if lock.withShared({ state.isUnproven }) { try prove() }
-        // The last block, and those that a cut left guarded behind the new end.
-        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedCut)) + 4
+        // The last block, and those that a crash left guarded behind the new end.
+        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
@@ -91,8 +91,8 @@ extension File {
         }
     }
 
-    /// Cuts the file, or leaves it as it was. What lies behind the new end stays where it is until the header says so
-    /// durably. Needs `lock` exclusively.
+    /// Truncates the file, or leaves it as it was. What lies behind the new end stays where it is until the header says
+    /// so durably. Needs `lock` exclusively.
     private func shrink(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         let hasTail = length % BlockGeometry.blockSize > 0
         // Read first: if the block is damaged nothing has changed yet.
@@ -105,14 +105,14 @@ extension File {
         // After the header: the block as it was is one of the new length too, with more behind it.
         do throws(VaultError) {
             if hasTail && !hasTailWritten { try putTail(of: length, key, scratch) }
-            try cutBehind(isConfirmed: false)
+            try truncateBackingFile(isConfirmed: false)
         } catch {
-            // The file has been cut. Whoever writes next cuts its backing file.
+            // The file has been truncated. The next write truncates its backing file.
             state.hasResidue = true
             return
         }
-        if state.writeback.guarded > length, state.writeback.guarded - length > Self.largestGuardedCut {
-            // The file has been cut. What is guarded without need goes by and by.
+        if state.writeback.guarded > length, state.writeback.guarded - length > Self.largestGuardedTruncation {
+            // The file has been truncated. What is guarded without need goes by and by.
             try? checkpointAlone()
         }
     }

@@ -39,7 +39,7 @@ extension File {
                     protectionClass: protection.class, isExplicit: protection.isExplicit,
                     wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
             }
-            // Of several links another one may be opened first after a cut, and nobody can tell then whether this one
+            // Of several links another one may be opened first after a crash, and nobody can tell then whether this one
             // was renamed: a stricter class comes before the name, so that it is never lost.
             let isStricter = taken.protectionClass.isStricter(than: move.protection.protectionClass)
             let comesFirst = isStricter ? try vault.backingStatus(of: .file(descriptor)).linkCount > 1 : false
@@ -174,7 +174,7 @@ extension File {
 }
 
 extension File {
-    /// After a cut in the middle of a rename: it stands at `place` and nowhere else. Nil when it has several links.
+    /// After a crash in the middle of a rename: it stands at `place` and nowhere else. Nil when it has several links.
     func stay(at place: Place?) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try changeHeader { header in

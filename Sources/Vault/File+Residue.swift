@@ -3,11 +3,11 @@ import Format
 import Posix
 import Store
 
-// What lies behind the end of a file in its backing file, and what a cut has left before it.
+// What lies behind the end of a file in its backing file, and what a crash has left before it.
 
 extension File {
-    /// Cuts off what lies behind the length in the backing file, once after a crash or a failed write.
-    func cutResidue(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
+    /// Truncates what lies behind the length in the backing file, once after a crash or a failed write.
+    func truncateStaleTail(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         guard state.hasResidue else { return }
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         if UInt64(size) > neededBackingSize {
@@ -21,22 +21,22 @@ extension File {
                     try putTail(of: state.length, key, scratch)
                     if state.writeback.isJournaled {
                         try journalHeader()
-                        // What is cut off is part of the only block that is durable, until this one is.
+                        // What is truncated is part of the only block that is durable, until this one is.
                         try backing { () throws(Errno) in
                             try vault.openJournal().flush(upTo: state.writeback.sequence)
                         }
                     }
                 }
             }
-            try cutBehind(isConfirmed: true)
+            try truncateBackingFile(isConfirmed: true)
         }
         state.hasResidue = false
     }
 
-    /// Cuts the backing file as far as nothing is needed of it.
+    /// Truncates the backing file as far as nothing is needed of it.
     ///
     /// - Parameter isConfirmed: a header that is durable says that it ends there.
-    func cutBehind(isConfirmed: Bool) throws(VaultError) {
+    func truncateBackingFile(isConfirmed: Bool) throws(VaultError) {
         let needed = Int64(neededBackingSize)
         let file = try writable()
         guard try backing({ () throws(Errno) in try vault.store.status(of: descriptor).size > needed }) else { return }
@@ -47,26 +47,26 @@ extension File {
                 }
             }
         }
-        if !isConfirmed && state.writeback.cut == .durable { state.writeback.cut = .unsynced }
+        if !isConfirmed && state.writeback.truncation == .durable { state.writeback.truncation = .unsynced }
         guard isConfirmed else { return }
         // At once: nobody knows of it any more when the file is next opened.
         try flush(dataOnly: true)
-        state.writeback.cut = .durable
+        state.writeback.truncation = .durable
     }
 
-    /// Before the file grows: what a sync has said is gone must not be found behind its new length by a cut, for it
+    /// Before the file grows: what a sync has said is gone must not be found behind its new length by a crash, for it
     /// verifies. Needs `lock` exclusively.
     func flushTruncation() throws(VaultError) {
-        guard state.writeback.cut == .synced else { return }
+        guard state.writeback.truncation == .synced else { return }
         try flush(dataOnly: true)
-        state.writeback.cut = .durable
+        state.writeback.truncation = .durable
     }
 
-    /// How long the backing file must be for what it holds now, and for what a cut must find in it.
+    /// How long the backing file must be for what it holds now, and for what a crash must find in it.
     var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.writeback.guarded)) }
 
-    /// Puts what a cut left behind into order: blocks that no sync confirmed and that did not come to the disk are
-    /// zeros from now on. `locked` when the key is away; `damaged` when confirmed ones are cut off, and then it stays
+    /// Puts what a crash left behind into order: blocks that no sync confirmed and that did not come to the disk are
+    /// zeros from now on. `locked` when the key is away; `damaged` when confirmed ones are truncated, and then it stays
     /// as it is.
     func prove() throws(VaultError) {
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
@@ -84,7 +84,7 @@ extension File {
             let shown = try backing { () throws(Errno) in try shownTime() }
             // What reads is what it was, also if a full disk stops this.
             defer { state.writeback.modified = shown }
-            try cutResidue(key, scratch)
+            try truncateStaleTail(key, scratch)
             noteChange()
             let first = BlockGeometry.block(at: state.header.length)
             let end = BlockGeometry.blockCount(forLength: state.length)
@@ -103,11 +103,11 @@ extension File {
         }
     }
 
-    /// In a backing file that grows, what was cut off becomes zeros: a sparse file would show a hole.
+    /// In a backing file that grows, what was truncated becomes zeros: a sparse file would show a hole.
     private func requireConfirmed() throws(VaultError) {
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         guard UInt64(size) >= BlockGeometry.backingSize(forLength: state.header.length) else {
-            throw .damaged("its backing file is cut off")
+            throw .damaged("its backing file is truncated")
         }
     }
 
@@ -151,7 +151,7 @@ extension File {
         try changeHeader { $0.firstSparseBlock = min($0.firstSparseBlock, block) }
     }
 
-    /// A cut may have left the backing file shorter than a hole at its end makes it.
+    /// A crash may have left the backing file shorter than a hole at its end makes it.
     private func extendBehindHole() throws(VaultError) {
         let needed = Int64(BlockGeometry.backingSize(forLength: state.length))
         guard BlockGeometry.blockCount(forLength: state.length) > state.header.firstSparseBlock else { return }
@@ -175,7 +175,7 @@ extension File {
         }
     }
 
-    /// How many blocks the backing file has, the last one cut short perhaps.
+    /// How many blocks the backing file has, the last one truncated perhaps.
     private func storedBlocks() throws(VaultError) -> UInt64 {
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         let count = UInt64(size) - min(UInt64(size), BlockGeometry.backingOffset(ofBlock: 0))

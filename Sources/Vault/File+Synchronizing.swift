@@ -34,13 +34,14 @@ extension File {
         }
     }
 
-    /// Flushes a new file once, with the header that shows all of it; false where that does not do. A cut before the
+    /// Flushes a new file once, with the header that shows all of it; false where that does not do. A crash before the
     /// end finds something that nobody was promised, and one that comes later finds all of it, confirmed or not. Needs
     /// `lock` exclusively.
     private func flushFirst() throws(VaultError) -> Bool {
         let writeback = state.writeback
         guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.guarded == 0,
-            writeback.torn.isEmpty, writeback.cut == .durable, writeback.leaving == nil, state.header.length == 0,
+            writeback.torn.isEmpty, writeback.truncation == .durable, writeback.leaving == nil,
+            state.header.length == 0,
             state.length > 0, !state.hasResidue, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
         else { return false }
         if !writeback.isHeaderCurrent { try placeStampedHeader() }
@@ -56,7 +57,7 @@ extension File {
     }
 
     /// Has the header that is in the backing file confirm all of the file, which is durable. Nothing else changes, not
-    /// even its generation and its time: which of the two a cut finds does not matter, so nobody waits for this one.
+    /// even its generation and its time: which of the two a crash finds does not matter, so nobody waits for this one.
     private func confirmPlacedHeader(over own: FileStatus) throws(VaultError) {
         let file = try writable()
         try confirming(state.length) { () throws(VaultError) in
@@ -133,7 +134,7 @@ extension File {
             }
             state.writeback.isSynced = true
             state.writeback.isDataSynced = true
-            if state.writeback.cut == .unsynced { state.writeback.cut = .synced }
+            if state.writeback.truncation == .unsynced { state.writeback.truncation = .synced }
             sequence = state.writeback.sequence
             return true
         }
@@ -141,7 +142,7 @@ extension File {
         return isDone
     }
 
-    /// False if the file was cut meanwhile.
+    /// False if the file was truncated meanwhile.
     private func confirmInPlace() throws(VaultError) -> Bool {
         let before = try lock.withExclusive { () throws(VaultError) in
             try placeTorn()
@@ -177,7 +178,7 @@ extension File {
             if state.writeback.isRemoved { try makeRemovalDurable() }
             state.writeback.isSynced = state.writeback.changes == before.3
             state.writeback.isDataSynced = state.writeback.isSynced
-            if state.writeback.cut == .unsynced { state.writeback.cut = .synced }
+            if state.writeback.truncation == .unsynced { state.writeback.truncation = .synced }
             sequence = state.writeback.sequence
             return true
         }

@@ -11,7 +11,7 @@ extension File {
         guard offset <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
             try changing(offset, bytes.count) { (key, scratch) throws(VaultError) in
-                try cutResidue(key, scratch)
+                try truncateStaleTail(key, scratch)
                 if offset > state.length { try extend(to: offset, key, scratch) }
                 try unsafe put(bytes, at: offset, key, scratch)
             }
@@ -22,7 +22,7 @@ extension File {
     public func append(_ bytes: RawSpan) throws(VaultError) {
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
             try changing(length, bytes.count) { (key, scratch) throws(VaultError) in
-                try cutResidue(key, scratch)
+                try truncateStaleTail(key, scratch)
                 try unsafe put(bytes, at: state.length, key, scratch)
             }
         }

@@ -45,7 +45,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         var length: UInt64
         /// The backing file may be longer than the length needs: what a crash left.
         var hasResidue: Bool
-        /// A cut left blocks between the confirmed length and the live one that may not verify: those read as zeros.
+        /// A crash left blocks between the confirmed length and the live one that may not verify: those read as zeros.
         var isUnproven: Bool
         /// What has to be done until all of this lies in the backing file, durably.
         var writeback = WritebackState()
@@ -100,7 +100,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     /// Makes sure that the key is in memory: what open(2) does, so that class B can be used while locked.
     ///
-    /// With the key at hand, what a cut left half-written is put right.
+    /// With the key at hand, what a crash left half-written is put right.
     public func loadKey() throws(VaultError) {
         let isUnproven = try lock.withShared { () throws(VaultError) in
             _ = try currentKey()

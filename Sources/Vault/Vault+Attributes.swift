@@ -130,7 +130,7 @@ extension Vault {
     private func openValue(
         _ bytes: ArraySlice<UInt8>, of name: [UInt8], _ owner: [UInt8]
     ) throws(VaultError) -> [UInt8] {
-        guard bytes.count >= 33 else { throw .damaged("an extended attribute is cut off") }
+        guard bytes.count >= 33 else { throw .damaged("an extended attribute is truncated") }
         let bytes = Array(bytes)
         let value = try authentic("an extended attribute was changed") { () throws(CryptoError) in
             try unsafe keys.xattrs.open(

@@ -72,9 +72,9 @@ extension Vault {
     /// Moves an empty directory out of the way; `ENOTEMPTY` for one that is not empty.
     ///
     /// With its record in it, no backing store would remove it or rename over it; and with the record taken out first,
-    /// a cut would leave a directory without one.
+    /// a crash would leave a directory without one.
     ///
-    /// - Parameter noting: a cut puts it back, unless something else stands in its place by then.
+    /// - Parameter noting: a crash puts it back, unless something else stands in its place by then.
     func setAside(_ stored: StoredName, in parent: Directory, noting: Bool = false) throws(VaultError) -> Name {
         let entries = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in

@@ -269,7 +269,7 @@ extension Vault {
         }
     }
 
-    /// The file, if a cut could find nothing of it but in the journal.
+    /// The file, if a crash could find nothing of it but in the journal.
     private func youngFile(_ identity: FileIdentity) -> File? {
         guard let file = files[identity] else { return nil }
         return file.lock.withShared { file.state.writeback.durableGeneration == 0 } ? file : nil

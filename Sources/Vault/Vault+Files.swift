@@ -37,7 +37,7 @@ extension Vault {
                 vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: place),
                 isNew: false, status: status), at: place, since: placements)
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: place, status) }
-        // A cut in the middle of a rename: this is where it has come to stand.
+        // A crash in the middle of a rename: this is where it has come to stand.
         let isBetween = header.coming != nil || (status.linkCount == 1 && header.places.count > 1)
         if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? place : nil) }
         return file

@@ -22,7 +22,7 @@ extension Name {
         return Name(ascii: BackingName.temporaryPrefix + random + suffix)
     }
 
-    /// For what a cut has left without a name of its own. It is foreign from then on.
+    /// For what a crash has left without a name of its own. It is foreign from then on.
     static func lost() -> Name {
         Name(ascii: BackingName.lostPrefix + String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self))
     }

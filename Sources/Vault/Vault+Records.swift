@@ -40,7 +40,7 @@ extension Vault {
                 return (Directory(descriptor: folder, record: record, place: place), false)
             } catch {
                 guard case .damaged = error else { throw error }
-                // A cut in the middle of a rename leaves the record of the new place beside that of the old one.
+                // A crash in the middle of a rename leaves the record of the new place beside that of the old one.
                 guard let record = try? readRecord(.newDirectoryRecord, at: place, in: folder) else { throw error }
                 return (Directory(descriptor: folder, record: record, place: place), true)
             }

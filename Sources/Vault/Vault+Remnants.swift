@@ -2,11 +2,11 @@ import Format
 import Posix
 import Store
 
-// What a cut leaves of things that were never synced: file systems bring a name to the disk before what it names.
+// What a crash leaves of things that were never synced: file systems bring a name to the disk before what it names.
 
 extension Vault {
-    /// Removes from a directory what a cut left of files and directories that nobody synced, and the rubbish of what
-    /// was under way; once, when it is opened after the cut.
+    /// Removes from a directory what a crash left of files and directories that nobody synced, and the rubbish of what
+    /// was under way; once, when it is opened after the crash.
     ///
     /// Only what was last changed in a session that did not end cleanly: anything else that is empty was emptied by
     /// somebody, and stays, to be refused. Nothing that holds a byte of a file is removed.
@@ -43,7 +43,7 @@ extension Vault {
         return remnant(name, status, in: directory.descriptor, windows) != nil
     }
 
-    /// What a cut has left under a name that was never durable.
+    /// What a crash has left under a name that was never durable.
     enum Remnant {
         /// Nothing but names.
         case empty
@@ -100,7 +100,7 @@ extension Vault {
 }
 
 extension FileStatus {
-    /// Last changed in a session that ended in a cut.
+    /// Last changed in a session that ended in a crash.
     fileprivate func isWithin(_ windows: [JournalHead.Window]) -> Bool {
         let seconds = UInt64(max(0, changed.seconds))
         return windows.contains { seconds >= $0.from && seconds <= $0.to }

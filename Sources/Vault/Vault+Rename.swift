@@ -101,7 +101,7 @@ extension Vault {
         // It has happened, and is good at the new place as at the old one.
         directory.state.withLock { $0.place = place }
         finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
-        // Not before its absence is durable: a cut that takes the rename back must find it.
+        // Not before its absence is durable: a crash that takes the rename back must find it.
         if let aside, directory.state.withLock({ $0.movedIn.isEmpty }) { removeAside(aside, in: newParent) }
     }
 

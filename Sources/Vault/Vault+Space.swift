@@ -1,7 +1,7 @@
 extension Vault {
     /// Runs `body`, which changes nothing when it fails or may be done over, and once more if the store has no room for
-    /// it while files that are removed still have theirs: a cut must find them until their removal is durable. No lock
-    /// may be held.
+    /// it while files that are removed still have theirs: a crash must find them until their removal is durable. No
+    /// lock may be held.
     public func reclaimingSpace<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
         do throws(VaultError) { return try body() } catch {
             guard error.isFullDisk, files.dirty.contains(where: \.hasLostItsName) else { throw error }

@@ -36,7 +36,7 @@ extension Vault {
         (try? storedValue(of: stored, of: owner)).flatMap(stored.rest)
     }
 
-    /// Sets it as a whole: after a cut too it is the old or the new one, on a store that keeps no order as well.
+    /// Sets it as a whole: after a crash too it is the old or the new one, on a store that keeps no order as well.
     func place(_ attribute: SealedAttribute, flags: Int32, of owner: AttributeSubject) throws(VaultError) {
         let old = rest(of: attribute.name, of: owner)
         let fits = attribute.bytes.prefix(AttributeName.largestValue)

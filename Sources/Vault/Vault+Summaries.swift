@@ -40,7 +40,7 @@ extension Vault {
         return keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) ? summary : nil
     }
 
-    /// Distrusts a summary that counts beside another header than its own: a cut has left it, or somebody has put it
+    /// Distrusts a summary that counts beside another header than its own: a crash has left it, or somebody has put it
     /// back. `ESTALE` if it has told of another length; then the header is asked.
     func checkSummary(
         of file: Descriptor, _ own: FileStatus, against header: FileHeader, at place: Place

@@ -27,7 +27,7 @@ public final class Vault: Sendable {
     let checkpointing = Mutex<Void>(())
     /// Opened with the root.
     let journal = Mutex<Journal?>(nil)
-    /// Sessions that ended in a cut: what is empty since then was never synced.
+    /// Sessions that ended in a crash: what is empty since then was never synced.
     let windows = Mutex<[JournalHead.Window]>([])
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex(Overlays())
@@ -115,7 +115,7 @@ public final class Vault: Sendable {
     /// Makes all that was written durable.
     public func synchronize() throws(VaultError) {
         try checkpoint()
-        // Those that somebody has cut or written to meanwhile may have been left as they were.
+        // Those that were truncated or written to meanwhile may have been left as they were.
         if !isReadOnly { for file in files.dirty { try file.persistLength() } }
         try flushAll()
     }

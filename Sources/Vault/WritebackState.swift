@@ -1,7 +1,7 @@
 import Format
 import Posix
 
-/// How far a file's backing file is behind what was written to the file, and what a cut must find unharmed there.
+/// How far a file's backing file is behind what was written to the file, and what a crash must find unharmed there.
 struct WritebackState {
     /// The confirmed length in the header as it was last written to the backing file: it says how long a block that
     /// lies there below it is.
@@ -10,8 +10,8 @@ struct WritebackState {
     var placedGeneration: UInt64 = 0
     /// Its stamp.
     var placedStamp: Int64 = 0
-    /// The generation that is on disk at least; 0 if no header need be there yet. A cut finds this one, the one above,
-    /// or one between.
+    /// The generation that is on disk at least; 0 if no header need be there yet. A crash finds this one, the one
+    /// above, or one between.
     var durableGeneration: UInt64 = 0
     /// That is what was found when the file was opened, and need not be on disk: whoever had it open before has written
     /// it, and perhaps nobody has flushed it since.
@@ -24,10 +24,10 @@ struct WritebackState {
     /// `guarded`, counting only headers since the last one that was written to the backing file.
     var guardedSince: UInt64 = 0
 
-    /// What was last cut off the backing file may be there again after a power cut.
-    var cut = Cut.durable
+    /// What was last truncated from the backing file may be there again after a power loss.
+    var truncation = Truncation.durable
 
-    enum Cut {
+    enum Truncation {
         case durable
         /// It may be, and nobody was told otherwise.
         case unsynced
@@ -82,13 +82,13 @@ struct WritebackState {
     var isRemoved = false
     /// The folder that its last name was in, if that is known.
     var removedFrom: Descriptor?
-    /// No cut gives that name back.
+    /// No crash gives that name back.
     var isRemovalDurable = false
 
     /// Among the files that the vault will checkpoint.
     var isListed = false
-    /// Grows with each checkpoint, each cut, and when places are left: who has flushed meanwhile does not know what
-    /// that confirms.
+    /// Grows with each checkpoint, each truncation, and when places are left: who has flushed meanwhile does not know
+    /// what that confirms.
     var round: UInt64 = 0
     /// Grows with each change.
     var changes: UInt64 = 0

@@ -14,8 +14,8 @@ struct Evidence {
         self.name = name.map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined()
     }
 
-    mutating func keep(_ disk: SimulatedDisk, _ choice: CutChoice, cut: Int, _ violations: [Violation]) throws {
-        try keep(disk.image(of: choice), "cut at record \(cut)", violations) { disk.description(of: choice) }
+    mutating func keep(_ disk: SimulatedDisk, _ choice: CrashChoice, crash: Int, _ violations: [Violation]) throws {
+        try keep(disk.image(of: choice), "crash at record \(crash)", violations) { disk.description(of: choice) }
     }
 
     mutating func keep(

@@ -4,7 +4,7 @@ final class LedgerCheck {
     private var promise: Promise
     private let usesStates: Bool
     private var count: UInt64 = 0
-    private var current: (cut: Int, promise: Promise)?
+    private var current: (crash: Int, promise: Promise)?
 
     /// - Parameter usesStates: goes on with each state as with a vault in use.
     init(_ keys: VaultKeys, _ promise: Promise, usesStates: Bool = true) {
@@ -13,11 +13,11 @@ final class LedgerCheck {
         self.promise = promise
     }
 
-    /// What is wrong with the vault in the folder after a cut. The cuts come in their order.
-    func violations(in folder: StateFolder, after cut: Int) -> [Violation] {
-        if current?.cut != cut {
-            promise.advance(to: cut)
-            current = (cut, promise.during(cut))
+    /// What is wrong with the vault in the folder after a crash. The crashes come in their order.
+    func violations(in folder: StateFolder, after crash: Int) -> [Violation] {
+        if current?.crash != crash {
+            promise.advance(to: crash)
+            current = (crash, promise.during(crash))
         }
         count += 1
         return keys.check(folder, usingWith: usesStates && count % 3 == 0 ? count : nil) {
@@ -33,8 +33,8 @@ extension Simulation {
     ///   interest began; nil for the beginning.
     public func run(_ recorded: RecordedVault, from start: Int? = nil) throws -> Report {
         let check = LedgerCheck(recorded.keys, recorded.promise, usesStates: !ignoresFlushes)
-        return try run(recorded.records, found: start ?? recorded.found) { folder, cut in
-            check.violations(in: folder, after: cut)
+        return try run(recorded.records, found: start ?? recorded.found) { folder, crash in
+            check.violations(in: folder, after: crash)
         }
     }
 }

@@ -34,9 +34,9 @@ public struct Violation: Hashable, Sendable {
 
 /// What a simulation has found.
 public struct Report: Sendable, CustomStringConvertible {
-    public internal(set) var cuts = 0
-    /// The cuts of which every state was made.
-    public internal(set) var wholeCuts = 0
+    public internal(set) var crashes = 0
+    /// The crashes of which every state was made.
+    public internal(set) var wholeCrashes = 0
     public internal(set) var states = 0
     /// How many states violate the promise in each way; a state may in several.
     public internal(set) var counts: [Violation.Kind: Int] = [:]
@@ -46,14 +46,14 @@ public struct Report: Sendable, CustomStringConvertible {
 
     public init() {}
 
-    public mutating func add(_ violations: [Violation], at cut: Int) {
+    public mutating func add(_ violations: [Violation], at crash: Int) {
         states += 1
         guard !violations.isEmpty else { return }
         badStates += 1
         for kind in Set(violations.map(\.kind)) {
             if counts[kind, default: 0] < 3 {
                 let first = violations.first { $0.kind == kind }!
-                examples.append("cut \(cut): \(kind.rawValue): \(first.what)")
+                examples.append("crash \(crash): \(kind.rawValue): \(first.what)")
             }
             counts[kind, default: 0] += 1
         }
@@ -61,8 +61,8 @@ public struct Report: Sendable, CustomStringConvertible {
 
     public static func + (left: Report, right: Report) -> Report {
         var sum = left
-        sum.cuts += right.cuts
-        sum.wholeCuts += right.wholeCuts
+        sum.crashes += right.crashes
+        sum.wholeCrashes += right.wholeCrashes
         sum.states += right.states
         sum.badStates += right.badStates
         sum.counts.merge(right.counts, uniquingKeysWith: +)
@@ -72,7 +72,7 @@ public struct Report: Sendable, CustomStringConvertible {
 
     public var description: String {
         let kinds = Violation.Kind.allCases.compactMap { kind in counts[kind].map { "\(kind.rawValue) \($0)" } }
-        return "\(states) states of \(cuts) cuts (\(wholeCuts) with all their states), \(badStates) violate"
+        return "\(states) states of \(crashes) crashes (\(wholeCrashes) with all their states), \(badStates) violate"
             + (kinds.isEmpty ? "" : ": " + kinds.joined(separator: ", "))
     }
 }

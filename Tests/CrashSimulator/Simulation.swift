@@ -1,13 +1,13 @@
 public import Store
 
-/// Cuts the power of a disk at each point of a record, makes the states that it may hold then, and has them checked.
+/// Takes the power from a disk at each point of a record, makes the states that it may hold then, and has them checked.
 public struct Simulation: Sendable {
     /// How many states to make in all, about.
     public var budget: Int
     /// Flushes are passed over: the protection off.
     public var ignoresFlushes = false
-    /// The most states of one cut.
-    public var statesOfACut = 4096
+    /// The most states of one crash.
+    public var statesOfACrash = 4096
     /// What is simulated.
     public let name: String
     public let order: SimulatedDisk.Order
@@ -22,8 +22,8 @@ public struct Simulation: Sendable {
 
     /// - Parameters:
     ///   - found: how many of the records make what was there at the beginning, durably.
-    ///   - check: gets the folder that holds a state, and how many records came before the cut; the cuts come in their
-    ///     order. What it returns is counted.
+    ///   - check: gets the folder that holds a state, and how many records came before the crash; the crashes come in
+    ///     their order. What it returns is counted.
     public func run(
         _ records: [Record], found: Int, check: (StateFolder, Int) throws -> [Violation]
     ) throws -> Report {
@@ -33,36 +33,36 @@ public struct Simulation: Sendable {
         disk.ignoresFlushes = ignoresFlushes
         let folder = try StateFolder()
         var evidence = Evidence("\(name)-\(order.rawValue)")
-        let cuts = chooseCuts(records, found: found, &random)
+        let crashes = chooseCrashes(records, found: found, &random)
         var next = found
-        for (index, cut) in cuts.enumerated() {
-            for record in records[next..<cut] { disk.append(record) }
-            next = cut
-            // What cuts with few states have left is for those with many.
-            let share = max(4, min(statesOfACut, (budget - report.states) / (cuts.count - index)))
+        for (index, crash) in crashes.enumerated() {
+            for record in records[next..<crash] { disk.append(record) }
+            next = crash
+            // What crashes with few states have left is for those with many.
+            let share = max(4, min(statesOfACrash, (budget - report.states) / (crashes.count - index)))
             let (choices, areAll) = StateSampler(disk).choices(limit: share, &random)
-            report.cuts += 1
-            if areAll { report.wholeCuts += 1 }
+            report.crashes += 1
+            if areAll { report.wholeCrashes += 1 }
             for choice in choices {
                 try folder.hold(disk.image(of: choice))
-                let violations = try check(folder, cut)
-                report.add(violations, at: cut)
-                if !violations.isEmpty { try evidence.keep(disk, choice, cut: cut, violations) }
+                let violations = try check(folder, crash)
+                report.add(violations, at: crash)
+                if !violations.isEmpty { try evidence.keep(disk, choice, crash: crash, violations) }
             }
         }
         return report
     }
 
-    /// A cut right before a flush leaves all that one since the last flush leaves, so those are enough; a random part
+    /// A crash right before a flush leaves all that one since the last flush leaves, so those are enough; a random part
     /// of them where there are too many.
-    private func chooseCuts(_ records: [Record], found: Int, _ random: inout SeededRandom) -> [Int] {
-        var cuts = (found...records.count).filter { $0 == records.count || records[$0].isFlush }
-        // A state or two of each cut show nothing of the reordering.
+    private func chooseCrashes(_ records: [Record], found: Int, _ random: inout SeededRandom) -> [Int] {
+        var crashes = (found...records.count).filter { $0 == records.count || records[$0].isFlush }
+        // A state or two of each crash show nothing of the reordering.
         let most = max(1, budget / 5)
-        if cuts.count > most {
-            cuts.shuffle(using: &random)
-            cuts = cuts.prefix(most).sorted()
+        if crashes.count > most {
+            crashes.shuffle(using: &random)
+            crashes = crashes.prefix(most).sorted()
         }
-        return cuts
+        return crashes
     }
 }

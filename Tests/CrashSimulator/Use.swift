@@ -2,7 +2,7 @@ import Format
 import Posix
 import Vault
 
-/// Goes on with a vault after a cut: what reads must also take changes, and keep them over the next cut.
+/// Goes on with a vault after a crash: what reads must also take changes, and keep them over the next crash.
 struct Use {
     private let vault: Vault
     private var random: SeededRandom

@@ -7,7 +7,7 @@ import Testing
 @testable import Vault
 
 extension CrashTests {
-    /// Values that take two attributes of the backing store: after a cut at any moment one of them is there, whole.
+    /// Values that take two attributes of the backing store: after a crash at any moment one of them is there, whole.
     @Suite struct LargeAttributes {
         private static let name = Array("user.large".utf8)
 
@@ -49,8 +49,8 @@ extension CrashTests {
             let values = [nil] + Self.turns.map(\.value)
             let report = try Simulation("large attributes", order, budget: budget(500)).run(
                 recorded.records, found: begin
-            ) { state, cut in
-                let last = history.last { $0.records <= cut }!
+            ) { state, crash in
+                let last = history.last { $0.records <= crash }!
                 do {
                     let vault = recorded.keys.vault(over: try DirectoryStore(path: state.path))
                     defer { vault.abandon() }

@@ -102,7 +102,7 @@ extension CrashTests {
             try expectPromiseHolds("writes, truncates, classes and syncs of six files", vault)
         }
 
-        /// Holes in what is durable and in what is not, written over, cut off and synced.
+        /// Holes in what is durable and in what is not, written over, truncated and synced.
         @Test(arguments: [6, 7]) func holes(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)

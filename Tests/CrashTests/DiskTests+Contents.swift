@@ -42,12 +42,12 @@ extension DiskTests {
     func aTruncateMayHaveHappenedAndItsZerosTo(order: SimulatedDisk.Order) throws {
         let disk = disk(
             order, [create("a", file), write(sectors(1, 1)), flushAll, Record(.truncate(file, to: 600))])
-        let cut = sectors(1) + [UInt8](repeating: 1, count: 88)
+        let short = sectors(1) + [UInt8](repeating: 1, count: 88)
         #expect(
-            try contents(disk) == [sectors(1, 1), cut, cut + [UInt8](repeating: 0, count: 424)])
+            try contents(disk) == [sectors(1, 1), short, short + [UInt8](repeating: 0, count: 424)])
     }
 
-    @Test func whatIsWrittenBehindACutIsNotInTheOldFile() throws {
+    @Test func whatIsWrittenBehindATruncationIsNotInTheOldFile() throws {
         let page = [UInt8](repeating: 1, count: 8192)
         let disk = disk(
             .ordered,

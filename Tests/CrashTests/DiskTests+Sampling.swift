@@ -33,12 +33,12 @@ extension DiskTests {
         ]
         var states: [Int: Set<[String]>] = [:]
         let simulation = Simulation("short", order, budget: 1000)
-        let report = try simulation.run(records, found: 3) { folder, cut in
+        let report = try simulation.run(records, found: 3) { folder, crash in
             let state = try Self.contents(of: folder)
-            #expect(states[cut, default: []].insert(state).inserted, "tried twice")
+            #expect(states[crash, default: []].insert(state).inserted, "tried twice")
             return []
         }
-        #expect(report.wholeCuts == report.cuts)
+        #expect(report.wholeCrashes == report.crashes)
         #expect(states.keys.sorted() == [4, 8, 9])
         let tears = ["a 11", "a 12", "a 21", "a 22"].map { [$0] }
         #expect(states[4] == Set(tears))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CrashSimulator
 
-/// What the model of a disk says a power cut may leave.
+/// What the model of a disk says a power loss may leave.
 @Suite struct DiskTests {
     let file = RecordedInode(number: 1)
     let other = RecordedInode(number: 2)

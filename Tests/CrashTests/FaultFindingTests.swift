@@ -33,8 +33,8 @@ extension CrashTests {
                 histories.append((store.recorder.count, history))
             }
             let simulation = Simulation("gocryptfs", order, budget: budget(700))
-            let report = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, cut in
-                let promised = histories.last { $0.records <= cut }!.history
+            let report = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, crash in
+                let promised = histories.last { $0.records <= crash }!.history
                 return try Self.check(pattern, try DirectoryStore(path: state.path), promised)
             }
             print("crash: gocryptfs's write pattern, \(order.rawValue): \(report)")
@@ -102,9 +102,9 @@ extension CrashTests {
             let check = LedgerCheck(vault.keys, vault.promise, usesStates: false)
             let report = try Simulation("journal off", order, budget: budget(400)).run(
                 vault.records, found: vault.found
-            ) { folder, cut in
+            ) { folder, crash in
                 unsafe unlink(folder.path + "/lk.journal")
-                return check.violations(in: folder, after: cut)
+                return check.violations(in: folder, after: crash)
             }
             print("crash: journal off, \(order.rawValue): \(report)")
             #expect(report.counts[.unreadable, default: 0] > 0)

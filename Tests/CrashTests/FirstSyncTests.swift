@@ -6,7 +6,7 @@ import Testing
 extension CrashTests {
     /// The first sync of a new file is one flush: what no header has confirmed is as good as what one has.
     @Suite struct FirstSyncs {
-        /// Each file is synced once, whole, and then written over, cut, grown, renamed and checkpointed.
+        /// Each file is synced once, whole, and then written over, crash, grown, renamed and checkpointed.
         @Test(arguments: [11, 12]) func whatComesAfter(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
@@ -47,7 +47,7 @@ extension CrashTests {
         }
 
         /// What the next session writes over is as safe, though no header may have come to the disk that confirms it.
-        @Test(arguments: SimulatedDisk.Order.allCases) func cutTwice(order: SimulatedDisk.Order) throws {
+        @Test(arguments: SimulatedDisk.Order.allCases) func crashTwice(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(13)
             for (number, count) in [1, 4096, 9000, 20_000].enumerated() {
@@ -55,10 +55,10 @@ extension CrashTests {
                 try vault.write(random.bytes(count), to: file, at: 0)
                 try vault.synchronize(file)
             }
-            let simulation = Simulation("first syncs, cut again", order, budget: budget(60))
+            let simulation = Simulation("first syncs, and another crash", order, budget: budget(60))
             let (first, later) = try simulation.run(vault, cuttingRecoveries: 1, states: 20)
             expectNone(first, "first syncs", order)
-            expectNone(later, "first syncs, cut again", order)
+            expectNone(later, "first syncs, and another crash", order)
         }
     }
 }

@@ -31,8 +31,8 @@ extension CrashTests {
             let first = generations[0].generation
             let report = try Simulation("passwd", order, budget: budget(700)).run(
                 store.recorder.records, found: store.recorder.foundCount
-            ) { state, cut in
-                let last = generations.last { $0.records <= cut }!.generation
+            ) { state, crash in
+                let last = generations.last { $0.records <= crash }!.generation
                 do {
                     let found = try keys.keybag(in: DirectoryStore(path: state.path))
                     let generation = found.file.generation

@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func aCutMayHaveHappened() {
+    @Test func aCrashMayHaveHappened() {
         var history = FileHistory()
         history.write(bytes(1, 10_000), at: 0)
         history.synchronize()

@@ -4,33 +4,33 @@ import Testing
 @testable import CrashSimulator
 
 extension CrashTests {
-    /// Cuts while a vault is opened after a cut, and while it is closed.
+    /// Crashes while a vault is opened after a crash, and while it is closed.
     @Suite struct Recoveries {
-        @Test(arguments: SimulatedDisk.Order.allCases) func cutAgainAndAgain(order: SimulatedDisk.Order) throws {
+        @Test(arguments: SimulatedDisk.Order.allCases) func crashAgainAndAgain(order: SimulatedDisk.Order) throws {
             let vault = try BusyVault(acts: 120, seed: 23).recorded
-            let simulation = Simulation("cuts of the replay", order, budget: max(1, budget(400) / 20))
+            let simulation = Simulation("crashes of the replay", order, budget: max(1, budget(400) / 20))
             let (first, later) = try simulation.run(vault, cuttingRecoveries: 2, states: 6)
             expectNone(first, "a vault in use", order)
-            expectNone(later, "cuts of the replay, and of the one after it", order)
+            expectNone(later, "crashes of the replay, and of the one after it", order)
             #expect(later.states > 5 * first.states)
         }
 
-        /// What was cut off does not come back while the journal is replayed, nor does stat(2) tell of it.
-        @Test(arguments: SimulatedDisk.Order.allCases) func aCutFile(order: SimulatedDisk.Order) throws {
+        /// What was truncated does not come back while the journal is replayed, nor does stat(2) tell of it.
+        @Test(arguments: SimulatedDisk.Order.allCases) func aTruncatedFile(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("a")
             try vault.write([UInt8](repeating: 1, count: 100), to: file, at: 0)
             try vault.synchronizeAll()
             try vault.truncate(file, to: 40)
             try vault.synchronize(file, dataOnly: true)
-            let simulation = Simulation("cuts of the replay of a truncate", order, budget: budget(40))
+            let simulation = Simulation("crashes of the replay of a truncate", order, budget: budget(40))
             let (first, later) = try simulation.run(vault, cuttingRecoveries: 1, states: 60)
             expectNone(first, "a truncate", order)
-            expectNone(later, "cuts of the replay of a truncate", order)
+            expectNone(later, "crashes of the replay of a truncate", order)
         }
 
-        /// Sessions that end cleanly, or are cut while they end or begin.
-        @Test func cutWhileAVaultIsClosed() throws {
+        /// Sessions that end cleanly, or crash while they end or begin.
+        @Test func crashWhileAVaultIsClosed() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(24)
             for session in 0..<8 {

@@ -61,7 +61,7 @@ extension CrashTests {
             try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 150)
         }
 
-        /// A file that was moved and then lost its last name is written to still: a cut gives back any of its names.
+        /// A file that was moved and then lost its last name is written to still: a crash gives back any of its names.
         @Test func movedAndRemovedFiles() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(35)
@@ -80,7 +80,7 @@ extension CrashTests {
         }
     }
 
-    /// Sessions whose daemon is killed, and a cut in the next one: what the page cache had is there, and on no disk.
+    /// Sessions whose daemon is killed, and a crash in the next one: what the page cache had is there, and on no disk.
     @Suite struct KilledSessions {
         @Test func namesOfTheOneBefore() throws {
             let vault = try RecordedVault()

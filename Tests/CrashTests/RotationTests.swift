@@ -30,12 +30,12 @@ extension CrashTests {
             var states = 0
             let report = try Simulation("new keys", order, budget: budget(240)).run(
                 store.recorder.records, found: begin
-            ) { state, cut in
+            ) { state, crash in
                 states += 1
                 do {
                     let found = try Session(keys, DirectoryStore(path: state.path))
                     defer { found.vault.abandon() }
-                    if cut == isFinished, found.keybag.isRotating {
+                    if crash == isFinished, found.keybag.isRotating {
                         return [Violation(.names, "it was finished, and is not")]
                     }
                     let wrong = try found.wrong()

@@ -5,7 +5,7 @@ import Testing
 @testable import CrashSimulator
 
 extension CrashTests {
-    /// One thing is done, and every state that a cut of it can leave is tried.
+    /// One thing is done, and every state that a crash can leave of it is tried.
     @Suite struct Short {
         struct Workload: CustomTestStringConvertible, Sendable {
             let testDescription: String
@@ -149,9 +149,9 @@ extension CrashTests {
             try workload.work(vault, file, folder)
             for order in SimulatedDisk.Order.allCases {
                 var simulation = Simulation(workload.testDescription, order, budget: 1_000_000)
-                simulation.statesOfACut = 4096
+                simulation.statesOfACrash = 4096
                 let report = try simulation.run(vault, from: start)
-                #expect(report.wholeCuts == report.cuts && report.states > report.cuts)
+                #expect(report.wholeCrashes == report.crashes && report.states > report.crashes)
                 expectNone(report, workload.testDescription, order)
             }
         }

@@ -60,8 +60,8 @@ extension FuseTests {
         try mounted.wait(for: "handles 0", to: "handles")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "needs root, to cut a connection"))
-    func aCutConnectionLeavesNoHandle() throws {
+    @Test(.enabled(if: geteuid() == 0, "needs root, to abort a connection"))
+    func anAbortedConnectionLeavesNoHandle() throws {
         let mounted = try Mounted(opensRoot: false)
         try mounted.source.create("file", [1])
         #expect(try mounted.ask("delay-open 600") == "done")

@@ -5,8 +5,8 @@ import Testing
 
 /// A folder shown by the pass-through at a mount point, until it is let go.
 ///
-/// The pass-through is a process of its own: a file system that is served by the process that uses it deadlocks. A mount
-/// that hangs is cut off after `limit` seconds, which ends every call on it, and fails the test.
+/// The pass-through is a process of its own: a file system that is served by the process that uses it deadlocks. A
+/// mount that hangs is aborted after `limit` seconds, which ends every call on it, and fails the test.
 final class Mounted {
     let folder: TemporaryFolder
     /// The folder behind the mount, and the mount, to name files in.

@@ -3,7 +3,7 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Cuts a mount off when a test takes too long: who waits for an answer of its file system cannot even be killed.
+/// Aborts a mount when a test takes too long: who waits for an answer of its file system cannot even be killed.
 final class Watchdog: Sendable {
     private let isOver = Mutex(false)
     private let mountPoint: String

@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Whatever has become of the keybag.
-    @Test(arguments: ["it is there", "it is gone", "it is damaged", "it is cut short"]) func comesBack(state: String)
+    @Test(arguments: ["it is there", "it is gone", "it is damaged", "it is truncated"]) func comesBack(state: String)
         throws
     {
         let vault = try Vault()
@@ -41,7 +41,7 @@ import Testing
         switch state {
         case "it is gone": try vault.folder.remove("lk.keybag")
         case "it is damaged": try vault.writeKeybag(flipping(60, in: whole))
-        case "it is cut short": try vault.writeKeybag(Array(whole.prefix(100)))
+        case "it is truncated": try vault.writeKeybag(Array(whole.prefix(100)))
         default: break
         }
         let restored = try restore(bytes, vault)

@@ -102,8 +102,8 @@ import Testing
         }
     }
 
-    /// What a chip guards leaves no bits behind that are made from it, in a file of an earlier version neither; then the same wrong
-    /// one counts again, as it does for the chip. 0 is no fingerprint.
+    /// What a chip guards leaves no bits behind that are made from it, in a file of an earlier version neither; then
+    /// the same wrong one counts again, as it does for the chip. 0 is no fingerprint.
     @Test func nothingIsKeptOfWhatAChipGuards() throws {
         let vault = try Vault()
         let counter = counter(vault)
@@ -180,8 +180,8 @@ import Testing
         #expect(try guess(vault, "passcode") == nil)
     }
 
-    /// A try at the limit that was cut off erases nothing, and is no way to try more: only the other ways in go on.
-    @Test func cutOffAtTheLimit() throws {
+    /// A try at the limit that was interrupted erases nothing, and is no way to try more: only the other ways in go on.
+    @Test func interruptedAtTheLimit() throws {
         let vault = try Vault(eraseAfter: 4)
         for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == wrong(4 - number)) }
         let counter = counter(vault)

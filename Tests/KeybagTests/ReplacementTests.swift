@@ -35,7 +35,8 @@ import Testing
         #expect(failures >= 6)
     }
 
-    /// A full disk refuses what takes space, a bad one any call: the caller is told so, and the passcode is the one that it was.
+    /// A full disk refuses what takes space, a bad one any call: the caller is told so, and the passcode is the one
+    /// that it was.
     @Test(arguments: [Posix.Errno.ENOSPC, .EDQUOT, .EIO], [false, true])
     func refusedAtEachCall(errno: Posix.Errno, lasting: Bool) throws {
         var failures = 0
@@ -63,7 +64,7 @@ import Testing
         #expect(failures >= 3)
     }
 
-    /// As a power cut leaves it: the new keybag never came to be, or came to be torn.
+    /// As a power loss leaves it: the new keybag never came to be, or came to be torn.
     @Test func thePreviousOneIsPutBack() throws {
         let vault = try Vault()
         let good = try vault.keybag

@@ -190,8 +190,8 @@ import Testing
         #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
     }
 
-    /// The keybag of before has gone for good when a rotation has begun, and when it has ended: no power cut brings back what
-    /// the old recovery key opens.
+    /// The keybag of before has gone for good when a rotation has begun, and when it has ended: no power loss brings
+    /// back what the old recovery key opens.
     @Test func theOneOfBeforeIsGoneDurably() throws {
         let vault = try Vault()
         let calls = StoreCalls([.unlink, .synchronize])
@@ -204,7 +204,8 @@ import Testing
         #expect(calls.made.suffix(2) == [.unlink, .synchronize])
     }
 
-    /// A power cut has brought the keybag of before back beside the new one: what opened that must not put it in its place.
+    /// A power loss has brought the keybag of before back beside the new one: what opened that must not put it in its
+    /// place.
     @Test func anOldRecoveryKeyPutsNothingBack() throws {
         let vault = try Vault()
         let before = try vault.keybag
@@ -228,8 +229,8 @@ import Testing
         case begin, lastingFromBegin, end, lastingFromEnd
     }
 
-    /// Each change to the store fails in turn, once or for good, at the beginning and at the end: whatever keybag is found
-    /// then opens, and has the keys of all files that there can be.
+    /// Each change to the store fails in turn, once or for good, at the beginning and at the end: whatever keybag is
+    /// found then opens, and has the keys of all files that there can be.
     @Test(arguments: [FaultPlan.Effect.none, .half, .whole], Moment.allCases)
     func interruptedAtEachStep(effect: FaultPlan.Effect, moment: Moment) throws {
         let lasting = moment == .lastingFromBegin || moment == .lastingFromEnd

@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Each byte of the fields before the wrap that has only some values.
-    @Test func everyCutIsRefused() throws {
+    @Test func everyTruncationIsRefused() throws {
         let slot = SecurityKeySlot(
             SlotHead(identifier: 1, created: 2), demands: .presence, identifier: [7, 8, 9],
             salt: [UInt8](repeating: 3, count: 32), wrappedBundle: [UInt8](repeating: 4, count: 200), label: .empty)

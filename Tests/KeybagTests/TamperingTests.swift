@@ -23,7 +23,7 @@ import Testing
         let bytes = try vault.keybag
         for count in bytes.indices {
             try vault.writeKeybag(Array(bytes.prefix(count)))
-            #expect(failure { _ = try vault.open() }?.isDamaged == true, "cut to \(count) bytes")
+            #expect(failure { _ = try vault.open() }?.isDamaged == true, "truncated to \(count) bytes")
         }
         try vault.writeKeybag(bytes + [0])
         #expect(failure { _ = try vault.open() }?.isDamaged == true)
@@ -142,7 +142,8 @@ import Testing
         #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) }?.isTampered == true)
     }
 
-    /// Both MACs are right, and the two ways lead to other keys: it is refused all the same, before any of them is used.
+    /// Both MACs are right, and the two ways lead to other keys: it is refused all the same, before any of them is
+    /// used.
     @Test(arguments: [(128, "volume keys"), (96, "keys of class none")])
     func slotsThatDisagree(_ key: (offset: Int, name: String)) throws {
         let vault = try Vault()

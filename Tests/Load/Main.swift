@@ -5,9 +5,9 @@ import Glibc
 
 /// `load FOLDER SEED`
 ///
-/// Writes, cuts, syncs, saves, moves, makes and removes files in a folder until it is refused, and says on standard
-/// output what it is about to do, a line each, and "." when that was acknowledged. What the lines mean: `LoadOracle` of
-/// the mount tests. At the end it says "refused" and the number of the error.
+/// Writes, truncates, syncs, saves, moves, makes and removes files in a folder until it is refused, and says on
+/// standard output what it is about to do, a line each, and "." when that was acknowledged. What the lines mean:
+/// `LoadOracle` of the mount tests. At the end it says "refused" and the number of the error.
 @main
 struct Main {
     static func main() {
@@ -99,7 +99,7 @@ struct Load {
             try log("sync \(index)") { () throws(Refusal) in try must(isDataOnly ? fdatasync(file) : fsync(file)) }
         case 14:
             let size = Int.random(in: 0...max(length, 1), using: &random)
-            try log("cut \(index) \(size)") { () throws(Refusal) in try must(ftruncate(file, size)) }
+            try log("truncate \(index) \(size)") { () throws(Refusal) in try must(ftruncate(file, size)) }
         case 15, 16:
             let (seed, bytes) = bytes(Int.random(in: 0...20_000, using: &random))
             try log("save \(index) \(bytes.count) \(seed)") { () throws(Refusal) in

@@ -3,7 +3,7 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Files that stay open while threads write to, read, map, cut, sync, rename and reopen them.
+/// Files that stay open while threads write to, read, map, truncate, sync, rename and reopen them.
 final class Handles: Sendable {
     private let files: [OpenFile]
     private let seed: UInt64

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 
 extension LargeFile {
-    /// What is written between holes, how they are found, and what a cut leaves.
+    /// What is written between holes, how they are found, and what a crash leaves.
     func useHoles() throws {
         try makeSparse()
         // Whoever could map it to write to it sees no holes.
@@ -13,16 +13,16 @@ extension LargeFile {
         for place in places { try writable.write(words(at: place, count: Self.mebibyte), at: place) }
         try writable.synchronize(dataOnly: true)
         try checkParts(file, places, length)
-        // All that is behind the cut is gone, also when the file grows over it again.
-        for cut in [length - Self.mebibyte / 2, length / 4 * 3, length / 2 + Self.piece, length / 4, Self.piece] {
-            try writable.truncate(to: Int64(cut))
+        // All that is behind the crash is gone, also when the file grows over it again.
+        for end in [length - Self.mebibyte / 2, length / 4 * 3, length / 2 + Self.piece, length / 4, Self.piece] {
+            try writable.truncate(to: Int64(end))
             try writable.truncate(to: Int64(length))
             for place in places {
                 for offset in stride(from: place, to: place + Self.mebibyte, by: Self.piece) {
                     let expected =
-                        offset < cut
+                        offset < end
                         ? words(at: offset, count: Self.piece) : [UInt64](repeating: 0, count: Self.piece / 8)
-                    try file.check(expected, at: offset, "\(path), cut to \(cut)")
+                    try file.check(expected, at: offset, "\(path), truncated to \(end)")
                 }
             }
         }

@@ -1,17 +1,16 @@
 import Glibc
 import Posix
 
-/// `scale make|read|remove FOLDER FILES FOLDERS [RARITY [THREADS]]`: a tree of small files, and whether it is whole. Of RARITY
-/// files one has contents.
-/// `scale handles FOLDER FILES THREADS SECONDS SEED`: files that stay open, used by threads at once.
-/// `scale fill FILE MIB`: a file of so many bytes on the disk.
-/// `scale sparse FILE MIB`: a file of that length that is nearly all holes.
-/// `scale holes FILE MIB`: a file of that length with something at its beginning, in its middle and at its end, cut in every
-/// part and made long again.
-/// `scale ends FILE MIB SPAN`: access to both ends of a file that `fill` or `sparse` has made, SPAN MiB each; prints a line
-/// for each kind, with the microseconds that an access took.
+/// `scale make|read|remove FOLDER FILES FOLDERS [RARITY [THREADS]]`: a tree of small files, and whether it is whole. Of
+/// RARITY files one has contents. `scale handles FOLDER FILES THREADS SECONDS SEED`: files that stay open, used by
+/// threads at once. `scale fill FILE MIB`: a file of so many bytes on the disk. `scale sparse FILE MIB`: a file of that
+/// length that is nearly all holes. `scale holes FILE MIB`: a file of that length with something at its beginning, in
+/// its middle and at its end, truncated in every part and made long again. `scale ends FILE MIB SPAN`: access to both
+/// ends of a file that `fill` or `sparse` has made, SPAN MiB each; prints a line for each kind, with the microseconds
+/// that an access took.
 ///
-/// All contents follow from their places, so that a wrong byte is seen. Ends with status 1 at the first one, and at any error.
+/// All contents follow from their places, so that a wrong byte is seen. Ends with status 1 at the first one, and at any
+/// error.
 @main
 struct Main {
     static func main() {

@@ -49,7 +49,7 @@ final class OpenFile: @unchecked Sendable {  // unchecked: `state` is guarded by
         case 980..<990: try lock.withExclusive { try rename() }
         default:
             let units = Int.random(in: 0..<Self.units, using: &random)
-            try lock.withExclusive { try cut(to: units) }
+            try lock.withExclusive { try truncate(to: units) }
         }
     }
 
@@ -105,7 +105,7 @@ final class OpenFile: @unchecked Sendable {  // unchecked: `state` is guarded by
         guard unsafe Glibc.rename(old, path) == 0 else { throw Errno.current }
     }
 
-    private func cut(to units: Int) throws {
+    private func truncate(to units: Int) throws {
         try state.descriptor.truncate(to: Int64(units * Pattern.unit))
         try state.descriptor.truncate(to: Int64(Self.units * Pattern.unit))
         for (index, stripe) in stripes.enumerated() {

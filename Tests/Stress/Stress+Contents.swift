@@ -108,8 +108,8 @@ extension Stress {
         fail("\(some.name) at \(offset) + \(flaw) of \(bytes.count): nobody has written this: \(Array(found))")
     }
 
-    /// Stores or loads through a mapping, with the kernel touching it: where others have cut the file, or a lock has taken the
-    /// page away, that is EFAULT, where a touch of our own would be SIGBUS.
+    /// Stores or loads through a mapping, with the kernel touching it: where others have truncated the file, or a lock
+    /// has taken the page away, that is EFAULT, where a touch of our own would be SIGBUS.
     private func throughAMapping(_ some: Held) {
         guard let size = demand("fstat", needsKey: false, { () throws(Errno) in try some.file.status() })?.size,
             size > 0

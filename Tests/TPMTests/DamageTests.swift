@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func partsMayNotBePaddedOrCut() throws {
+    @Test func partsMayNotBePaddedOrTruncated() throws {
         let tpm = try soft.connect()
         let whole = try tpm.seal(secret("one")).encoded
         let end = 2 + Int(whole[0])

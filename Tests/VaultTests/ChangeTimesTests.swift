@@ -38,14 +38,14 @@ import Testing
         #expect(try vault.openFile("file", in: root).status().changed == time, comment)
     }
 
-    @Test(arguments: ["fresh", "over", "cut", "hole", "sync", "close"])
+    @Test(arguments: ["fresh", "over", "truncate", "hole", "sync", "close"])
     func checkpointingMovesNothing(how: String) throws {
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 50_000), at: 0)
         if how != "fresh" { try file.synchronize(dataOnly: false) }
         switch how {
         case "over": try file.write([2, 3], at: 5000)
-        case "cut": try file.truncate(to: 5000)
+        case "truncate": try file.truncate(to: 5000)
         case "hole": try file.punch(8192..<40_960)
         default: break
         }
@@ -66,7 +66,7 @@ import Testing
 
     /// Right after its header was written, when the backing file's time alone does not tell one from the other.
     @Test(arguments: [
-        "write", "cut", "mode", "owner", "attribute", "no attribute", "list", "class", "mark", "times", "accessed",
+        "write", "truncate", "mode", "owner", "attribute", "no attribute", "list", "class", "mark", "times", "accessed",
         "link", "unlink", "rename",
     ])
     func whatTheUserDoesMovesIt(how: String) throws {
@@ -83,7 +83,7 @@ import Testing
         try untilTheClockMoves(from: max(before, try backing()))
         switch how {
         case "write": try file.write([2], at: 100)
-        case "cut": try file.truncate(to: 100)
+        case "truncate": try file.truncate(to: 100)
         case "mode": try file.setMode(0o600)
         case "owner": try file.setOwner(user: getuid(), group: getgid())
         case "attribute": try test.vault.setAttribute(attribute, to: [2], flags: 0, of: .file(file))

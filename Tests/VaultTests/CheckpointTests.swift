@@ -23,15 +23,15 @@ import Testing
         }
     }
 
-    /// A file that was cut is checkpointed; in each moment of that it grows again, and is written to once more
+    /// A file that was truncated is checkpointed; in each moment of that it grows again, and is written to once more
     /// afterwards.
-    @Test(arguments: [4148, 0, 40_960]) func whatGrowsMeanwhileReadsBack(cut: Int) throws {
+    @Test(arguments: [4148, 0, 40_960]) func whatGrowsMeanwhileReadsBack(length: Int) throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
             var model = [UInt8](repeating: 1, count: 129_811)
             try file.write(model, at: 0)
             try test.vault.checkpoint()
-            try file.truncate(to: UInt64(cut))
+            try file.truncate(to: UInt64(length))
             hook.during(nth, of: file) {
                 try file.truncate(to: 89_740)
                 try file.write([UInt8](repeating: 2, count: 19_398), at: 64_462)
@@ -42,7 +42,7 @@ import Testing
             try file.write([UInt8](repeating: 4, count: 9757), at: 108_359)
             try file.synchronize(dataOnly: false)
 
-            model = Array(model[..<cut]) + [UInt8](repeating: 0, count: 118_116 - cut)
+            model = Array(model[..<length]) + [UInt8](repeating: 0, count: 118_116 - length)
             model.replaceSubrange(64_462..<83_860, with: [UInt8](repeating: 2, count: 19_398))
             model.replaceSubrange(84_687..<96_542, with: [UInt8](repeating: 3, count: 11_855))
             model.replaceSubrange(108_359..<118_116, with: [UInt8](repeating: 4, count: 9757))
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// A header that close(2) writes meanwhile is not taken for durable: a cut may find the one before.
+    /// A header that close(2) writes meanwhile is not taken for durable: a crash may find the one before.
     @Test func aHeaderPlacedMeanwhileNeedNotBeDurable() throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A second name goes while the folder of the first one is flushed: that says nothing of the second one's folder,
-    /// and a cut may bring the name back.
+    /// and a crash may bring the name back.
     @Test func aNameThatGoesMeanwhileMayComeBack() throws {
         try inEachFlush { (test, hook, nth) in
             let vault = test.vault
@@ -118,8 +118,8 @@ import Testing
         #expect(try next.openFile("other", in: root).contents(9000) == [3] + [UInt8](repeating: rest, count: 8999))
     }
 
-    /// syncfs(2) while somebody else cuts the file and writes to it: the length of what was there before is on disk
-    /// too.
+    /// syncfs(2) while another thread truncates the file and writes to it: the length of what was there before is on
+    /// disk too.
     @Test func aSyncOfAllWritesLengths() throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")

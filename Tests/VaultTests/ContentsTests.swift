@@ -17,7 +17,7 @@ struct Seeded: RandomNumberGenerator {
 
 @Suite struct ContentsTests {
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func randomWritesAndCutsMatchAModel(seed: UInt64) throws {
+    func randomWritesAndTruncatesMatchAModel(seed: UInt64) throws {
         let test = try TestVault()
         var file = try test.create("file")
         var model: [UInt8] = []

@@ -5,13 +5,13 @@ import Testing
 @testable import Vault
 
 /// The first sync of a new file waits for one flush; the header that confirms what was flushed comes after it, and a
-/// cut may leave the one before.
+/// loss may leave the one before.
 @Suite struct FirstSyncTests {
     private let model = [UInt8]((0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     private let shown = Timespec(seconds: 1_000_000_000, nanoseconds: 5)
 
-    /// A synced file as a power cut leaves it that came before the last header was on the disk.
-    private func afterACut() throws -> (test: TestVault, vault: Vault, root: Directory, backing: String) {
+    /// A synced file as a power loss leaves it that came before the last header was on the disk.
+    private func afterACrash() throws -> (test: TestVault, vault: Vault, root: Directory, backing: String) {
         let test = try TestVault()
         let file = try test.create("file")
         try file.write(model, at: 0)
@@ -34,8 +34,8 @@ import Testing
     }
 
     /// What was promised stays where it is until something else holds it.
-    @Test func isGuardedAfterACut() throws {
-        let (test, vault, root, backing) = try afterACut()
+    @Test func isGuardedAfterACrash() throws {
+        let (test, vault, root, backing) = try afterACrash()
         let file = try vault.openFile("file", in: root)
         try file.loadKey()
         #expect(try file.contents(20_000) == model)
@@ -54,7 +54,7 @@ import Testing
 
     /// stat(2) shows what it has shown, by whichever header it is.
     @Test func showsItsTimes() throws {
-        let (test, vault, root, _) = try afterACut()
+        let (test, vault, root, _) = try afterACrash()
         let status = try vault.openFile("file", in: root).status()
         #expect(status.modified == shown && status.size == 10_000)
         withExtendedLifetime(test) {}

@@ -127,9 +127,9 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [2, 3])
     }
 
-    /// A large file that was cut, and for which nothing can be checkpointed any more, guards more than the journal has
-    /// room for.
-    @Test func aCutThatCannotBeCheckpointed() throws {
+    /// A large file that was truncated, and for which nothing can be checkpointed any more, guards more than the
+    /// journal has room for.
+    @Test func aTruncationThatCannotBeCheckpointed() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 20 << 20), at: 0)

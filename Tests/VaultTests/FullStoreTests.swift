@@ -24,9 +24,9 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(30_000) == contents)
     }
 
-    /// A cut that fails has cut nothing, wherever the contents are at the moment; one that is made is made.
+    /// A truncate that fails has truncated nothing, wherever the contents are at the moment; one that is made is made.
     @Test(arguments: [0, 100, 4096, 19_000] as [UInt64], ["new", "synced", "in the journal", "checkpointed"])
-    func aCutThatFailsCutsNothing(length: UInt64, state: String) throws {
+    func aTruncateThatFailsChangesNothing(length: UInt64, state: String) throws {
         for nth in 1...6 {
             let (test, faults, file) = try scene()
             if state != "new" { try file.synchronize(dataOnly: false) }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// The last block of a file that is cut in the middle of a hole, or grows by one, is written by half.
+    /// The last block of a file that is truncated in the middle of a hole, or grows by one, is written by half.
     /// The first write is the header, one sector: that is made or not.
     @Test(arguments: [2, 3], [3_000_000, 100] as [UInt64])
     func aLastBlockThatIsWrittenByHalf(nth: Int, length: UInt64) throws {
@@ -67,8 +67,8 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(expected.count + 1) == expected)
     }
 
-    /// Where the backing file cannot be cut, nothing of what was in it comes back.
-    @Test func aBackingFileThatCannotBeCut() throws {
+    /// Where the backing file cannot be truncated, nothing of what was in it comes back.
+    @Test func aBackingFileThatCannotBeTruncated() throws {
         let (test, faults, file) = try scene([UInt8](repeating: 1, count: 3 << 20))
         faults.fail(.truncate, with: .EIO, lasts: true)
         try file.truncate(to: 100)

@@ -96,7 +96,7 @@ import Testing
         #expect(try found.next(hole: true, from: 0) ?? 0 <= (canPunch ? 8192 : 3 << 20))
     }
 
-    /// A hole comes back after a cut also where nothing of the file was on the disk.
+    /// A hole comes back after a crash also where nothing of the file was on the disk.
     @Test func aFileWithoutANameAndOneThatIsReserved() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// What has grown again behind a cut lies in the journal: where it becomes a hole the backing file may end before
+    /// What has grown again behind a crash lies in the journal: where it becomes a hole the backing file may end before
     /// it.
     @Test(arguments: [true, false]) func aHoleBehindTheBackingFile(isCheckpointed: Bool) throws {
         let test = try TestVault()

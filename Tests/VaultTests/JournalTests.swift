@@ -22,7 +22,7 @@ import Testing
         #expect(contents[..<3000].allSatisfy { $0 == 1 } && contents[8000...].allSatisfy { $0 == 1 })
     }
 
-    /// A cut that leaves a grown last block in the journal, and not the header that says how long it is.
+    /// A crash that leaves a grown last block in the journal, and not the header that says how long it is.
     @Test(arguments: [24, 5000]) func aBlockWithoutItsHeaderDoesNotCount(count: Int) throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -59,8 +59,8 @@ import Testing
         }
     }
 
-    /// What a cut left unproven reads without a write: as on a full disk, where there is none.
-    @Test func aFileOpensAfterACutOnAFullDisk() throws {
+    /// What a crash left unproven reads without a write: as on a full disk, where there is none.
+    @Test func aFileOpensAfterACrashOnAFullDisk() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
         let file = try test.create("file")
@@ -96,8 +96,9 @@ import Testing
         #expect(try opened.contents(2, at: 8999) == [0, 3])
     }
 
-    /// What is cut off a sparse file is no hole, also where a power cut has left something to be put right behind it.
-    @Test func whatIsCutOffASparseFileIsDamage() throws {
+    /// What is truncated a sparse file is no hole, also where a power loss has left something to be put right behind
+    /// it.
+    @Test func whatIsTruncatedFromASparseFileIsDamage() throws {
         let test = try TestVault()
         let file = try test.create("file")
         try file.truncate(to: 4 << 20)
@@ -175,7 +176,8 @@ import Testing
 
     /// A hole that nobody has synced may not have made the backing file longer; and there is no look at each of its
     /// blocks.
-    @Test(arguments: [0, 1], [10 << 20, 1 << 43]) func aHoleThatACutHasLeftUnproven(blocks: Int, length: UInt64) throws
+    @Test(arguments: [0, 1], [10 << 20, 1 << 43]) func aHoleThatACrashHasLeftUnproven(blocks: Int, length: UInt64)
+        throws
     {
         let test = try TestVault()
         let name: Name
@@ -206,8 +208,8 @@ import Testing
             try next.openFile("file", in: nextRoot).contents(10, at: length / 2) == [UInt8](repeating: 0, count: 10))
     }
 
-    /// A damaged block is for those who read it: the file opens, beside what a cut left unproven, and is cut.
-    @Test func aFileWithADamagedBlockOpensAfterACut() throws {
+    /// A damaged block is for those who read it: the file opens, beside what a crash left unproven, and is truncated.
+    @Test func aFileWithADamagedBlockOpensAfterACrash() throws {
         let test = try TestVault()
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 5000), at: 0)
@@ -250,7 +252,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [1, 2, 3])
     }
 
-    /// A journal that a cut has left is shown by a mount that only reads, which changes nothing.
+    /// A journal that a crash has left is shown by a mount that only reads, which changes nothing.
     @Test func aReadOnlyVaultShowsWhatTheJournalHas() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -358,8 +360,8 @@ import Testing
     }
 
     /// A header from before the last block grew, as a copy may have it beside the block from after that: what is too
-    /// long stays until the shorter block is durable, for a cut of the power must find one of them.
-    @Test func aGrownLastBlockIsNotCutBeforeTheShorterOneIsDurable() throws {
+    /// long stays until the shorter block is durable, for a power loss must find one of them.
+    @Test func aGrownLastBlockIsNotTruncatedBeforeTheShorterOneIsDurable() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
         let file = try test.create("file")

@@ -8,7 +8,8 @@ import Testing
 @Suite struct KeptLengthTests {
     /// How a file gets longer, and how long it is then.
     enum Growth: String, CaseIterable {
-        case written, appended, overTheEnd, lengthened, allocated, writtenAfterSync, appendedAfterSync, cutAndWritten
+        case written, appended, overTheEnd, lengthened, allocated, writtenAfterSync, appendedAfterSync,
+            truncatedAndWritten
         case writtenAgain
     }
 
@@ -43,7 +44,7 @@ import Testing
             // What is new goes where it belongs, and no block into the journal takes a header along.
             try file.write(bytes, at: 8192)
             return [1] + bytes[1..<8192] + bytes
-        case .cutAndWritten:
+        case .truncatedAndWritten:
             try file.write(bytes, at: 0)
             try file.synchronize(dataOnly: false)
             try file.truncate(to: 3)

@@ -106,8 +106,8 @@ struct LargeAttributeTests {
         }
     }
 
-    /// Each call fails once, of a set over a large value and of a removal: it is the old or the new one, and nothing is left
-    /// but what fsck removes.
+    /// Each call fails once, of a set over a large value and of a removal: it is the old or the new one, and nothing is
+    /// left but what fsck removes.
     @Test(arguments: [Errno.ENOSPC, .EIO], [FaultPlan.Effect.none, .whole])
     func isTheOldOrTheNewOneWhateverFails(error: Errno, effect: FaultPlan.Effect) throws {
         for (count, removes) in [(65_536, false), (5, false), (0, true)] {
@@ -160,7 +160,7 @@ struct LargeAttributeTests {
         }
     }
 
-    /// The rest of a value that no cut has let come: not shown, told by fsck, and removed by its repair.
+    /// The rest of a value that no crash has let come: not shown, told by fsck, and removed by its repair.
     @Test func aLeftoverRest() throws {
         let scene = try CheckScene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)

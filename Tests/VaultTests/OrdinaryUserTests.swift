@@ -60,13 +60,13 @@ import Testing
 
     /// A directory that stepped aside for another one is looked for in any folder, whether it is to be put back or not.
     @Test(arguments: [0o000, 0o100, 0o300, 0o500, 0o600] as [UInt32], [false, true])
-    func whatSteppedAsideIsPutBackInAnyFolder(mode: UInt32, isCut: Bool) throws {
+    func whatSteppedAsideIsPutBackInAnyFolder(mode: UInt32, isCrash: Bool) throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)
             let (outer, folder) = (try test.makeDirectory("outer"), try test.makeDirectory("folder"))
             let inner = try test.makeDirectory("inner", in: outer)
             _ = try test.makeDirectory("replaced", in: inner)
-            if isCut {
+            if isCrash {
                 let stored = try test.vault.storedName("replaced", in: inner)
                 _ = try test.vault.setAside(stored, in: inner, noting: true)
             } else {
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    enum LaterWrite: CaseIterable { case blocks, hole, cut, replay, sync }
+    enum LaterWrite: CaseIterable { case blocks, hole, truncate, replay, sync }
 
     /// What was written before chmod(2) comes into its place after it.
     @Test(arguments: LaterWrite.allCases) func whatIsPutInPlaceLaterTakesNoSetID(_ later: LaterWrite) throws {
@@ -162,7 +162,7 @@ import Testing
             switch later {
             case .blocks, .replay, .sync: try file.write([UInt8](repeating: 2, count: 9000), at: 100)
             case .hole: try file.punch(4096..<40_960)
-            case .cut: try file.truncate(to: 500_000)
+            case .truncate: try file.truncate(to: 500_000)
             }
             if later == .replay { try file.synchronize(dataOnly: true) }
             try file.setMode(0o6755)

@@ -6,7 +6,7 @@ import Testing
 @testable import Vault
 
 @Suite struct ReadOnlyTests {
-    /// What a cut in the middle of renames left is read where it stands, and put right by nobody who may not write.
+    /// What a crash in the middle of renames left is read where it stands, and put right by nobody who may not write.
     @Test func aReadOnlyVaultIsNotTouched() throws {
         let test = try TestVault()
         let folder = try test.makeDirectory("folder")

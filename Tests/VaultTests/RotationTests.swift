@@ -39,8 +39,8 @@ import Testing
         throw VaultError.damaged("it does not end")
     }
 
-    /// Each call that changes something fails in turn, for want of room or for good, and the daemon dies then or goes on: the
-    /// file reads, and what is renewed is so on the disk.
+    /// Each call that changes something fails in turn, for want of room or for good, and the daemon dies then or goes
+    /// on: the file reads, and what is renewed is so on the disk.
     @Test(arguments: [Errno.EIO, .ENOSPC, .EROFS], [false, true]) func failsAtEachStep(errno: Errno, isJournaled: Bool)
         throws
     {
@@ -159,7 +159,7 @@ import Testing
         for copy in ["\(stored).sync-conflict", ".versions/\(stored)~1", ".versions/other"] {
             try FileManager.default.copyItem(atPath: "\(test.path)/\(stored)", toPath: "\(test.path)/\(copy)")
         }
-        // Another file's name, a file of nobody's, and one that a cut has left empty.
+        // Another file's name, a file of nobody's, and one that a crash has left empty.
         try FileManager.default.copyItem(
             atPath: "\(test.path)/\(stored)",
             toPath: test.path + "/" + (try test.vault.storedName("b", in: test.root).name.description))

@@ -177,8 +177,8 @@ import Testing
         }
     }
 
-    /// What is cut off behind the end by and by moves nothing that is shown.
-    @Test func checkpointingACutDoesNotMoveTheTime() throws {
+    /// What is truncated behind the end by and by moves nothing that is shown.
+    @Test func checkpointingACrashDoesNotMoveTheTime() throws {
         let file = try old("file")
         try file.truncate(to: 100)
         let time = try file.status().modified

@@ -189,7 +189,7 @@ extension File {
 }
 
 @Suite struct LinkedTakeoverTests {
-    /// One of two links is renamed over a class, and the other one is the first that is opened after a cut.
+    /// One of two links is renamed over a class, and the other one is the first that is opened after a crash.
     @Test(arguments: [ProtectionClass.complete, .none]) func neverEndsInAWeakerClass(taken: ProtectionClass) throws {
         let test = try TestVault()
         let file = try test.create("one")

@@ -64,7 +64,7 @@ static void write_some(int file, bool appends, struct tally *tally) {
     }
 }
 
-static void cut(int file, size_t length, struct tally *tally) {
+static void truncate_file(int file, size_t length, struct tally *tally) {
     uint64_t start = now();
     if (!counts(tally, "ftruncate", start, ftruncate(file, (off_t)length) == 0)) {
         return;
@@ -81,7 +81,7 @@ static void work(const char *path, int flags, bool is_refused, struct tally *tal
     while (goes_on()) {
         switch (chance(16)) {
         case 0:
-            cut(file, appends ? model.length / 2 : chance(LONGEST), tally);
+            truncate_file(file, appends ? model.length / 2 : chance(LONGEST), tally);
             break;
         case 1: {
             uint64_t start = now();
@@ -97,7 +97,7 @@ static void work(const char *path, int flags, bool is_refused, struct tally *tal
             break;
         default:
             if (appends && model.length > LONGEST) {
-                cut(file, 0, tally);
+                truncate_file(file, 0, tally);
             }
             if (!appends || model.length <= LONGEST) {
                 write_some(file, appends, tally);

@@ -21,7 +21,7 @@ static void check(int file, struct tally *tally) {
     while (done < expected) {
         struct iovec vector = {.iov_base = piece + done, .iov_len = count - done};
         uint64_t start = now();
-        // The half of a read that a lock cuts in two comes later, as it may from any file.
+        // The half of a read that a lock splits in two comes later, as it may from any file.
         ssize_t got = chance(2) == 0 ? pread(file, piece + done, count - done, offset + (off_t)done)
                                      : preadv(file, &vector, 1, offset + (off_t)done);
         must(tally, "read", start, got >= 0);

@@ -1,4 +1,4 @@
-"""A vault that a cut left with a journal to replay."""
+"""A vault that a crash left with a journal to replay."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def add_remnants(scene: Scene, folder: Folder) -> None:
     scene.newer.add(scene.on(b"taken over", 0), scene.block(b"taken over", 0, b"the first"),
                     scene.header(b"taken over", 1, 9, (OPENED, 0)),
                     file_record(file_id(b"/the other"), ROOT.backing_path(b"taken over"), 0))
-    # Its header had been on disk: that there is none now is not what a cut leaves.
+    # Its header had been on disk: that there is none now is not what a crash leaves.
     scene.void(b"once durable")
     scene.newer.add(scene.on(b"once durable", 0), scene.block(b"once durable", 0, b"durable"),
                     scene.header(b"once durable", 1, 7, (OPENED, 0)), scene.on(b"once durable", 1, 2),

@@ -72,7 +72,7 @@ class VaultBuilder:
 
     def directory(self, folder: Folder, name: bytes, protection: int, explicit: bool, *, moved: bool = False,
                   aside: str = "", shown: bool = True) -> Folder:
-        """A directory. `moved`: by a rename that a power cut ended. `aside`: under this name instead of its own."""
+        """A directory. `moved`: by a rename that a power loss ended. `aside`: under this name instead of its own."""
         made = Folder((folder.backing + aside if aside else self.name(folder, name)) + "/",
                       fixed(f"directory {(folder.path + name).hex()}", 16), folder.path + name + b"/")
         self.add(made.backing.rstrip("/"), "directory")
@@ -183,7 +183,7 @@ def add_times(vault: VaultBuilder, secret: Folder) -> None:
 
 
 def add_links_and_moves(vault: VaultBuilder, secret: Folder) -> None:
-    """Files of several links, and renames that a power cut ended before or after the rename itself."""
+    """Files of several links, and renames that a power loss ended before or after the rename itself."""
     old, other = fixed("the old place", 16), fixed("the coming place", 16)
     vault.file(ROOT, b"linked", 3, b"three names", links=[(ROOT, b"linked too"), (secret, b"linked there")])
     vault.file(ROOT, b"many", 3, b"more names than places", places=[], links=[(secret, b"many there")])

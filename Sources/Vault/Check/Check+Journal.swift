@@ -14,9 +14,9 @@ extension Check {
                 if vault.lacksJournal { report(.missingJournal) }
                 return
             }
-            noteCuts(old.head.windows)
+            noteCrashedSessions(old.head.windows)
             guard old.head.opened != 0 else { return }
-            noteCuts([JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)])
+            noteCrashedSessions([JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)])
             report(.pendingJournal("is counted in, and the next mount puts it into the files"))
             let strays = try old.strays(in: try old.entries())
             if strays > 0 { report(.strayRecords(strays)) }
@@ -53,7 +53,7 @@ extension Finding {
     /// - Parameter what: has become of what it holds.
     static func pendingJournal(_ what: String) -> Finding {
         Finding(
-            .note, .journal, BackingName.journal, reason: "the last session ended in a cut: what it holds \(what)")
+            .note, .journal, BackingName.journal, reason: "the last session ended in a crash: what it holds \(what)")
     }
 
     static func strayRecords(_ count: Int) -> Finding {
@@ -65,6 +65,6 @@ extension Finding {
     static var missingJournal: Finding {
         Finding(
             .note, .journal, BackingName.journal,
-            reason: "it is missing: if the last session ended in a cut, what was synced last may be lost")
+            reason: "it is missing: if the last session ended in a crash, what was synced last may be lost")
     }
 }

@@ -18,7 +18,7 @@ extension CheckWorker {
 
 extension Check {
     /// Looks for long targets that no link names any more. Only where every link was seen: one may be in a folder that
-    /// is damaged, foreign, without a record since a cut, or could not be looked at.
+    /// is damaged, foreign, without a record since a crash, or could not be looked at.
     func checkTargets() {
         guard !isCancelled, progress.damaged == 0, progress.notes == 0, !isPartly.load(ordering: .relaxed) else {
             return

@@ -16,15 +16,15 @@ extension Check {
         }
     }
 
-    /// Whether an entry was last changed in a session that ended in a cut: what is empty since then was never synced.
-    func isCut(_ status: FileStatus) -> Bool {
+    /// Whether an entry was last changed in a session that ended in a crash: what is empty since then was never synced.
+    func isSinceCrash(_ status: FileStatus) -> Bool {
         let changed = UInt64(max(0, status.changed.seconds))
-        return cuts.contains { $0.from <= changed && changed <= $0.to }
+        return crashedSessions.contains { $0.from <= changed && changed <= $0.to }
     }
 
-    /// What a cut has left of an entry that was never durable.
+    /// What a crash has left of an entry that was never durable.
     func remnant(_ stored: Name, in folder: Descriptor) -> Vault.Remnant? {
-        guard let status = try? vault.store.status(of: stored, in: folder), isCut(status) else { return nil }
-        return vault.remnant(stored, status, in: folder, cuts)
+        guard let status = try? vault.store.status(of: stored, in: folder), isSinceCrash(status) else { return nil }
+        return vault.remnant(stored, status, in: folder, crashedSessions)
     }
 }

@@ -26,7 +26,7 @@ public final class Check: Sendable {
     let isPartly = Atomic<Bool>(false)
     private let failure = Mutex<VaultError?>(nil)
     private let sightedTargets = Mutex<Set<Name>>([])
-    private let cutSessions = Mutex<[JournalHead.Window]>([])
+    private let crashedSessionWindows = Mutex<[JournalHead.Window]>([])
     /// Set before the walk, and only read by it.
     private let search: IdentifierSearch?
 
@@ -98,10 +98,10 @@ public final class Check: Sendable {
 
     // MARK: What the workers ask and tell
 
-    /// Sessions that ended in a cut.
-    var cuts: [JournalHead.Window] { cutSessions.withLock { $0 } }
+    /// Sessions that ended in a crash.
+    var crashedSessions: [JournalHead.Window] { crashedSessionWindows.withLock { $0 } }
 
-    func noteCuts(_ windows: [JournalHead.Window]) { cutSessions.withLock { $0 += windows } }
+    func noteCrashedSessions(_ windows: [JournalHead.Window]) { crashedSessionWindows.withLock { $0 += windows } }
 
     /// Something was not walked through: links in it may name what no other link names.
     func noteUnseen() { isPartly.store(true, ordering: .relaxed) }

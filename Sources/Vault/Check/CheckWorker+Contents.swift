@@ -130,7 +130,7 @@ extension CheckWorker {
     func report(_ contents: CheckedContents) {
         let lost = contents.lost
         guard !lost.isEmpty else { return }
-        let why = contents.isCut ? "the backing file is cut off" : "blocks that do not verify"
+        let why = contents.isTruncated ? "the backing file is truncated" : "blocks that do not verify"
         let reason: Printable = "\(lost.byteCount) of \(contents.length) bytes are lost: \(why)"
         damage(.contents, reason, at: contents.spot, lost: lost)
     }

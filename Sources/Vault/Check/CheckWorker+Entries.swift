@@ -14,10 +14,10 @@ extension CheckWorker {
             return CheckedFolder(directory, folder.trail.entering(name, stored), share: share)
         } catch {
             switch error.isDamage ? check.remnant(stored, in: folder.directory.descriptor) : nil {
-            case .empty: leftover(.unsynced, "a folder that was made just before a cut", at: spot)
+            case .empty: leftover(.unsynced, "a folder that was made just before a crash", at: spot)
             case .recordless:
                 check.noteUnseen()
-                leftover(.unsynced, "a folder that was made just before a cut, which has no record yet", at: spot)
+                leftover(.unsynced, "a folder that was made just before a crash, which has no record yet", at: spot)
             case nil: report(error, .directory, "the folder cannot be opened", at: spot)
             }
             return nil
@@ -39,7 +39,7 @@ extension CheckWorker {
                 checkSidecar(spot, in: folder)
             case .foreign:
                 let isLost = entry.name.description.hasPrefix(BackingName.lostPrefix)
-                note(.foreign, isLost ? "what a cut has left of a folder" : "no name of this vault's", at: spot)
+                note(.foreign, isLost ? "what a crash has left of a folder" : "no name of this vault's", at: spot)
             case .entry, .longEntry:
                 guard let name = name(of: entry.name, in: folder) else { continue }
                 check.progress.countFile()

@@ -85,7 +85,7 @@ extension CheckWorker {
         } catch { throw .system(error) }
     }
 
-    /// A header that does not open is damage, but for one that a cut has kept from the disk, and one of a later
+    /// A header that does not open is damage, but for one that a crash has kept from the disk, and one of a later
     /// version, whose MAC is good.
     private func reportHeader(_ error: VaultError, _ head: Int, _ status: FileStatus, at spot: Spot) {
         guard case .damaged(let reason) = error else {
@@ -93,8 +93,8 @@ extension CheckWorker {
         }
         let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes
         let isZero = raw.isZero(0..<min(head, FileHeader.byteCount))
-        if isVoid(head), check.isCut(status) {
-            leftover(.unsynced, "a file that was made just before a cut, and nothing of it was synced", at: spot)
+        if isVoid(head), check.isSinceCrash(status) {
+            leftover(.unsynced, "a file that was made just before a crash, and nothing of it was synced", at: spot)
         } else if head == 0 {
             damage(.header, "an empty file: nothing of it has reached the disk", at: spot)
         } else if isZero {

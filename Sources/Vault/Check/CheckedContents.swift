@@ -69,7 +69,7 @@ final class CheckedContents: Sendable {
         return min(blockCount, BlockGeometry.storedLength(forBackingSize: size) / BlockGeometry.blockSize)
     }
 
-    var isCut: Bool { firstMissingBlock < blockCount }
+    var isTruncated: Bool { firstMissingBlock < blockCount }
 
     func loseMissing() { lose(firstMissingBlock..<blockCount) }
 

@@ -85,8 +85,8 @@ extension Journal {
 extension Journal.State {
     fileprivate func hasRecords(of file: FileIdentity) -> Bool { halves.contains { $0.users[file] != nil } }
 
-    /// What records are to call a file if not by its ID: another of the same ID has records, which a cut could mistake
-    /// for this one's.
+    /// What records are to call a file if not by its ID: another of the same ID has records, which a crash could
+    /// mistake for this one's.
     fileprivate func alias(for file: FileIdentity) -> FileIdentifier? {
         if hasRecords(of: file) { return aliases[file] }
         let isTaken = halves.contains { $0.owners[file.identifier, default: file.inode] != file.inode }

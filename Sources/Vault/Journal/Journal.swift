@@ -7,7 +7,7 @@ import Synchronization
 
 /// The redo journal: blocks and headers that must be durable before they may lie in their files.
 ///
-/// A write over bytes that a cut must not harm is appended here and copied into place later; one flush of the journal
+/// A write over bytes that a crash must not harm is appended here and copied into place later; one flush of the journal
 /// makes it durable, for all files at once. docs/DURABILITY.md has the argument, docs/FORMAT.md the bytes.
 ///
 /// Two halves: while one is written, the files that have records in the other are checkpointed, and then it is free.

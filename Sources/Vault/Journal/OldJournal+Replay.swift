@@ -2,8 +2,8 @@ import Format
 import Posix
 import Store
 
-// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a cut in
-// the middle, comes to the same.
+// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a crash
+// in the middle, comes to the same.
 
 extension OldJournal {
     /// What the journal says of one file.
@@ -26,7 +26,7 @@ extension OldJournal {
         let file: FileIdentifier
         let descriptor: Descriptor
         let inode: UInt64
-        /// Of the header on disk; 0 for a file that a cut has left empty.
+        /// Of the header on disk; 0 for a file that a crash has left empty.
         let generation: UInt64
         let entries: [Entry]
         /// In the last record that counts. What stands behind it is of a write that nobody waited for, and this header
@@ -149,7 +149,7 @@ extension OldJournal {
 
     private struct Found {
         let descriptor: Descriptor
-        /// Of the header on disk; 0 for a file that a cut has left empty.
+        /// Of the header on disk; 0 for a file that a crash has left empty.
         let generation: UInt64
     }
 
@@ -225,7 +225,7 @@ extension OldJournal {
         }
     }
 
-    /// A cut between moving an empty directory aside and putting another in its place.
+    /// A crash between moving an empty directory aside and putting another in its place.
     private func putBack(_ names: AsideNames) throws(VaultError) {
         guard let folder = try vault.openFolderForReplay(names.folder) else { return }
         do throws(VaultError) {

@@ -3,7 +3,7 @@ import Posix
 import Store
 
 extension OldJournal {
-    /// Gives the store back what the journal takes behind its last records. A cut takes back what was removed just
+    /// Gives the store back what the journal takes behind its last records. A crash takes back what was removed just
     /// before it, whose space may have been written to since: on a full disk the files need what is not there. `ENOSPC`
     /// where the store cannot do it.
     func giveBackSpace(behind entries: [Entry]) throws(VaultError) {

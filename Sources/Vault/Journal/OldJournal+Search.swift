@@ -55,7 +55,7 @@ extension Vault {
         }
     }
 
-    /// What a cut leaves of a file whose header never came to the disk.
+    /// What a crash leaves of a file whose header never came to the disk.
     func isVoid(_ file: Descriptor) throws(VaultError) -> Bool {
         var bytes = [UInt8](repeating: 0, count: FileHeader.byteCount)
         let count: Int

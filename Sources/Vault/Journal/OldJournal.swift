@@ -106,7 +106,7 @@ struct OldJournal {
 
     func payload(of entry: Entry) throws(VaultError) -> [UInt8] {
         let bytes = try Self.read(entry.record.payloadCount, at: entry.offset, of: file, vault)
-        guard bytes.count == entry.record.payloadCount else { throw .damaged("the journal is cut off") }
+        guard bytes.count == entry.record.payloadCount else { throw .damaged("the journal is truncated") }
         return bytes
     }
 

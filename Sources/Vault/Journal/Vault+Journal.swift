@@ -72,13 +72,13 @@ extension Vault {
         }
     }
 
-    /// Checkpoints all and ends the session: the next one need not look for what a cut left. Nobody may use the vault
+    /// Checkpoints all and ends the session: the next one need not look for what a crash left. Nobody may use the vault
     /// any more.
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         defer { abandon() }
         try checkpoint()
-        // What is made under a clean end is there: nothing that is empty is taken for the rest of a cut.
+        // What is made under a clean end is there: nothing that is empty is taken for the rest of a crash.
         try synchronizeFreshFolders()
         // Nor what was removed, and of which the disk may still have the name.
         try flushAll()

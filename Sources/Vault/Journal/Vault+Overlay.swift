@@ -14,7 +14,7 @@ struct Overlay: Sendable {
     let changed: Timespec?
 }
 
-/// All that a cut has left to be done in a vault that may not be written to.
+/// All that a crash has left to be done in a vault that may not be written to.
 struct Overlays {
     var files: [FileIdentity: Overlay] = [:]
     /// The headers of files that can only be made from the journal, by their void files' inodes.
@@ -31,7 +31,7 @@ struct Overlays {
 }
 
 extension Vault {
-    /// Reads what a cut has left in the journal of a vault that is only read.
+    /// Reads what a crash has left in the journal of a vault that is only read.
     func overlayJournal() throws(VaultError) {
         guard !isOpen, let old = try OldJournal(of: self) else { return }
         windows.withLock { $0 = old.head.windows }

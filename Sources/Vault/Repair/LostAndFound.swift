@@ -157,7 +157,7 @@ final class LostAndFound {
 }
 
 extension Name {
-    /// The name with a number from 2 on and a suffix, cut where it would become too long.
+    /// The name with a number from 2 on and a suffix, truncated where it would become too long.
     func numbered(_ number: Int, _ suffix: String = "") -> Name {
         let ending = Array(((number > 1 ? "-\(number)" : "") + suffix).utf8)
         return Name(bytes: bytes.prefix(Name.maximumCount - ending.count) + ending)!

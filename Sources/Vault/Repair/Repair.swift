@@ -48,7 +48,7 @@ public final class Repair: Sendable {
     public func run() throws(VaultError) {
         try recoverJournal()
         do throws(VaultError) { try work() } catch {
-            // What stops the repair need not stop this: the next one then finds no cut, and the journal's space is
+            // What stops the repair need not stop this: the next one then finds no crash, and the journal's space is
             // free.
             try? vault.close()
             throw error
@@ -58,13 +58,13 @@ public final class Repair: Sendable {
 
     private func work() throws(VaultError) {
         let work = RepairWork(vault, salvages: salvages, check: check)
-        // A folder that is opened would be freed of what a cut left in it: here that is found and told first, and what
-        // lies in a folder without its record is moved to lost+found.
+        // A folder that is opened would be freed of what a crash left in it: here that is found and told first, and
+        // what lies in a folder without its record is moved to lost+found.
         let windows = vault.windows.withLock { windows in
             defer { windows = [] }
             return windows
         }
-        check.noteCuts(windows)
+        check.noteCrashedSessions(windows)
         if let finding = try work.openRoot() { tell(finding) }
         try check.run()
         try repair(pending.take(), work)

@@ -69,8 +69,8 @@ extension RepairWork {
         }
     }
 
-    /// Writes a header that names the coming place, durably, then moves the file there. A cut in between leaves a file
-    /// that the next repair finds in the wrong place, and moves.
+    /// Writes a header that names the coming place, durably, then moves the file there. A crash in between leaves a
+    /// file that the next repair finds in the wrong place, and moves.
     func adopt(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
         in target: Directory

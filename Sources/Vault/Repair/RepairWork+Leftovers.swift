@@ -40,7 +40,8 @@ extension RepairWork {
         return .done("removed")
     }
 
-    /// Removes a file or folder that a cut has left empty; what lies in a folder that has not even its record is saved.
+    /// Removes a file or folder that a crash has left empty; what lies in a folder that has not even its record is
+    /// saved.
     func repairUnsynced(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let folder = try folder(of: spot.trail).descriptor

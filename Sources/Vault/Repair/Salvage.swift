@@ -97,7 +97,7 @@ struct Salvage {
             var bytes = unsafe elements.mutableBytes
             var part = bytes._mutatingExtracting(0..<range.count)
             guard try source.read(into: &part, at: range.lowerBound) == range.count else {
-                throw VaultError.damaged("cut off")
+                throw VaultError.damaged("truncated")
             }
         } catch let error as VaultError { throw error } catch { throw .system(.EIO) }
         try unsafe copy.write(buffer.span.bytes.extracting(0..<range.count), at: range.lowerBound)

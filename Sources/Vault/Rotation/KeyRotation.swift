@@ -62,7 +62,7 @@ public final class KeyRotation: Sendable {
         }
     }
 
-    /// After a walk that was clean: no power cut brings back what it, or the ones before, have changed.
+    /// After a walk that was clean: no power loss brings back what it, or the ones before, have changed.
     public func makeDurable() throws(VaultError) { try vault.synchronize() }
 
     /// Nobody needs to know any more what moves.

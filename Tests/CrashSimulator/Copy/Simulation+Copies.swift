@@ -44,7 +44,7 @@ extension Simulation {
             let violations = recorded.keys.check(folder, usingWith: seed, sparing: expected.wasChanged) {
                 expected.violations(in: $0)
             }
-            report.cuts += 1
+            report.crashes += 1
             report.add(violations, at: begin)
             if !violations.isEmpty {
                 try evidence.keep(

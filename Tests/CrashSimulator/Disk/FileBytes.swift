@@ -13,7 +13,7 @@ public struct FileBytes: Sendable {
 
     public var array: [UInt8] { slice(from: 0, count: count) }
 
-    /// Cuts off, or appends zeros.
+    /// Truncates, or appends zeros.
     mutating func resize(to newCount: Int) {
         let needed = newCount.roundedUp(to: Self.chunkSize) / Self.chunkSize
         if newCount < count {

@@ -1,4 +1,4 @@
-/// What was done to the contents of one file since they were last made durable, and what a cut may leave of it.
+/// What was done to the contents of one file since they were last made durable, and what a crash may leave of it.
 ///
 /// Each sector of 512 bytes reaches the disk on its own, at any time after a write to it: it shows what it held then.
 /// The length is kept apart from the contents: it may be durable before the bytes (which are zeros then) or after them.
@@ -17,7 +17,7 @@ struct PendingContents: Hashable, Sendable {
     private(set) var steps: [Step] = []
     /// The length after none, one, two... of the steps.
     private(set) var sizes: [Int]
-    /// The changes of length among the first so many steps are durable, whatever a cut does.
+    /// The changes of length among the first so many steps are durable, whatever a crash does.
     var persisted = 0
     /// The sectors that writes have touched, in their order, each with the indices of those steps.
     private(set) var sectors: [Int] = []
@@ -40,8 +40,8 @@ struct PendingContents: Hashable, Sendable {
         append(.write(bytes, at: offset), size: max(size, offset + bytes.count))
     }
 
-    /// Cutting a file, the kernel writes zeros over the rest of its last page: data, which may be on disk before the
-    /// new length is.
+    /// When a file is truncated, the kernel writes zeros over the rest of its last page: data, which may be on disk
+    /// before the new length is.
     mutating func resize(to newSize: Int) {
         let pageEnd = min(size, newSize.roundedUp(to: Self.pageSize))
         if newSize < pageEnd {
@@ -57,7 +57,7 @@ struct PendingContents: Hashable, Sendable {
         sizes.append(size)
     }
 
-    /// Zeros over zeros, which is how space is made ready, are nothing that a cut could show.
+    /// Zeros over zeros, which is how space is made ready, are nothing that a crash could show.
     private mutating func touch(_ range: Range<Int>, isZero: Bool = false) {
         for sector in range.lowerBound / Self.sectorSize...(range.upperBound - 1) / Self.sectorSize {
             let start = sector * Self.sectorSize
@@ -77,7 +77,7 @@ struct PendingContents: Hashable, Sendable {
         }
     }
 
-    // MARK: What a cut leaves
+    // MARK: What a crash leaves
 
     /// What has reached the disk.
     struct Choice: Hashable, Sendable {
@@ -100,9 +100,9 @@ struct PendingContents: Hashable, Sendable {
     /// The contents that the choice makes of what is durable.
     func contents(of choice: Choice) -> FileBytes {
         var bytes = durable
-        // A file that was cut and has grown again has zeros where the cut was.
-        for case .resize(let cut) in resizes.prefix(while: { $0 < choice.length }).map({ steps[$0] }) {
-            bytes.resize(to: min(bytes.count, cut))
+        // A file that was truncated and has grown again has zeros from the truncation on.
+        for case .resize(let crash) in resizes.prefix(while: { $0 < choice.length }).map({ steps[$0] }) {
+            bytes.resize(to: min(bytes.count, crash))
         }
         let size = sizes[choice.length]
         bytes.resize(to: size)
@@ -119,7 +119,7 @@ struct PendingContents: Hashable, Sendable {
         let start = sectors[place] * Self.sectorSize
         let reached = touches[place].prefix(seen)
         var bytes = durable.slice(from: start, count: Self.sectorSize)
-        // A page behind the end of a cut that has not happened is still the old one.
+        // A page behind the end of a truncation that has not happened is still the old one.
         var end = Int.max
         for index in resizes.isEmpty ? Array(reached) : (reached + resizes).sorted() {
             switch steps[index] {

@@ -1,9 +1,9 @@
 import Store
 
 extension SimulatedDisk {
-    /// What was pending at the cut and which of it has happened, for whoever looks for the fault. Inodes by the numbers
-    /// of the record.
-    func description(of choice: CutChoice) -> String {
+    /// What was pending at the crash and which of it has happened, for whoever looks for the fault. Inodes by the
+    /// numbers of the record.
+    func description(of choice: CrashChoice) -> String {
         var lines = ["metadata (+ happened, - did not):"]
         for (change, happened) in zip(pending, choice.metadata) {
             lines.append("  \(happened ? "+" : "-") \(change)")

@@ -1,7 +1,7 @@
 import Store
 
-/// What a cut has let reach the disk of all that is pending.
-struct CutChoice: Hashable, Sendable {
+/// What a crash has let reach the disk of all that is pending.
+struct CrashChoice: Hashable, Sendable {
     /// Whether each pending change of metadata has happened.
     var metadata: [Bool]
     /// Of each file with pending contents; in the order of `SimulatedDisk.pendingFiles`.
@@ -12,8 +12,8 @@ extension SimulatedDisk {
     /// Files with pending contents, in an order.
     var pendingFiles: [RecordedInode] { files.keys.sorted { $0.number < $1.number } }
 
-    /// What the disk holds after a cut now.
-    func image(of choice: CutChoice) -> DiskImage {
+    /// What the disk holds after a crash now.
+    func image(of choice: CrashChoice) -> DiskImage {
         var image = durable
         for (change, happened) in zip(pending, choice.metadata) where happened {
             switch change.kind {
@@ -31,7 +31,7 @@ extension SimulatedDisk {
 
     /// What the running system sees: all of it has happened.
     public var current: DiskImage {
-        let everything = CutChoice(
+        let everything = CrashChoice(
             metadata: pending.map { _ in true }, contents: pendingFiles.map { files[$0]!.all })
         return image(of: everything)
     }

@@ -1,7 +1,7 @@
 import Posix
 public import Store
 
-/// A disk under a file system, as the records of a store change it: what is durable, and what a power cut may leave of
+/// A disk under a file system, as the records of a store change it: what is durable, and what a power loss may leave of
 /// the rest.
 ///
 /// Two models of the backing file system. In both, each sector of a file's contents and each change of its length by a

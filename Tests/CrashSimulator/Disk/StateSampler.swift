@@ -1,6 +1,6 @@
 import Store
 
-/// Chooses the states that a cut is tried with: all of them where they are few, else the telling ones and a sample.
+/// Chooses the states that a crash is tried with: all of them where they are few, else the telling ones and a sample.
 struct StateSampler {
     private let disk: SimulatedDisk
     private let files: [PendingContents]
@@ -13,11 +13,11 @@ struct StateSampler {
     }
 
     /// At most `limit` different choices; whether they are all that there are.
-    func choices(limit: Int, _ random: inout SeededRandom) -> (choices: [CutChoice], areAll: Bool) {
+    func choices(limit: Int, _ random: inout SeededRandom) -> (choices: [CrashChoice], areAll: Bool) {
         if let all = everything(limit: limit) { return (all, true) }
-        var chosen: [CutChoice] = []
-        var known: Set<CutChoice> = []
-        func take(_ choice: CutChoice) {
+        var chosen: [CrashChoice] = []
+        var known: Set<CrashChoice> = []
+        func take(_ choice: CrashChoice) {
             if chosen.count < limit, known.insert(choice).inserted { chosen.append(choice) }
         }
         take(extreme(true))
@@ -32,7 +32,7 @@ struct StateSampler {
         return (chosen, false)
     }
 
-    private func extreme(_ all: Bool) -> CutChoice {
+    private func extreme(_ all: Bool) -> CrashChoice {
         let metadata = disk.pending.map { _ in all }
         return choice(metadata) { file, lengths in
             let whole = all ? file.all : file.none
@@ -42,8 +42,8 @@ struct StateSampler {
 
     private func choice(
         _ metadata: [Bool], _ contents: (PendingContents, [Int]) -> PendingContents.Choice
-    ) -> CutChoice {
-        CutChoice(
+    ) -> CrashChoice {
+        CrashChoice(
             metadata: metadata,
             contents: zip(inodes, files).map { inode, file in contents(file, disk.lengths(of: inode, metadata)) })
     }
@@ -51,23 +51,23 @@ struct StateSampler {
     // MARK: All
 
     /// Nil where there are more than `limit`.
-    private func everything(limit: Int) -> [CutChoice]? {
+    private func everything(limit: Int) -> [CrashChoice]? {
         guard disk.order == .ordered || disk.pending.count <= 16 else { return nil }
         let prefixes = disk.order == .ordered ? disk.pending.count + 1 : 1 << disk.pending.count
         guard disk.order == .unordered || prefixes <= limit else { return nil }
         let replaced = disk.order == .ordered ? [] : disk.replacements
-        var all: [CutChoice] = []
+        var all: [CrashChoice] = []
         for index in 0..<prefixes {
             let metadata = disk.pending.indices.map { disk.order == .ordered ? $0 < index : index >> $0 & 1 == 1 }
             // The same as where the one before has happened too.
             if replaced.contains(where: { metadata[$0.later] && !metadata[$0.earlier] }) { continue }
-            var partial = [CutChoice(metadata: metadata, contents: [])]
+            var partial = [CrashChoice(metadata: metadata, contents: [])]
             for (inode, file) in zip(inodes, files) {
                 guard let ways = contents(of: file, lengths: disk.lengths(of: inode, metadata), limit: limit),
                     all.count + partial.count * ways.count <= limit
                 else { return nil }
                 partial = partial.flatMap { head in
-                    ways.map { CutChoice(metadata: metadata, contents: head.contents + [$0]) }
+                    ways.map { CrashChoice(metadata: metadata, contents: head.contents + [$0]) }
                 }
             }
             all += partial
@@ -88,7 +88,7 @@ struct StateSampler {
     // MARK: One apart
 
     /// All but one thing, and one thing only; a random part of them where there are more.
-    private func oneApart(atMost limit: Int, _ random: inout SeededRandom) -> [CutChoice] {
+    private func oneApart(atMost limit: Int, _ random: inout SeededRandom) -> [CrashChoice] {
         var flips: [(Bool, Flip)] = []
         for all in [true, false] {
             flips += disk.pending.indices.map { (all, .metadata($0)) }
@@ -111,7 +111,7 @@ struct StateSampler {
         case sector(Int, Int)
     }
 
-    private func flipped(_ choice: CutChoice, _ all: Bool, _ flip: Flip) -> CutChoice {
+    private func flipped(_ choice: CrashChoice, _ all: Bool, _ flip: Flip) -> CrashChoice {
         var choice = choice
         switch flip {
         case .metadata(let index):
@@ -139,7 +139,7 @@ struct StateSampler {
 
     // MARK: Random
 
-    private func any(_ random: inout SeededRandom) -> CutChoice {
+    private func any(_ random: inout SeededRandom) -> CrashChoice {
         let metadata: [Bool]
         if disk.order == .ordered {
             let count = Int.random(in: 0...disk.pending.count, using: &random)
@@ -159,7 +159,7 @@ struct StateSampler {
                 }
             contents.append(PendingContents.Choice(length: length, sectors: sectors(of: file, &random)))
         }
-        return CutChoice(metadata: metadata, contents: contents)
+        return CrashChoice(metadata: metadata, contents: contents)
     }
 
     /// Tears: everywhere, at a few sectors, at one border, at one moment.

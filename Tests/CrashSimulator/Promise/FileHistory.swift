@@ -37,10 +37,10 @@ struct FileHistory: Sendable {
         }
     }
 
-    /// Whether a cut may leave the file so long.
+    /// Whether a crash may leave the file so long.
     func allows(length: Int) -> Bool { versions.map(\.count).min()!...versions.map(\.count).max()! ~= length }
 
-    /// What is wrong with `bytes` as what a cut has left of the file; nil if nothing is.
+    /// What is wrong with `bytes` as what a crash has left of the file; nil if nothing is.
     ///
     /// Block by block it holds what any version held, or zeros where nothing was durable. Its length lies between the
     /// shortest and the longest of them.

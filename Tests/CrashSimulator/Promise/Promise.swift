@@ -1,10 +1,10 @@
 import Format
 import Store
 
-/// What must be found after a cut, whatever the disk made of it: the oracle.
+/// What must be found after a crash, whatever the disk made of it: the oracle.
 ///
 /// What was synced is there. What was not is there as it was before or after each unfinished change, and each change of
-/// names, of a class or of a directory has happened or not. It follows a ledger from cut to cut.
+/// names, of a class or of a directory has happened or not. It follows a ledger from crash to crash.
 public struct Promise: Sendable {
     let ledger: Ledger
     /// The names that are durable; without contents.
@@ -43,17 +43,17 @@ public struct Promise: Sendable {
     }
 
     /// Knows all that was acknowledged when so many records had happened. Only forwards.
-    public mutating func advance(to cut: Int) {
-        while next < ledger.entries.count, ledger.entries[next].end <= cut {
+    public mutating func advance(to crash: Int) {
+        while next < ledger.entries.count, ledger.entries[next].end <= crash {
             apply(ledger.entries[next].act, isAcknowledged: true)
             next += 1
         }
     }
 
     /// The promise as it is while the acts are under way that had begun by then.
-    public func during(_ cut: Int) -> Promise {
+    public func during(_ crash: Int) -> Promise {
         var promise = self
-        for entry in ledger.entries[next...].prefix(while: { $0.begin < cut }) {
+        for entry in ledger.entries[next...].prefix(while: { $0.begin < crash }) {
             promise.apply(entry.act, isAcknowledged: false)
         }
         return promise

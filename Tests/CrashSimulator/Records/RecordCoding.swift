@@ -1,7 +1,7 @@
 import Posix
 public import Store
 
-/// Records as bytes, from the process that makes them to the one that cuts its power.
+/// Records as bytes, from the process that makes them to the one that crashes its power.
 public enum RecordCoding {
     public static func encode(_ records: [Record], found: Int) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -105,7 +105,7 @@ extension [UInt8] {
         case .setOwner(let user, let group, let subject):
             begin(.setOwner, user.map { Int($0) } ?? -1, group.map { Int($0) } ?? -1)
             append(subject)
-        // The time of reading is no part of what a cut is tried for.
+        // The time of reading is no part of what a crash is tried for.
         case .setTimes(_, let modified, let subject):
             switch modified {
             case .keep: begin(.setTimes, 0)

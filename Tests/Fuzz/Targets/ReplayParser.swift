@@ -103,7 +103,7 @@ final class ReplayParser: FuzzedParser {
     }
 }
 
-/// Does without what only a power cut would miss.
+/// Does without what only a power loss would miss.
 final class Unsynced: Interceptor {
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result

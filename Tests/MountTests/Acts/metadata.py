@@ -87,7 +87,7 @@ def what_moves_times(say):
         "write": lambda: os.pwrite(file, b"x", 0),
         "write of nothing": lambda: os.pwrite(file, b"", 0),
         "append": lambda: os.pwrite(file, b"x", os.fstat(file).st_size),
-        "cut": lambda: os.ftruncate(file, 2),
+        "truncate": lambda: os.ftruncate(file, 2),
         "ftruncate to the same": lambda: os.ftruncate(file, os.fstat(file).st_size),
         "truncate to the same": lambda: os.truncate("file", os.fstat(file).st_size),
         "longer": lambda: os.ftruncate(file, 10_000),

@@ -46,15 +46,15 @@ extension MountTests {
             try scene.expectRefused(blocks: [1], of: "first", AttackScene.first)
         }
 
-        /// Cut at a block's border, within a block, after the first block, and to the header alone.
+        /// Truncated at a block's border, within a block, after the first block, and to the header alone.
         @Test(arguments: [512 + 4 * 4128, 512 + 3 * 4128 + 1000, 512 + 4128, 512 + 33, 512])
-        func cut(_ size: Int) throws {
+        func truncate(_ size: Int) throws {
             let scene = try AttackScene()
-            try scene.file("first").cut(to: size)
+            try scene.file("first").truncate(to: size)
             try scene.afterwards(except: ["first"]) { scene in
                 let logged = scene.mount.messages.count
                 let answer = try scene.probe.read(scene.path("first"))
-                #expect(answer == .refused("EIO"), "cut to \(size)")
+                #expect(answer == .refused("EIO"), "truncated to \(size)")
                 #expect(scene.mount.logs(past: logged), "nothing is logged")
             }
         }

@@ -78,7 +78,7 @@ extension MountTests {
                 try scene.makeFile("file", AttackScene.first)
                 scene.endProbe()
             }
-            try backing.cut(to: size)
+            try backing.truncate(to: size)
             try shell(
                 "setfattr --restore=\(kept) && touch -r time '\(backing.path)'", in: vault.folder.path
             ).succeeded()

@@ -32,7 +32,7 @@ extension MountTests {
         }
 
         @Test(arguments: [0, 1, 8, 51, 52, 100, 200, -1])
-        func aKeybagCutShort(_ size: Int) throws {
+        func aTruncatedKeybag(_ size: Int) throws {
             let vault = try Vault()
             try Disk.edit(vault.keybag) { $0 = Array(size < 0 ? $0.dropLast() : $0.prefix(size)) }
             let outcome = try vault.latchkey(["mount", vault.path, try vault.folder.makeFolder("m")])

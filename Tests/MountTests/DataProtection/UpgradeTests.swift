@@ -30,13 +30,13 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// Each file is whole in itself: what a lock has cut off goes on afterwards, also between class and mark.
-    @Test func anUpgradeGoesOnWhereItWasCutOff() throws {
+    /// Each file is whole in itself: what a lock has interrupted goes on afterwards, also between class and mark.
+    @Test func anUpgradeGoesOnWhereItWasInterrupted() throws {
         try withProtected { it in
             try it.mount.lockNow()
             for name in ["a", "b", "c"] { try best(it, name).required() }
             try it.mount.unlock()
-            // As a cut after the class of `a` leaves it.
+            // As a crash after the class of `a` leaves it.
             try it.scene.setClass(.complete, of: "a")
             try it.mount.lockNow()
             #expect(try it.ask("upgrade", it.path("")) == .refused("locked"))

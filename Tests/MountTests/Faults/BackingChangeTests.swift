@@ -2,8 +2,8 @@ import Glibc
 import Testing
 
 extension MountTests {
-    /// Somebody removes, replaces or cuts backing files under a live mount: an error for those files alone, and never a
-    /// byte of another one.
+    /// Somebody removes, replaces or truncates backing files under a live mount: an error for those files alone, and
+    /// never a byte of another one.
     @Suite struct BackingChanges {
         private static let other = [UInt8](seed: 1, count: 20_000)
 

@@ -2,7 +2,8 @@ import Testing
 
 /// What happens to a file's backing file behind the back of the daemon that has it mounted.
 enum BackingDamage: String, CaseIterable, CustomTestStringConvertible {
-    case removed, replacedByAnother, replacedByForeign, replacedByFolder, replacedByLink, replacedByFIFO, emptied, cut
+    case removed, replacedByAnother, replacedByForeign, replacedByFolder, replacedByLink, replacedByFIFO, emptied,
+        truncated
     case renamed
 
     var testDescription: String { rawValue }
@@ -18,7 +19,7 @@ enum BackingDamage: String, CaseIterable, CustomTestStringConvertible {
             case .replacedByLink: "rm \"$1\"; ln -s \"$2\" \"$1\""
             case .replacedByFIFO: "rm \"$1\"; mkfifo \"$1\""
             case .emptied: ": > \"$1\""
-            case .cut: "truncate -s 4000 \"$1\""
+            case .truncated: "truncate -s 4000 \"$1\""
             case .renamed: "mv \"$1\" \"$1.old\""
             }
         try run("sh", ["-euc", script, "sh", backing, other]).succeeded()

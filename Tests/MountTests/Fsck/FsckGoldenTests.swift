@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension MountTests {
-    /// What `latchkey fsck` writes, as it stands in Tests/MountTests/Fsck/Golden: a change of it is seen, read and meant.
+    /// What `latchkey fsck` writes, as it stands in Tests/MountTests/Fsck/Golden: a change of it is seen, read and
+    /// meant.
     ///
     /// To accept a change: UPDATE_FSCK=1 swift test --filter FsckGoldenTests
     @Suite struct FsckGoldenTests {
@@ -12,7 +13,7 @@ extension MountTests {
         private func damaged() throws -> AttackScene {
             let scene = try AttackScene()
             try scene.file("first").edit { $0[512 + 4128 + 100] ^= 1 }
-            try scene.file("second").cut(to: 512 + 2 * 4128)
+            try scene.file("second").truncate(to: 512 + 2 * 4128)
             try scene.file("single").edit { $0[70] ^= 1 }
             try scene.file("strict").edit { $0[365] ^= 1 }
             try shell("rm '\(scene.backing["other"]!)/lk.dir'").succeeded()

@@ -125,7 +125,8 @@ extension MountTests {
             }
         }
 
-        /// Ctrl-C in the middle of a repair: what was done is told, the rest is left to the next one, and no cut is left.
+        /// Ctrl-C in the middle of a repair: what was done is told, the rest is left to the next one, and no crash is
+        /// left.
         @Test func interruptedRepair() throws {
             let vault = try Vault()
             try withMount(vault) { mount in

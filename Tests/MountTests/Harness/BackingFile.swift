@@ -67,7 +67,7 @@ struct BackingFile {
         }
     }
 
-    func cut(to size: Int) throws {
+    func truncate(to size: Int) throws {
         try edit { $0 = Array($0[..<size]) }
     }
 }

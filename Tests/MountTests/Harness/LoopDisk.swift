@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// A disk of its own with an ext4 file system, of which a power cut can be had: a loop device over an image.
+/// A disk of its own with an ext4 file system, of which a power loss can be had: a loop device over an image.
 ///
-/// What the kernel has not written to the device is not in the image; that is what a cut loses.
+/// What the kernel has not written to the device is not in the image; that is what a crash loses.
 final class LoopDisk {
     /// Where its file system is mounted.
     let path: String
@@ -20,7 +20,7 @@ final class LoopDisk {
     init(size: String = "128M", options: [String] = []) throws {
         folder = try TemporaryFolder()
         path = try folder.makeFolder("disk")
-        // No more room than the load needs: it is copied at each cut.
+        // No more room than the load needs: it is copied at each crash.
         try run("truncate", ["-s", size, folder.path("image")]).succeeded()
         try run(
             "mkfs.ext4", ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] + options + [folder.path("image")]
@@ -31,22 +31,22 @@ final class LoopDisk {
 
     deinit { unsafe umount2(path, Int32(MNT_DETACH)) }
 
-    /// With the metadata written when somebody syncs, and hardly ever by the clock: an image that is copied while the kernel
-    /// writes would be of no single moment.
+    /// With the metadata written when somebody syncs, and hardly ever by the clock: an image that is copied while the
+    /// kernel writes would be of no single moment.
     private func mount() throws { try run("mount", ["-o", "loop,commit=600", image, path]).succeeded() }
 
     private func unmount() throws { try run("umount", [path]).succeeded() }
 
-    /// Cuts the power of a machine that runs this daemon: stops it between two of its calls, lets `body` look on, and has
-    /// the disk be as it is at that moment. Then `end` must let go of all that is open on it.
-    func cut(under daemon: Child, _ body: () throws -> Void, end: () throws -> Void) throws {
+    /// Takes the power from a machine that runs this daemon: stops it between two of its calls, lets `body` look on,
+    /// and has the disk be as it is at that moment. Then `end` must let go of all that is open on it.
+    func losePower(under daemon: Child, _ body: () throws -> Void, end: () throws -> Void) throws {
         daemon.send(SIGSTOP)
         try waitUntilStopped(daemon.pid)
-        try run("cp", ["--sparse=always", image, image + ".cut"]).succeeded()
+        try run("cp", ["--sparse=always", image, image + ".crash"]).succeeded()
         try body()
         try end()
         try unmount()
-        try run("mv", [image + ".cut", image]).succeeded()
+        try run("mv", [image + ".crash", image]).succeeded()
         try mount()
     }
 

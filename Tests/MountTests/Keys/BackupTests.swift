@@ -51,7 +51,8 @@ extension MountTests {
             #expect(try shell("cat b; seq 5000 | cmp - d/a && echo same", in: point).text == "secret\nsame\n")
         }
 
-        /// A folder that is no vault stays as it is; a mount is told from a vault; a passphrase that is soon found is refused.
+        /// A folder that is no vault stays as it is; a mount is told from a vault; a passphrase that is soon found is
+        /// refused.
         @Test func whereItDoesNotBelong() throws {
             try makeBackup(vault.path)
             let folder = try vault.folder.makeFolder("folder")
@@ -63,8 +64,8 @@ extension MountTests {
             }
             let whole = try Data(contentsOf: URL(filePath: backup))
             try whole.prefix(whole.count - 9).write(to: URL(filePath: backup))
-            let cut = try restore(vault.path)
-            #expect(cut.errors.contains("the backup is damaged"), "\(cut)")
+            let answer = try restore(vault.path)
+            #expect(answer.errors.contains("the backup is damaged"), "\(answer)")
             let weak = try vault.folder.write("monkey12", to: "weak")
             let outcome = try vault.latchkey([
                 "keybag", "backup", "--passcode-file", vault.passcodeFile, "--passphrase-file", weak,

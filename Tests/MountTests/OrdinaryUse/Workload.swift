@@ -75,7 +75,7 @@ struct Workload {
                 sync text\(which).new; mv text\(which).new text\(which)
                 """)
         case 4:
-            // The save in place, the append, the cut.
+            // The save in place, the append, the crash.
             try both(
                 """
                 cd texts; seq \(size) >> grown; printf 'patch \(number)' | dd of=grown bs=1 seek=\(size / 3) conv=notrunc \

@@ -62,7 +62,7 @@ extension MountTests {
 
             def read():
                 os.close(other)
-                # It may be cut off meanwhile.
+                # It may be truncated meanwhile.
                 while not select.select([end], [], [], 0)[0]:
                     file = os.open("file", os.O_RDONLY)
                     for at in range(0, SIZE, 128 << 10): os.pread(file, 128 << 10, at)

@@ -55,7 +55,8 @@ extension MountTests {
             #expect(Disk.tree(vault.path).allSatisfy { $0.hasPrefix("lk.") }, "nothing else is left in the vault")
         }
 
-        /// Whoever holds files open leaves room for others: what the daemon keeps open by itself is a part of what it may.
+        /// Whoever holds files open leaves room for others: what the daemon keeps open by itself is a part of what it
+        /// may.
         @Test func openFilesLeaveRoomForOthers() throws {
             let vault = try Vault(["--default-class", "complete"])
             try withMount(vault, descriptorLimit: Self.descriptorLimit) { mount in
@@ -107,7 +108,7 @@ extension MountTests {
             }
         }
 
-        /// Written to, read, mapped, cut, synced, renamed and opened anew by 64 threads.
+        /// Written to, read, mapped, truncated, synced, renamed and opened anew by 64 threads.
         @Test func fiveHundredFilesOpenAtOnce() throws {
             let vault = try Vault(["--default-class", "complete"])
             try withMount(vault, descriptorLimit: Self.descriptorLimit) { mount in

@@ -2,8 +2,9 @@ import Foundation
 import Testing
 
 extension MountTests {
-    /// Eight processes that make, move, link, cut, map, mark and remove things in one tree, each without a thought for the
-    /// others (after fsstress). No answer may be one that a race does not explain, and what there is in the end must be sound.
+    /// Eight processes that make, move, link, truncate, map, mark and remove things in one tree, each without a thought
+    /// for the others (after fsstress). No answer may be one that a race does not explain, and what there is in the end
+    /// must be sound.
     @Suite struct SharedTree {
         private static let calls = 1000
 
@@ -60,7 +61,8 @@ extension MountTests {
             Set(try run(Built.stress, ["walk", mount.path]).succeeded().text.split(separator: "\n"))
         }
 
-        /// Whoever has come to something by a name goes on with it when the name is another's: open(2) too, between its own steps.
+        /// Whoever has come to something by a name goes on with it when the name is another's: open(2) too, between its
+        /// own steps.
         @Test func whatHasLostItsNameIsThere() throws {
             try withScene { scene in
                 let said = try run("python3", ["-c", Self.losing, scene.mount.path]).succeeded().text
@@ -127,8 +129,8 @@ extension MountTests {
             if any([os.wait()[1] for _ in range(2)]): sys.exit("a watching process failed")
             """
 
-        /// A call on a name that another process replaces, moves or exchanges meanwhile is about the old file or the new
-        /// one; about none only where the name, or the file that the call had found, was gone for a moment.
+        /// A call on a name that another process replaces, moves or exchanges meanwhile is about the old file or the
+        /// new one; about none only where the name, or the file that the call had found, was gone for a moment.
         @Test func callsOnANameThatIsReplacedFindAFile() throws {
             try withScene { scene in
                 let said = try run("python3", ["-c", Self.calling, scene.mount.path]).succeeded().text

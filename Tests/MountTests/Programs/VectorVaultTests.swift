@@ -5,7 +5,7 @@ extension MountTests {
     /// The vaults of Tests/Vectors, which tools/make-vectors.py makes from docs/FORMAT.md and without Latchkey.
     @Suite struct VectorVault {
         /// Files of all classes, holes, several links, long names, interrupted renames, lengths that nothing confirmed,
-        /// residue of a crash, foreign names; or what a cut leaves with a journal to replay.
+        /// residue of a crash, foreign names; or what a crash leaves with a journal to replay.
         @Test(arguments: [[], ["--journal"]])
         func showsWhatTheFormatSays(_ which: [String]) throws {
             let vault = try Vault()

@@ -58,8 +58,8 @@ extension MountTests {
                 try expectOthersGoOn(scene, other)
                 try scene.mount.unlock()
                 try scene.probe.answer(to: call).required()
-                let isCut = flags.contains("trunc")
-                #expect(try scene.probe.pread(1, 0, 1 << 20).bytes() == (isCut ? [] : Self.contents))
+                let isTruncated = flags.contains("trunc")
+                #expect(try scene.probe.pread(1, 0, 1 << 20).bytes() == (isTruncated ? [] : Self.contents))
                 #expect(try scene.mount.status().waitingRequests == 0)
             }
         }

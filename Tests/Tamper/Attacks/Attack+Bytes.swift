@@ -14,11 +14,11 @@ extension Attack {
         Attack("flip a byte past the confirmed length", .unsynced) { bench in
             for path in bench.scene.files where bench.scene.isUnsynced(path) { try bench.flipBlocks(of: path) }
         },
-        Attack("cut at a length") { bench in
-            for path in bench.scene.files where !bench.scene.isUnsynced(path) { try bench.cut(path) }
+        Attack("truncate to a length") { bench in
+            for path in bench.scene.files where !bench.scene.isUnsynced(path) { try bench.truncate(path) }
         },
-        Attack("cut past the confirmed length", .unsynced) { bench in
-            for path in bench.scene.files where bench.scene.isUnsynced(path) { try bench.cut(path) }
+        Attack("truncate past the confirmed length", .unsynced) { bench in
+            for path in bench.scene.files where bench.scene.isUnsynced(path) { try bench.truncate(path) }
         },
         Attack("append bytes") { bench in
             for path in bench.scene.files where !bench.scene.isUnsynced(path) { try bench.append(to: path) }
@@ -31,7 +31,7 @@ extension Attack {
 
 extension Documented {
     static let unsynced = Documented(
-        .zeros, "what does not verify there counts as cut off by a crash, and reads as zeros")
+        .zeros, "what does not verify there counts as truncated by a crash, and reads as zeros")
 }
 
 extension TamperScene {
@@ -59,14 +59,14 @@ extension Bench {
     }
 
     /// To every length if the file is small, else to all those around a border of blocks and some between.
-    fileprivate func cut(_ path: String) throws {
+    fileprivate func truncate(_ path: String) throws {
         let stored = scene.backing(path)
         let count = scene.current.bytes(stored).count
         for size in 0..<count {
             let place = (size + StoredHeader.storedBlock - StoredHeader.size) % StoredHeader.storedBlock
             let isAtBorder = place < 40 || place > StoredHeader.storedBlock - 40
             guard count <= 4700 && scene.isSized(path) || isAtBorder || size % 61 == 0 else { continue }
-            try attempt("/\(path) cut to \(size)", lookingAt: scene.names(ofFileAt: path)) {
+            try attempt("/\(path) truncated to \(size)", lookingAt: scene.names(ofFileAt: path)) {
                 $0.edit(stored) { $0.removeSubrange(size...) }
             }
         }

@@ -15,11 +15,11 @@ extension Attack {
                 }
             }
         },
-        Attack("cut, lengthen, remove or replace a directory's record") { bench in
+        Attack("truncate, lengthen, remove or replace a directory's record") { bench in
             try bench.forEachRecord { path, record in
                 let text = bench.scene.current.target(record)
                 for size in 1..<text.count {
-                    try bench.attempt("/\(path), record cut to \(size)", lookingAt: bench.below(path)) {
+                    try bench.attempt("/\(path), record truncated to \(size)", lookingAt: bench.below(path)) {
                         $0.replace(record, by: .link(Array(text[..<size])))
                     }
                 }

@@ -10,7 +10,7 @@ extension Attack {
                 }
             }
             for size in 0..<512 {
-                try bench.attempt("cut to \(size)", expecting: .refusal) {
+                try bench.attempt("truncated to \(size)", expecting: .refusal) {
                     $0.edit("lk.journal") { $0.removeSubrange(size...) }
                 }
             }
@@ -59,10 +59,10 @@ extension Attack {
                 }
             }
         },
-        journal("cut, remove or put back the journal", .journal) { bench in
+        journal("truncate, remove or put back the journal", .journal) { bench in
             for record in bench.records {
                 for size in [record.lowerBound - 1, record.lowerBound, record.lowerBound + 1, record.upperBound - 1] {
-                    try bench.attempt("cut to \(size)", expecting: .earlier) {
+                    try bench.attempt("truncated to \(size)", expecting: .earlier) {
                         $0.edit("lk.journal") { $0.removeSubrange(size...) }
                     }
                 }
@@ -75,8 +75,8 @@ extension Attack {
             }
         },
         journal(
-            "empty a file or take a directory's record after a power cut",
-            Documented(.missing, "*A file emptied, or a directory without its record, after a power cut.*")
+            "empty a file or take a directory's record after a power loss",
+            Documented(.missing, "*A file emptied, or a directory without its record, after a power loss.*")
         ) { bench in
             for letter in TamperScene.classes.map(\.letter) {
                 for size in PlainTree.sizes {
@@ -105,7 +105,7 @@ extension Attack {
 }
 
 extension Documented {
-    static let journal = Documented(.other, "*The journal cut, removed or put back as it was.*")
+    static let journal = Documented(.other, "*The journal truncated, removed or put back as it was.*")
 }
 
 extension [UInt8] {

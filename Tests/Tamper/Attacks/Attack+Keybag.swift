@@ -10,10 +10,10 @@ extension Attack {
                 }
             }
         },
-        keybag("cut or lengthen the keybag") { bench in
+        keybag("truncate or lengthen the keybag") { bench in
             for size in bench.current.indices {
                 try bench.attempt(
-                    "cut to \(size)", ["lk.keybag": .file(Array(bench.current[..<size]))], expecting: .refusal)
+                    "truncated to \(size)", ["lk.keybag": .file(Array(bench.current[..<size]))], expecting: .refusal)
             }
             for tail in [[0], [UInt8](repeating: 0, count: 64), bench.current, [UInt8](repeating: 7, count: 70_000)] {
                 try bench.attempt(

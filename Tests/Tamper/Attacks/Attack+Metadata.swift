@@ -15,7 +15,7 @@ extension Attack {
                     }
                 }
                 for size in 1..<text.count {
-                    try bench.attempt("/\(path) cut to \(size)", lookingAt: [path]) {
+                    try bench.attempt("/\(path) truncated to \(size)", lookingAt: [path]) {
                         $0.replace(stored, by: .link(Array(text[..<size])))
                     }
                 }
@@ -53,7 +53,7 @@ extension Attack {
                             $0.editAttributes(stored) { $0[name]![offset] ^= mask }
                         }
                     }
-                    try bench.attempt("/\(path), attribute cut to \(offset)", lookingAt: [path]) {
+                    try bench.attempt("/\(path), attribute truncated to \(offset)", lookingAt: [path]) {
                         $0.editAttributes(stored) { $0[name]!.removeSubrange(offset...) }
                     }
                 }

@@ -98,7 +98,7 @@ extension Attack {
                             $0.edit(sidecar) { $0[offset] ^= mask }
                         }
                     }
-                    try bench.attempt("/\(path), sidecar cut to \(offset)", lookingAt: bench.below(path)) {
+                    try bench.attempt("/\(path), sidecar truncated to \(offset)", lookingAt: bench.below(path)) {
                         $0.edit(sidecar) { $0.removeSubrange(offset...) }
                     }
                 }

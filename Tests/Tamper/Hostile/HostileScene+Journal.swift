@@ -4,7 +4,7 @@ extension HostileScene {
         _ name: String, _ change: @escaping (inout JournalBytes, BackingImage) -> Void
     ) -> () -> HostileVault {
         {
-            var vault = HostileVault("journal: \(name)", self.cut)
+            var vault = HostileVault("journal: \(name)", self.crashed)
             var journal = JournalBytes(vault.image.bytes("lk.journal"), self.forge)
             change(&journal, vault.image)
             vault.image.edit("lk.journal") { $0 = journal.bytes }

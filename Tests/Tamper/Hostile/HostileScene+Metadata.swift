@@ -56,7 +56,7 @@ extension HostileScene {
         } + [rests] + summaries
     }
 
-    /// Values that fill an attribute, with and without the rest that they promise; long names cut short.
+    /// Values that fill an attribute, with and without the rest that they promise; long names truncated.
     private var rests: () -> HostileVault {
         {
             var crowd = Crowd("rests of attributes", self)

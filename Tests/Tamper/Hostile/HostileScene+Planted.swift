@@ -34,7 +34,7 @@ extension HostileScene {
 
     private func planting(_ node: BackingImage.Node, at path: String, _ what: String) -> HostileVault {
         // Where there is a journal to replay, its files are looked for.
-        var vault = HostileVault("planted at \(path): \(what)", path == "lk.journal" ? good : cut)
+        var vault = HostileVault("planted at \(path): \(what)", path == "lk.journal" ? good : crashed)
         let parts = path.split(separator: "/")
         if parts.count > 1, vault.image[String(parts[0])] == nil { vault.image.add(String(parts[0]), .folder()) }
         vault.image.replace(path, by: node)

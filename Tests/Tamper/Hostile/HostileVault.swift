@@ -32,7 +32,7 @@ public final class HostileScene {
     let outside: String
     let forge: Forge
     /// The vault as its daemon left it when it was killed: what is durable is in the journal alone.
-    let cut: BackingImage
+    let crashed: BackingImage
 
     /// What there has to be in `outside`, by name.
     public static let bait: [String: [UInt8]] = [
@@ -45,7 +45,7 @@ public final class HostileScene {
         tampering = try TamperScene()
         self.outside = outside
         forge = try Forge(tampering, deviceKey: Array(Data(contentsOf: URL(fileURLWithPath: tampering.keyPath))))
-        cut = try JournalBench(tampering, .all).current
+        crashed = try JournalBench(tampering, .all).current
     }
 
     var good: BackingImage { tampering.current }

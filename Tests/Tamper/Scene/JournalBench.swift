@@ -103,7 +103,7 @@ final class JournalBench {
         try folder.hold(image, afresh: true)
     }
 
-    /// Makes of an entry what a cut could have left of one that was never durable: it is no longer there.
+    /// Makes of an entry what a crash could have left of one that was never durable: it is no longer there.
     func attemptRemnant(_ path: String, _ change: (inout BackingImage, String) -> Void) throws {
         defer { index += 1 }
         guard extent.wants(index) else { return }

@@ -52,7 +52,7 @@ public final class TamperScene {
         old = try folder.image()
         try learn(old, contents)
         try session { try PlainTree($0, $1, version: 2, contents).changeAll(&contents) }
-        try leaveAsCutsDo(&contents)
+        try leaveAsCrashesDo(&contents)
         current = try folder.image()
         try learn(current, contents)
         try folder.hold(current, afresh: true)
@@ -113,8 +113,8 @@ public final class TamperScene {
         try scholar.learn(root, at: "", &knowledge)
     }
 
-    /// States that only a cut leaves behind, made of whole files with the keys of their owner.
-    private func leaveAsCutsDo(_ contents: inout [String: [UInt8]]) throws {
+    /// States that only a crash leaves behind, made of whole files with the keys of their owner.
+    private func leaveAsCrashesDo(_ contents: inout [String: [UInt8]]) throws {
         var image = try folder.image()
         let (vault, root) = try open(isReadOnly: true)
         for code in Self.classes.map(\.letter) {

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 511])
-    func aFileCutInItsHeader(_ size: Int) throws {
+    func aFileTruncatedInItsHeader(_ size: Int) throws {
         let scene = try CheckScene()
         try scene.edit("/top") { $0 = Array($0[..<size]) }
         #expect(try scene.found(contents: false) == [Found(.damage, .header, "/top")])
@@ -53,8 +53,8 @@ import Testing
         #expect(expected.allSatisfy { range in lost.ranges.contains { $0.clamped(to: range) == range } })
     }
 
-    /// A cut is seen without a key.
-    @Test(arguments: [0, 1, 4128, 4128 * 4 + 100]) func aCutFile(_ stored: Int) throws {
+    /// A crash is seen without a key.
+    @Test(arguments: [0, 1, 4128, 4128 * 4 + 100]) func aTruncatedFile(_ stored: Int) throws {
         let scene = try CheckScene()
         let (size, left) = (512 + stored, UInt64(stored / 4128 * 4096))
         try scene.edit("/top") { $0 = Array($0[..<size]) }
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func aCutAndAChangedBlockAreOneFinding() throws {
+    @Test func aTruncationAndAChangedBlockAreOneFinding() throws {
         let scene = try CheckScene()
         try scene.edit("/top") { bytes in
             bytes = Array(bytes[..<(512 + 4128 * 3)])

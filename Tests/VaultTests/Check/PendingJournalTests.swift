@@ -18,8 +18,8 @@ import Testing
         return scene
     }
 
-    /// What a power cut leaves of it.
-    private func cut(_ names: [String], to size: UInt64, in scene: CheckScene) throws {
+    /// What a power loss leaves of it.
+    private func truncate(_ names: [String], to size: UInt64, in scene: CheckScene) throws {
         for name in names {
             let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: try scene.backing(name)))
             try handle.truncate(atOffset: size)
@@ -46,8 +46,8 @@ import Testing
 
     private static let note = Found(.note, .journal)
 
-    /// The head of the journal is damaged: what was synced into it comes into the files all the same, also from a journal
-    /// whose space could not be reserved.
+    /// The head of the journal is damaged: what was synced into it comes into the files all the same, also from a
+    /// journal whose space could not be reserved.
     @Test(arguments: [true, false]) func aDamagedHeadLosesNothing(isShort: Bool) throws {
         let scene = try scene()
         let file = try scene.test.create("written over")
@@ -55,7 +55,7 @@ import Testing
         try file.synchronize(dataOnly: false)
         try file.write(CheckScene.first, at: 0)
         try file.synchronize(dataOnly: true)
-        try cut(["/synced"], to: 0, in: scene)
+        try truncate(["/synced"], to: 0, in: scene)
         let journal = URL(fileURLWithPath: scene.test.path + "/lk.journal")
         let handle = try FileHandle(forUpdating: journal)
         if isShort { try handle.truncate(atOffset: 4 << 20) }
@@ -77,7 +77,7 @@ import Testing
 
     @Test func aFileThatOnlyTheJournalHasIsNoRubbish() throws {
         let scene = try scene()
-        try cut(["/synced", "/unsynced"], to: 0, in: scene)
+        try truncate(["/synced", "/unsynced"], to: 0, in: scene)
         let expected: Set = [Self.note, Found(.leftover, .unsynced, "/unsynced")]
         #expect(try found(scene) == expected)
         #expect(try found(scene, contents: false) == expected)
@@ -96,17 +96,17 @@ import Testing
     /// Its header has reached the disk, its blocks have not: all of them lie in the journal.
     @Test func aFileThatIsNothingButItsHeader() throws {
         let scene = try scene()
-        try cut(["/synced"], to: 512, in: scene)
+        try truncate(["/synced"], to: 512, in: scene)
         #expect(try found(scene) == [Self.note])
     }
 
-    /// The journal cannot make up for what was cut off beside it.
+    /// The journal cannot make up for what was truncated beside it.
     @Test func whatTheJournalDoesNotHaveIsLost() throws {
         let scene = try scene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)
         try file.write([1, 2, 3], at: 100)
         try file.synchronize(dataOnly: true)
-        try cut(["/top"], to: 512 + 4128, in: scene)
+        try truncate(["/top"], to: 512 + 4128, in: scene)
         let found = Findings()
         try Check(of: next(scene, isReadOnly: true), contents: true, threads: 2) { found.add($0) }.run()
         #expect(found.all.compactMap(\.lost?.ranges) == [[4096..<20_000]])
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// Something in it has come to the disk before its record: it was never durable, and is saved all the same.
-    @Test func aFolderThatACutHasLeftWithoutItsRecord() throws {
+    @Test func aFolderThatACrashHasLeftWithoutItsRecord() throws {
         let scene = try CheckScene()
         let young = try scene.test.makeDirectory("young")
         let file = try scene.make("file", CheckScene.second, in: young)

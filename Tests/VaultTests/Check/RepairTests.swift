@@ -8,7 +8,8 @@ import Testing
 
 /// Ways to damage a vault, and what a repair is to make of each.
 enum Damage: String, CaseIterable, CustomStringConvertible {
-    case header, wrap, cutHeader, zeros, blocks, cut, exchanged, movedByHand, copied, record, recordOfAnother
+    case header, wrap, truncatedHeader, zeros, blocks, truncated, exchanged, movedByHand, copied, record,
+        recordOfAnother
     case emptyFolder, movedFolder, rootRecord, rootRecordLost, longName, link, attribute, leftovers, journal
     case recordIsFolder, rootRecordIsFolder, journalIsFolder, journalIsPipe
 
@@ -25,10 +26,10 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         switch self {
         case .header: try scene.edit("/top") { $0[72] ^= 1 }
         case .wrap: try scene.edit("/top") { $0[370] ^= 1 }
-        case .cutHeader: try scene.edit("/top") { $0 = Array($0[..<100]) }
+        case .truncatedHeader: try scene.edit("/top") { $0 = Array($0[..<100]) }
         case .zeros: try scene.edit("/top") { $0 = [0] + [UInt8](repeating: 0, count: 5000) + [1] }
         case .blocks: try scene.edit("/top") { for block in [1, 3] { $0[512 + 4128 * block + 50] ^= 1 } }
-        case .cut: try scene.edit("/top") { $0 = Array($0[..<9000]) }
+        case .truncated: try scene.edit("/top") { $0 = Array($0[..<9000]) }
         case .exchanged:
             try move(top, top + "x")
             try move(first, top)
@@ -92,7 +93,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
     /// What is not where it was any more.
     var touched: [String] {
         switch self {
-        case .header, .wrap, .cutHeader, .zeros, .blocks, .cut: ["/top"]
+        case .header, .wrap, .truncatedHeader, .zeros, .blocks, .truncated: ["/top"]
         case .exchanged, .movedByHand: ["/top", "/folder/first"]
         case .copied: ["/folder/first"]
         case .record, .recordOfAnother, .emptyFolder, .movedFolder, .recordIsFolder: ["/folder"]
@@ -287,7 +288,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
 
     /// First without the passcode, then with it: what was set aside is salvaged then.
     @Test func salvagedLater() throws {
-        let scene = try damaged(.cut)
+        let scene = try damaged(.truncated)
         try scene.repair()
         #expect(try scene.names(in: "/lost+found") == ["REPORT.txt", "top"])
         let later = try scene.repair(salvages: true)
@@ -295,8 +296,8 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.contents(of: "/lost+found/top.salvaged").prefix(8192) == CheckScene.first.prefix(8192))
     }
 
-    /// What a header is made anew for has the holes that it had, and is no longer than a file can be: somebody may have made
-    /// the backing file so.
+    /// What a header is made anew for has the holes that it had, and is no longer than a file can be: somebody may have
+    /// made the backing file so.
     @Test(arguments: [0, 7_000_000]) func theHeaderOfASparseFile(tebibytes: Int64) throws {
         let scene = try CheckScene()
         let sparse = try scene.make("sparse", CheckScene.second)
@@ -339,7 +340,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
     }
 
     /// One step that fails for want of space: the session ends all the same, and leaves no journal behind.
-    @Test func aFullDiskLeavesNoCut() throws {
+    @Test func aFullDiskLeavesNothingTruncated() throws {
         var faults: FaultInjectingStore!
         let scene = try damaged(.blocks) { base in
             faults = FaultInjectingStore(base)

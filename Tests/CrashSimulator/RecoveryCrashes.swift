@@ -1,8 +1,8 @@
 import Store
 import Vault
 
-/// Cuts the power once more while a vault is opened that a cut has left, and again under that.
-final class RecoveryCuts {
+/// Takes the power once more while a vault is opened that a crash has left, and again under that.
+final class RecoveryCrashes {
     private let keys: VaultKeys
     private let check: LedgerCheck
     /// How many states of each opening are tried.
@@ -22,10 +22,10 @@ final class RecoveryCuts {
         self.order = order
     }
 
-    /// Opens the vault in the folder, reads all of it, and cuts that off at each flush; what is wrong with the vault after
-    /// the last of so many cuts.
-    func violations(in folder: StateFolder, after cut: Int, cutting times: Int) throws -> [Violation] {
-        guard times > 0 else { return check.violations(in: folder, after: cut) }
+    /// Opens the vault in the folder, reads all of it, and crashes that off at each flush; what is wrong with the vault
+    /// after the last of so many crashes.
+    func violations(in folder: StateFolder, after crash: Int, times: Int) throws -> [Violation] {
+        guard times > 0 else { return check.violations(in: folder, after: crash) }
         let store = try RecordingStore(DirectoryStore(path: folder.path))
         do {
             let opened = try keys.open(in: store)
@@ -33,10 +33,10 @@ final class RecoveryCuts {
         } catch { return [Violation(.closed, "\(error)")] }
         recoveries += 1
         seed += 1
-        let simulation = Simulation("\(name), cut \(times) more", order, budget: states, seed: seed)
+        let simulation = Simulation("\(name), \(times) more crashes", order, budget: states, seed: seed)
         var found: [Violation] = []
         let part = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, _ in
-            let violations = try violations(in: state, after: cut, cutting: times - 1)
+            let violations = try violations(in: state, after: crash, times: times - 1)
             found += violations
             return violations
         }
@@ -46,18 +46,18 @@ final class RecoveryCuts {
 }
 
 extension Simulation {
-    /// Checks what is left of a recorded vault when the power goes once more, or several times, while the vault is opened
-    /// after a cut.
+    /// Checks what is left of a recorded vault when the power goes once more, or several times, while the vault is
+    /// opened after a crash.
     ///
     /// - Parameter states: how many of each opening are tried.
-    /// - Returns: the states of the first cut, and those of all later ones.
+    /// - Returns: the states of the first crash, and those of all later ones.
     func run(
         _ recorded: RecordedVault, cuttingRecoveries times: Int, states: Int
     ) throws -> (report: Report, later: Report) {
-        let cuts = RecoveryCuts(recorded, name, order, states: states)
-        let report = try run(recorded.records, found: recorded.found) { folder, cut in
-            try cuts.violations(in: folder, after: cut, cutting: times)
+        let crashes = RecoveryCrashes(recorded, name, order, states: states)
+        let report = try run(recorded.records, found: recorded.found) { folder, crash in
+            try crashes.violations(in: folder, after: crash, times: times)
         }
-        return (report, cuts.report)
+        return (report, crashes.report)
     }
 }

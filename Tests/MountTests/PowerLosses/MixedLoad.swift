@@ -2,8 +2,8 @@ import CrashSimulator
 import Foundation
 import Glibc
 
-/// Programs that write to a mount until its daemon is gone, and what must be found of that afterwards: several of `load`,
-/// each in a folder of its own, and a database.
+/// Programs that write to a mount until its daemon is gone, and what must be found of that afterwards: several of
+/// `load`, each in a folder of its own, and a database.
 struct MixedLoad {
     private var oracles: [LoadOracle]
     private var database = DatabaseLoad()

@@ -2,14 +2,14 @@ import CrashSimulator
 import Foundation
 import Testing
 
-extension MountTests.PowerCuts {
+extension MountTests.PowerLosses {
     /// A vault on a disk of its own, with ext4, under load: the disk as it is at a random moment, without what the
-    /// kernel still keeps from it, is mounted, and the vault in it. LATCHKEY_CUTS says how often.
+    /// kernel still keeps from it, is mounted, and the vault in it. LATCHKEY_CRASHES says how often.
     @Suite(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device")) struct Disks {
         @Test func underLoad() throws {
             let settings = ProcessInfo.processInfo.environment
-            let times = settings["LATCHKEY_CUTS"].flatMap { Int($0) } ?? 8
-            let seed = settings["LATCHKEY_CUTS_SEED"].flatMap { UInt64($0) } ?? 1
+            let times = settings["LATCHKEY_CRASHES"].flatMap { Int($0) } ?? 8
+            let seed = settings["LATCHKEY_CRASHES_SEED"].flatMap { UInt64($0) } ?? 1
             var random = SeededRandom(seed)
             var (vault, disk) = try Self.vault()
             var load = MixedLoad(writers: 3)
@@ -23,7 +23,7 @@ extension MountTests.PowerCuts {
                 }
                 if !flaws.isEmpty {
                     flawed += 1
-                    print("crash: cut \(turn): \(flaws.prefix(5).joined(separator: "; "))")
+                    print("crash: loss \(turn): \(flaws.prefix(5).joined(separator: "; "))")
                     mount.kill()
                     mount.detach()
                     (vault, disk) = try Self.vault()
@@ -39,7 +39,7 @@ extension MountTests.PowerCuts {
                 let running = try load.start(in: mount, seed: Int(seed) * 1000 + turn)
                 // Some go on until the vault checkpoints by the clock.
                 usleep(UInt32.random(in: turn % 4 == 3 ? 4_000_000...8_000_000 : 50_000...1_500_000, using: &random))
-                try disk.cut(under: mount.daemon) {
+                try disk.losePower(under: mount.daemon) {
                     running.listen()
                 } end: {
                     mount.kill()
@@ -49,19 +49,19 @@ extension MountTests.PowerCuts {
                 // Here no daemon goes away in the middle of a request.
                 if let refusal = running.refusal {
                     refused += 1
-                    print("crash: cut \(turn): \(refusal.suffix(300))\n\(mount.messages.suffix(400))")
+                    print("crash: loss \(turn): \(refusal.suffix(300))\n\(mount.messages.suffix(400))")
                 }
                 try load.follow(running)
             }
             print(
-                "crash: cuts of a disk under load: \(times) cuts, \(acts) acts and \(transactions) transactions"
+                "crash: power losses of a disk under load: \(times) losses, \(acts) acts and \(transactions) transactions"
                     + " acknowledged, \(flawed) mounts violate, \(refused) loads were refused")
             #expect(acts > times && transactions > times, "there was no load")
             #expect(flawed + refused == 0)
         }
 
         /// One change and one fsync of the file, as a program on ext4 would rely on it: with no other sync between the
-        /// two and the cut.
+        /// two and the crash.
         @Test(
             arguments: [
                 ("a new file", ":", "echo new > b; sync b", "a: old; b: new"),
@@ -83,7 +83,7 @@ extension MountTests.PowerCuts {
             let mount = try MountedVault(vault)
             // Once before: the next one has nothing new to say of the file but its name.
             try shell(long + "sync a;" + change.act, in: mount.path)
-            try disk.cut(under: mount.daemon) {
+            try disk.losePower(under: mount.daemon) {
             } end: {
                 mount.kill()
                 mount.detach()
@@ -97,7 +97,7 @@ extension MountTests.PowerCuts {
             }
         }
 
-        /// What is appended to a file that has just lost its last name, and synced, is there if a cut brings the name
+        /// What is appended to a file that has just lost its last name, and synced, is there if a crash brings the name
         /// back.
         @Test(arguments: ["rm a", "mv k a"], ["fsync", "fdatasync"])
         func aFileWithoutANameHoldsWhatWasSynced(loss: String, sync: String) throws {
@@ -112,7 +112,7 @@ extension MountTests.PowerCuts {
                 // Synced before a close does anything.
                 let append = "dd if=/dev/zero of=/dev/fd/3 bs=5000 count=1 status=none oflag=append conv=notrunc,"
                 try shell("exec 3<a; \(syncs); \(loss); \(append)\(sync)", in: mount.path)
-                try disk.cut(under: mount.daemon) {
+                try disk.losePower(under: mount.daemon) {
                 } end: {
                     mount.kill()
                     mount.detach()
@@ -126,7 +126,7 @@ extension MountTests.PowerCuts {
             }
         }
 
-        /// A cut takes back what was removed just before, and with it the space that was used since.
+        /// A crash takes back what was removed just before, and with it the space that was used since.
         @Test func aFullDiskDoesNotStopTheMount() throws {
             let (vault, disk) = try Self.vault()
             try withMount(vault) { mount in
@@ -137,7 +137,7 @@ extension MountTests.PowerCuts {
             try shell("dd if=/dev/zero of=filling bs=1k 2> /dev/null || true; sync filling", in: disk.path)
             // The second sync moves no metadata of the disk's.
             try shell("echo 2 >> kept; sync -d kept; rm removed; seq 15000 >> kept; sync -d kept", in: mount.path)
-            try disk.cut(under: mount.daemon) {
+            try disk.losePower(under: mount.daemon) {
             } end: {
                 mount.kill()
                 mount.detach()

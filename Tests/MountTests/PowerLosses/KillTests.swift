@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension MountTests {
-    /// The daemon is killed at random moments under load, and the vault mounted again: as after a power cut, what was
+    /// The daemon is killed at random moments under load, and the vault mounted again: as after a power loss, what was
     /// synced is there, and nothing is broken. LATCHKEY_KILLS says how often.
     @Suite struct Kills {
         @Test func underLoad() throws {

@@ -37,7 +37,7 @@ struct LoadOracle {
         let first = Int(numbers.first ?? 0)
         switch act {
         case "write": data[first].write(bytes(numbers[2], numbers[3]), at: Int(numbers[1]))
-        case "cut": data[first].truncate(to: Int(numbers[1]))
+        case "truncate": data[first].truncate(to: Int(numbers[1]))
         case "sync": if isDone { data[first].synchronize() }
         case "save": docs[first].append(bytes(numbers[1], numbers[2]))
         case "syncdocs": if isDone { docs = docs.map { [$0.last!] } }
@@ -62,7 +62,7 @@ struct LoadOracle {
                 continue
             }
             if let flaw = data[index].flaw(in: bytes) { flaws.append("data\(index): \(flaw)") }
-            // A dead daemon is no power cut: what was found stays.
+            // A dead daemon is no power loss: what was found stays.
             data[index].found(bytes)
             data[index].synchronize()
             let doc = FileManager.default.contents(atPath: "\(path)/docs/\(index)").map { [UInt8]($0) }

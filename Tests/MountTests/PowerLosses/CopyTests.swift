@@ -97,8 +97,8 @@ extension MountTests {
             }
         }
 
-        /// Files have vanished meanwhile (24), or were cut while rsync read them (23, ENODATA), or a summary is gone
-        /// with its file: rsync lists the attributes' names and reads longer values twice.
+        /// Files have vanished meanwhile (24), or were truncated while rsync read them (23, ENODATA), or a summary is
+        /// gone with its file: rsync lists the attributes' names and reads longer values twice.
         private static func isExpected(_ rsync: Outcome) -> Bool {
             let known = [
                 "No data available (61)", "has vanished: ", "update discarded (will try again).", "rsync error: ",

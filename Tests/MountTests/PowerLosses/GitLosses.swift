@@ -2,10 +2,10 @@ import CrashSimulator
 import Foundation
 import Testing
 
-extension MountTests.PowerCuts {
+extension MountTests.PowerLosses {
     @Suite struct Repositories {
-        /// Commits, each made durable to the last name, as git itself does not do it. So is the pack before what it replaces
-        /// goes: `git gc` relies on the order of names there, and loses objects where they have none.
+        /// Commits, each made durable to the last name, as git itself does not do it. So is the pack before what it
+        /// replaces goes: `git gc` relies on the order of names there, and loses objects where they have none.
         private static func commit(_ number: Int) -> String {
             """
             mkdir -p src/$((\(number) % 3)); seq \(number * 10) > src/$((\(number) % 3))/file\(number % 5)
@@ -32,10 +32,10 @@ extension MountTests.PowerCuts {
             let recorded = try mount.end()
             let folder = try StateFolder()
             for order in SimulatedDisk.Order.allCases {
-                try cutPower("git commits", order, recorded, states: 60) { state, cut in
+                try losePower("git commits", order, recorded, states: 60) { state, crash in
                     try mount.keys.check(state) { observation in
                         try folder.hold(observation)
-                        let commits = told.all.prefix(told.count(before: cut)).map(\.value)
+                        let commits = told.all.prefix(told.count(before: crash)).map(\.value)
                         return observation.violations + (try Self.violations(in: folder.path + "/work", commits, order))
                     }
                 }

@@ -4,9 +4,9 @@ import Store
 import Testing
 
 extension MountTests {
-    /// The power is cut under real programs: what a mount has done to its folder is recorded, and each state that a
+    /// The power fails under real programs: what a mount has done to its folder is recorded, and each state that a
     /// disk may hold then is opened and given back to the program.
-    @Suite struct PowerCuts {}
+    @Suite struct PowerLosses {}
 }
 
 /// What a program was told and when: how many records there were by then.
@@ -15,12 +15,12 @@ struct Acknowledgements<Value> {
 
     mutating func add(_ value: Value, at records: Int) { all.append((records, value)) }
 
-    /// How many of them come before a cut.
-    func count(before cut: Int) -> Int { all.prefix { $0.records <= cut }.count }
+    /// How many of them come before a crash.
+    func count(before crash: Int) -> Int { all.prefix { $0.records <= crash }.count }
 }
 
 /// Tries so many states, or as many as LATCHKEY_CRASH_STATES says; prints the counts.
-func cutPower(
+func losePower(
     _ name: String, _ order: SimulatedDisk.Order, _ recorded: (records: [Record], found: Int), states: Int,
     _ check: (StateFolder, Int) throws -> [Violation]
 ) throws {

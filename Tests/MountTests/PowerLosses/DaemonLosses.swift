@@ -3,9 +3,9 @@ import Testing
 
 @testable import CrashSimulator
 
-extension MountTests.PowerCuts {
-    /// What a cut has left is mounted by the daemon: programs see in it what the simulator sees, which holds that against
-    /// the promise. LATCHKEY_CRASH_MOUNTS says how many states.
+extension MountTests.PowerLosses {
+    /// What a crash has left is mounted by the daemon: programs see in it what the simulator sees, which holds that
+    /// against the promise. LATCHKEY_CRASH_MOUNTS says how many states.
     @Suite struct Daemons {
         @Test(arguments: SimulatedDisk.Order.allCases) func showWhatWasPromised(order: SimulatedDisk.Order) throws {
             if let missing = Built.missing { throw HarnessError(missing) }
@@ -15,9 +15,9 @@ extension MountTests.PowerCuts {
             let (copy, plain) = (try StateFolder(), try StateFolder())
             var promise = recorded.promise
             let report = try Simulation(name, order, budget: states).run(recorded.records, found: recorded.found) {
-                state, cut in
-                promise.advance(to: cut)
-                let expected = promise.during(cut)
+                state, crash in
+                promise.advance(to: crash)
+                let expected = promise.during(crash)
                 try copy.hold(contentsOf: state)
                 var seen: Observation?
                 let violations = recorded.keys.check(copy) { observation in

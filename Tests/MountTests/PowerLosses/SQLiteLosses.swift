@@ -3,7 +3,7 @@ import Foundation
 import Posix
 import Testing
 
-extension MountTests.PowerCuts {
+extension MountTests.PowerLosses {
     @Suite struct Databases {
         struct Mode: CustomTestStringConvertible, Sendable {
             let testDescription: String
@@ -52,9 +52,9 @@ extension MountTests.PowerCuts {
             let recorded = try mount.end()
             let checker = try Checker()
             for order in SimulatedDisk.Order.allCases {
-                try cutPower(mode.testDescription, order, recorded, states: 300) { state, cut in
+                try losePower(mode.testDescription, order, recorded, states: 300) { state, crash in
                     try mount.keys.check(state) { observation in
-                        observation.violations + (try checker.violations(in: observation, told, before: cut, mode))
+                        observation.violations + (try checker.violations(in: observation, told, before: crash, mode))
                     }
                 }
             }
@@ -68,14 +68,14 @@ extension MountTests.PowerCuts {
             init() throws {}
 
             func violations(
-                in observation: Observation, _ told: Acknowledgements<String>, before cut: Int, _ mode: Mode
+                in observation: Observation, _ told: Acknowledgements<String>, before crash: Int, _ mode: Mode
             ) throws -> [Violation] {
                 try sqlite.ask(".open :memory:")
                 try folder.hold(observation)
                 // The index of the WAL: nothing syncs it, and SQLite makes it anew.
                 try? FileManager.default.removeItem(atPath: folder.path + "/data.db-shm")
                 try sqlite.ask(".open '\(folder.path)/data.db'")
-                let count = told.count(before: cut)
+                let count = told.count(before: crash)
                 let answer = try sqlite.ask("PRAGMA integrity_check; \(inquiry)")
                 // Those acknowledged, or one more that was under way; the table's making is the first.
                 let first = max(0, count - 1 - mode.unsafe)
