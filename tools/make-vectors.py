@@ -9,7 +9,7 @@ other implementation be held against vault.json, or with `--journal` against jou
 Bytes are in hexadecimal, other strings as they are. "cases" must work in both directions where the value is
 deterministic, else (wraps of class B, blocks, attributes) with the nonce given; "refused" must be refused. A refused
 header says by what: its fields alone, its MAC, the volume ID, or the wrap algorithm and length that its class has; a
-record of the journal also by its size, lap or position. "ignored" ones are valid, and count for nothing.
+record of the journal also by its size, epoch or position. "ignored" ones are valid, and count for nothing.
 """
 
 from __future__ import annotations

@@ -488,7 +488,7 @@ def open_block(file_key: bytes, volume: bytes, file: bytes, index: int, stored: 
 
 
 def blocks_of(header: FileHeader) -> int:
-    """How many blocks the provisional length makes, there or not: as many as a header claims, and that may be 2^50."""
+    """How many blocks the provisional length makes, there or not: as many as a header intents, and that may be 2^50."""
     return (header.provisional_length + BLOCK - 1) // BLOCK
 
 
@@ -618,14 +618,14 @@ LARGEST_PAYLOAD = 8192
 class JournalHead:
     half_size: int
     opened: int
-    next_lap: int
+    next_epoch: int
     windows: list[tuple[int, int]]
 
 
 @dataclass
 class JournalRecord:
     kind: int
-    lap: int
+    epoch: int
     position: int
     file: bytes
     generation: int
@@ -644,7 +644,7 @@ def record_size(payload: int) -> int:
 def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
     if len(raw) < HEADER_SIZE:
         refuse(f"journal: {len(raw)} bytes")
-    (magic, version, zero1, zero2, _compatible, _read_only, incompatible, zero3, volume, half_size, opened, next_lap,
+    (magic, version, zero1, zero2, _compatible, _read_only, incompatible, zero3, volume, half_size, opened, next_epoch,
      count, zero4) = HEAD_FIELDS.unpack(raw[:80])
     if magic != b"LKJRNL\r\n":
         refuse("journal: not one")
@@ -658,11 +658,11 @@ def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
         refuse("journal: its head is not authentic")
     if not 0 < half_size <= LARGEST_HALF or half_size % 4096 or count > 16:
         refuse(f"journal: halves of {half_size} bytes, {count} windows")
-    if opened > 1 << 62 or next_lap > 1 << 62:
-        refuse(f"journal: opened {opened}, next lap {next_lap}")
+    if opened > 1 << 62 or next_epoch > 1 << 62:
+        refuse(f"journal: opened {opened}, next epoch {next_epoch}")
     if zero1 or zero2 or zero3 or any(zero4) or any(raw[80 + 16 * count:480]):
         refuse("journal: a zero byte is otherwise")
-    return JournalHead(half_size, opened, next_lap, list(struct.iter_unpack("<QQ", raw[80:80 + 16 * count])))
+    return JournalHead(half_size, opened, next_epoch, list(struct.iter_unpack("<QQ", raw[80:80 + 16 * count])))
 
 
 def parts_of(path: bytes) -> list[bytes]:
@@ -684,29 +684,29 @@ def aside_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
     return folder, aside, name
 
 
-def open_record(keys: VolumeKeys, raw: bytes, lap: Optional[int], position: int) -> JournalRecord:
-    """The record that `raw` begins with. Without `lap` any will do: it is the first of its half."""
+def open_record(keys: VolumeKeys, raw: bytes, epoch: Optional[int], position: int) -> JournalRecord:
+    """The record that `raw` begins with. Without `epoch` any will do: it is the first of its half."""
     if len(raw) < RECORD_FIELDS.size:
         refuse("record: truncated")
-    size, kind, zero1, own_lap, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(
+    size, kind, zero1, own_epoch, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(
         raw[:RECORD_FIELDS.size])
     if length > LARGEST_PAYLOAD or size != record_size(length) or size > len(raw):
         refuse("record: size")
     signed, tag = raw[:size - 32], raw[size - 32:size]
     if not hmac.compare_digest(tag, hmac_sha256(keys.journal, keys.volume + signed)):
         refuse("record: not authentic")
-    if own_lap > 1 << 62:
-        refuse(f"record: lap {own_lap}")
-    if own_position != position or lap not in (None, own_lap):
-        refuse("record: of another place or lap")
+    if own_epoch > 1 << 62:
+        refuse(f"record: epoch {own_epoch}")
+    if own_position != position or epoch not in (None, own_epoch):
+        refuse("record: of another place or epoch")
     payload = signed[RECORD_FIELDS.size:][:length]
     if any(zero1) or zero2 or not FILE_RECORD <= kind <= HOLE_RECORD:
         refuse(f"record: type {kind}, or a zero byte that is otherwise")
-    return JournalRecord(kind, own_lap, position, file, generation, number, payload)
+    return JournalRecord(kind, own_epoch, position, file, generation, number, payload)
 
 
-def claim_of(record: JournalRecord) -> tuple[bytes, bytes]:
-    """The ID and the path of the file that a file or twin record is about."""
+def intent_of(record: JournalRecord) -> tuple[bytes, bytes]:
+    """The ID and the path of the file that a file or duplicate record is about."""
     return (record.payload[:16], record.payload[16:]) if record.kind == TWIN_RECORD else (record.file, record.payload)
 
 
@@ -716,8 +716,8 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
     if record.kind in (FILE_RECORD, TWIN_RECORD):
         if record.kind == TWIN_RECORD and length < 16:
             refuse("record: no ID")
-        if claim_of(record)[1]:
-            if parts_of(claim_of(record)[1])[-1] in RESERVED:
+        if intent_of(record)[1]:
+            if parts_of(intent_of(record)[1])[-1] in RESERVED:
                 refuse("record: the path of something that the vault keeps for itself")
     elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
         refuse("record: a block that can be none")
@@ -736,10 +736,10 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
 
 
 def read_half(keys: VolumeKeys, descriptor: int, start: int, half_size: int) -> list[JournalRecord]:
-    def record(lap: Optional[int], position: int) -> Optional[JournalRecord]:
+    def record(epoch: Optional[int], position: int) -> Optional[JournalRecord]:
         longest = min(record_size(LARGEST_PAYLOAD), half_size - position)
         try:
-            return open_record(keys, os.pread(descriptor, max(0, longest), start + position), lap, position)
+            return open_record(keys, os.pread(descriptor, max(0, longest), start + position), epoch, position)
         except Refused:
             return None
 
@@ -748,7 +748,7 @@ def read_half(keys: VolumeKeys, descriptor: int, start: int, half_size: int) -> 
     while found is not None:
         records.append(found)
         behind = found.position + found.size
-        found = record(found.lap, behind) or record(found.lap, (behind + 511) // 512 * 512)
+        found = record(found.epoch, behind) or record(found.epoch, (behind + 511) // 512 * 512)
     return records
 
 
@@ -801,9 +801,9 @@ def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
                   for half in (0, 1)]
     finally:
         os.close(descriptor)
-    # A half of a lower lap is what an earlier session left.
-    halves = [half for half in halves if half and half[0].lap >= replay.head.next_lap]
-    replay.records = [record for half in sorted(halves, key=lambda half: half[0].lap) for record in half]
+    # A half of a lower epoch is what an earlier session left.
+    halves = [half for half in halves if half and half[0].epoch >= replay.head.next_epoch]
+    replay.records = [record for half in sorted(halves, key=lambda half: half[0].epoch) for record in half]
     replay_records(replay, keys, vault)
     return replay
 
@@ -811,11 +811,11 @@ def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
 def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
     files: dict[bytes, list[JournalRecord]] = {}
     # The IDs of those that have an alias.
-    twins: dict[bytes, bytes] = {}
+    duplicates: dict[bytes, bytes] = {}
     owners: dict[bytes, bytes] = {}
     for record in replay.records:
         try:
-            check_payload(keys, record, twins.get(record.file, record.file))
+            check_payload(keys, record, duplicates.get(record.file, record.file))
         except Refused:
             continue
         if record.kind == ASIDE_RECORD:
@@ -823,9 +823,9 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
             continue
         files.setdefault(record.file, []).append(record)
         if record.kind == TWIN_RECORD:
-            twins[record.file] = claim_of(record)[0]
+            duplicates[record.file] = intent_of(record)[0]
         if record.kind in (FILE_RECORD, TWIN_RECORD):
-            owners[claim_of(record)[1]] = record.file
+            owners[intent_of(record)[1]] = record.file
     # Of several that lead to one file the last counts.
     effects: dict[bytes, list[JournalRecord]] = {}
     for tag, records in files.items():
@@ -836,7 +836,7 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         may_be_void = last.number == 0 and not any(record.kind == FORGET_RECORD for record in records[at:])
         found = None
         for _, record in reversed(paths):
-            file, path = claim_of(record)
+            file, path = intent_of(record)
             fits = [range(record.number, record.generation + 1) for _, record in paths]
             found = found or find_file(replay, keys, vault, file, path, fits, may_be_void and owners[path] == tag)
         if found is not None:
@@ -1460,7 +1460,7 @@ class Vault:
             yield from read_blocks(backing, header, self.keys.volume, file_key)
 
     def check_contents(self, entry: Entry) -> None:
-        """The same for what it refuses: in a time that goes by what is stored, not by what the header claims."""
+        """The same for what it refuses: in a time that goes by what is stored, not by what the header intents."""
         header, protection = self.header(entry)
         file_key = open_file_key(header.file, protection, self.keys.volume, self.classes)
         with self.backing_file(entry) as backing:

@@ -33,8 +33,8 @@ int lk_openat(int directory, const char *path, int flags, mode_t mode) {
     return openat(directory, path, flags, mode);
 }
 
-// Linux 5.6. Where a kernel or a container's filter refuses it, openat(2) does: with one component and O_NOFOLLOW it stays in
-// the directory too. The caller's O_NOFOLLOW is what makes that so.
+// Linux 5.6. Where a kernel or a container's filter refuses it, openat(2) does: with one component and O_NOFOLLOW it
+// stays in the directory too. The caller's O_NOFOLLOW is what makes that so.
 int lk_open_beneath(int directory, const char *name, int flags, mode_t mode) {
     const int path_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const int creates = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
@@ -94,12 +94,12 @@ int lk_note_access(int file) {
     return fcntl(file, F_SETFL, flags) == -1 || count == -1 ? -1 : 0;
 }
 
-int lk_birth_time(int file, const char *name, struct timespec *born) {
+int lk_birth_time(int file, const char *name, struct timespec *birthTime) {
     struct statx status;
     if (statx(file, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) != 0) return -1;
     if (!(status.stx_mask & STATX_BTIME)) return 0;
-    born->tv_sec = status.stx_btime.tv_sec;
-    born->tv_nsec = status.stx_btime.tv_nsec;
+    birthTime->tv_sec = status.stx_btime.tv_sec;
+    birthTime->tv_nsec = status.stx_btime.tv_nsec;
     return 1;
 }
 

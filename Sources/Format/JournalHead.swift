@@ -8,7 +8,7 @@ public struct JournalHead: Hashable, Sendable {
     /// Where the first half begins.
     public static let areaOffset = 4096
     public static let largestHalf: UInt64 = 1 << 30
-    /// Of times and of laps: far enough below the end of the integer that counting on from it cannot overflow.
+    /// Of times and of epochs: far enough below the end of the integer that counting on from it cannot overflow.
     public static let largestNumber: UInt64 = 1 << 62
     public static let mostWindows = 16
 
@@ -32,8 +32,8 @@ public struct JournalHead: Hashable, Sendable {
     public var halfSize: UInt64
     /// When the session began that may have left records, in seconds since 1970; 0 after a clean end.
     public var opened: UInt64
-    /// The number of the next lap: every use of a half has its own.
-    public var nextLap: UInt64
+    /// The number of the next epoch: every use of a half has its own.
+    public var nextEpoch: UInt64
     /// At most 16, the oldest first.
     public var windows: [Window]
 
@@ -41,7 +41,7 @@ public struct JournalHead: Hashable, Sendable {
         self.volume = volume
         self.halfSize = halfSize
         opened = 0
-        nextLap = 1
+        nextEpoch = 1
         windows = []
     }
 
@@ -61,8 +61,8 @@ public struct JournalHead: Hashable, Sendable {
         guard halfSize > 0, halfSize <= Self.largestHalf, halfSize % 4096 == 0 else { throw .badField("half size") }
         opened = bytes.integer(at: 56, as: UInt64.self)
         guard opened <= Self.largestNumber else { throw .badField("opened") }
-        nextLap = bytes.integer(at: 64, as: UInt64.self)
-        guard nextLap <= Self.largestNumber else { throw .badField("next lap") }
+        nextEpoch = bytes.integer(at: 64, as: UInt64.self)
+        guard nextEpoch <= Self.largestNumber else { throw .badField("next epoch") }
         let count = Int(bytes.integer(at: 72, as: UInt8.self))
         guard count <= Self.mostWindows else { throw .badField("windows") }
         windows = (0..<count).map { index in
@@ -84,7 +84,7 @@ public struct JournalHead: Hashable, Sendable {
         volume.store(into: &bytes, at: 32)
         bytes.store(halfSize, at: 48)
         bytes.store(opened, at: 56)
-        bytes.store(nextLap, at: 64)
+        bytes.store(nextEpoch, at: 64)
         bytes.store(UInt8(windows.count), at: 72)
         for (index, window) in windows.enumerated() {
             bytes.store(window.from, at: 80 + 16 * index)

@@ -15,8 +15,8 @@ public struct JournalRecord: Hashable, Sendable {
         /// An empty directory was moved aside for another one; the payload is an `AsideNote`.
         case aside = 5
         /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here
-        /// on, and its payload a `TwinNote`.
-        case twin = 6
+        /// on, and its payload a `DuplicateNote`.
+        case duplicate = 6
         /// Stored blocks become zeros: as many as `generation` says, the first of them `number`.
         case hole = 7
     }
@@ -30,7 +30,7 @@ public struct JournalRecord: Hashable, Sendable {
     public static let largestPayload = 8192
 
     public var kind: Kind
-    public var lap: UInt64
+    public var epoch: UInt64
     /// Where the record begins in its half.
     public var position: UInt64
     public var file: FileIdentifier
@@ -45,7 +45,7 @@ public struct JournalRecord: Hashable, Sendable {
     ) {
         precondition(payloadCount <= Self.largestPayload)
         self.kind = kind
-        lap = 0
+        epoch = 0
         position = 0
         self.file = file
         self.generation = generation
@@ -72,8 +72,8 @@ public struct JournalRecord: Hashable, Sendable {
             throw .badField("size")
         }
         guard bytes.isZero(5..<8), bytes.isZero(56..<60) else { throw .badField("reserved") }
-        lap = bytes.integer(at: 8, as: UInt64.self)
-        guard lap <= JournalHead.largestNumber else { throw .badField("lap") }
+        epoch = bytes.integer(at: 8, as: UInt64.self)
+        guard epoch <= JournalHead.largestNumber else { throw .badField("epoch") }
         position = bytes.integer(at: 16, as: UInt64.self)
         file = FileIdentifier(bytes, at: 24)
         generation = bytes.integer(at: 40, as: UInt64.self)
@@ -87,7 +87,7 @@ public struct JournalRecord: Hashable, Sendable {
         for offset in padding..<byteCount { bytes.store(UInt8(0), at: offset) }
         bytes.store(UInt32(byteCount), at: 0)
         bytes.store(UInt32(kind.rawValue), at: 4)
-        bytes.store(lap, at: 8)
+        bytes.store(epoch, at: 8)
         bytes.store(position, at: 16)
         file.store(into: &bytes, at: 24)
         bytes.store(generation, at: 40)
@@ -119,8 +119,8 @@ public struct AsideNote: Hashable, Sendable {
     public var encoded: [UInt8] { path + [0] + aside + [0] + name }
 }
 
-/// The payload of a *twin* record: the ID that is in the file's header, and the file's path.
-public struct TwinNote: Hashable, Sendable {
+/// The payload of a *duplicate* record: the ID that is in the file's header, and the file's path.
+public struct DuplicateNote: Hashable, Sendable {
     public var file: FileIdentifier
     /// From the vault's root; empty if it could not be told.
     public var path: [UInt8]

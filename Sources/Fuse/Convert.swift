@@ -40,9 +40,9 @@ extension lk_fuse_statx_out {
         atime = lk_fuse_sx_time(status.accessed)
         mtime = lk_fuse_sx_time(status.modified)
         ctime = lk_fuse_sx_time(status.changed)
-        if let born = extended.born {
-            mask |= UInt32(LK_STATX_BORN)
-            btime = lk_fuse_sx_time(born)
+        if let birthTime = extended.birthTime {
+            mask |= UInt32(LK_STATX_BTIME)
+            btime = lk_fuse_sx_time(birthTime)
         }
         rdev_major = lk_fuse_major(status.specialDevice)
         rdev_minor = lk_fuse_minor(status.specialDevice)

@@ -37,11 +37,11 @@ public struct Attributes: Sendable {
 public struct ExtendedAttributes: Sendable {
     public var attributes: Attributes
     /// When it was made, where that is known.
-    public var born: Timespec?
+    public var birthTime: Timespec?
 
-    public init(_ attributes: Attributes, born: Timespec?) {
+    public init(_ attributes: Attributes, birthTime: Timespec?) {
         self.attributes = attributes
-        self.born = born
+        self.birthTime = birthTime
     }
 }
 

@@ -45,22 +45,22 @@ extension VaultFileSystem {
             let node = try node(id)
             let (status, protectionClass) = try status(of: node)
             let attributes = Attributes(status: status, timeout: timeout(for: protectionClass))
-            reply.succeed(ExtendedAttributes(attributes, born: try born(node)))
+            reply.succeed(ExtendedAttributes(attributes, birthTime: try birthTime(node)))
         } catch {
             log(error, at: nodes[id])
             reply.fail(error.errno)
         }
     }
 
-    private func born(_ node: Node) throws(VaultError) -> Timespec? {
+    private func birthTime(_ node: Node) throws(VaultError) -> Timespec? {
         try tree.withShared { () throws(VaultError) in
             if node.state.withLock({ $0.file == nil && $0.last != nil }) { return nil }
             switch node.identity {
-            case .directory: return try vault.born(.directory(try directory(of: node)))
-            case .file: return try withFile(of: node) { (file) throws(VaultError) in try vault.born(.file(file)) }
+            case .directory: return try vault.birthTime(.directory(try directory(of: node)))
+            case .file: return try withFile(of: node) { (file) throws(VaultError) in try vault.birthTime(.file(file)) }
             case .other:
                 let (name, directory) = try location(of: node)
-                return try vault.born(name, in: directory)
+                return try vault.birthTime(name, in: directory)
             }
         }
     }

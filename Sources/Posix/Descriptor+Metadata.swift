@@ -4,8 +4,8 @@ import Glibc
 // Metadata of an open file, also of one opened with O_PATH, and of an entry of an open directory. Symbolic links are
 // not followed.
 extension Descriptor {
-    /// Moves the time of access of a file that was opened with O_NOATIME as one read without it does: by the rules of the
-    /// file system that it lies in, and leaving the time of change.
+    /// Moves the time of access of a file that was opened with O_NOATIME as one read without it does: by the rules of
+    /// the file system that it lies in, and leaving the time of change.
     ///
     /// Source: open(2), O_NOATIME; fcntl(2), F_SETFL.
     public func noteAccess() throws(Errno) {
@@ -31,7 +31,7 @@ extension Descriptor {
     /// When the file was made; nil where the file system does not know.
     ///
     /// Source: statx(2), STATX_BTIME.
-    public func born() throws(Errno) -> Timespec? {
+    public func birthTime() throws(Errno) -> Timespec? {
         var time = timespec()
         return try call { unsafe lk_birth_time(number, "", &time) } == 1 ? Timespec(time) : nil
     }
@@ -39,7 +39,7 @@ extension Descriptor {
     /// When an entry of this directory was made; nil where the file system does not know.
     ///
     /// Source: statx(2), STATX_BTIME.
-    public func born(_ name: Name) throws(Errno) -> Timespec? {
+    public func birthTime(_ name: Name) throws(Errno) -> Timespec? {
         var time = timespec()
         return try unsafe name.withCString { name throws(Errno) in
             try call { unsafe lk_birth_time(number, name, &time) } == 1 ? Timespec(time) : nil

@@ -44,11 +44,11 @@ public final class DirectoryStore: Store {
         try file.status()
     }
 
-    public func born(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
-        try directory.born(name)
+    public func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
+        try directory.birthTime(name)
     }
 
-    public func born(_ file: Descriptor) throws(Errno) -> Timespec? { try file.born() }
+    public func birthTime(_ file: Descriptor) throws(Errno) -> Timespec? { try file.birthTime() }
 
     public func read(
         _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64

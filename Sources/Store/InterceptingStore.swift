@@ -56,12 +56,12 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         try inspect(.status) { () throws(Errno) in try base.status(of: file) }
     }
 
-    public func born(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
-        try inspect(.status) { () throws(Errno) in try base.born(name, in: directory) }
+    public func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
+        try inspect(.status) { () throws(Errno) in try base.birthTime(name, in: directory) }
     }
 
-    public func born(_ file: Descriptor) throws(Errno) -> Timespec? {
-        try inspect(.status) { () throws(Errno) in try base.born(file) }
+    public func birthTime(_ file: Descriptor) throws(Errno) -> Timespec? {
+        try inspect(.status) { () throws(Errno) in try base.birthTime(file) }
     }
 
     public func read(

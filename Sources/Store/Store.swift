@@ -25,8 +25,8 @@ public protocol Store: AnyObject, Sendable {
     func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus
     func status(of file: Descriptor) throws(Errno) -> FileStatus
     /// When it was made; nil where the store does not know.
-    func born(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec?
-    func born(_ file: Descriptor) throws(Errno) -> Timespec?
+    func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec?
+    func birthTime(_ file: Descriptor) throws(Errno) -> Timespec?
 
     /// Reads until the buffer is full or the file ends; the count of bytes read.
     func read(_ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64) throws(Errno) -> Int

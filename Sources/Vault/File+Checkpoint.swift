@@ -112,7 +112,7 @@ extension File {
     /// Writes the header on top of blocks that are all durable where they are, or never will be confirmed. From here on
     /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
     func writeCheckpointedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
-        state.writeback.guardedSince = state.header.length
+        state.writeback.durableEndSinceHeader = state.header.length
         let generation = state.writeback.placedGeneration
         // Also when its time could not be set: no record so far fits the header that is there.
         defer {
@@ -131,16 +131,16 @@ extension File {
     /// `lock` exclusively.
     func finishCheckpoint(_ generation: UInt64) throws(VaultError) {
         state.writeback.noteDurable(generation)
-        state.writeback.birthplace = nil
+        state.writeback.createdIn = nil
         try backing { () throws(Errno) in
             // A rename of a folder above may have told another path, of which the file does not know.
             try vault.openJournal().release(
                 identity, upTo: state.writeback.isJournaled ? state.writeback.placedSequence : .max)
         }
-        // While that was flushed, blocks that were guarded still have gone into the journal: they stay guarded, for
-        // what the journal has of them would come over what were written in place now. The next checkpoint ends it.
+        // While that was flushed, blocks below the durable end still have gone into the journal: they stay below it,
+        // for what the journal has of them would come over what were written in place now. The next checkpoint ends it.
         guard !state.writeback.isJournaled else { return }
-        state.writeback.guarded = state.writeback.guardedSince
+        state.writeback.durableEnd = state.writeback.durableEndSinceHeader
         // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
         if !state.hasResidue { try truncateBackingFile(isConfirmed: true) }
         unlistIfClean()
@@ -150,7 +150,7 @@ extension File {
     func unlistIfClean() {
         guard state.writeback.isListed, !state.writeback.isJournaled, state.writeback.movedIn.isEmpty,
             state.header.length == state.length || state.isUnproven, state.writeback.isHeaderCurrent,
-            state.writeback.guarded <= state.length
+            state.writeback.durableEnd <= state.length
         else { return }
         state.writeback.isListed = false
         vault.files.unlist(self)
@@ -197,7 +197,7 @@ extension File {
             }
             try copyIntoPlace()
             let hasLostSummary = try dropLongerSummary()
-            guardAll()
+            raiseDurableEnd()
             return Checkpoint(
                 file: self, status: status, length: state.length, generation: state.writeback.placedGeneration,
                 round: state.writeback.round, sequence: state.writeback.sequence, folders: state.writeback.movedIn,
@@ -237,7 +237,7 @@ extension File {
             // Another thread has checkpointed it since, or it was truncated: it is done, or its turn comes again.
             guard state.writeback.round == checkpoint.round else { return nil }
             state.writeback.noteDurable(checkpoint.generation)
-            state.writeback.birthplace = nil
+            state.writeback.createdIn = nil
             if state.writeback.sequence != checkpoint.sequence {
                 // It is written to all the time. The rest is little.
                 try checkpointAlone()
@@ -247,7 +247,7 @@ extension File {
             if !checkpoint.folders.isEmpty, state.writeback.movedIn.count == checkpoint.folders.count { leavePlaces() }
             try writeCheckpointedHeader()
             guard checkpoint.needsSecondFlush else {
-                state.writeback.guarded = state.writeback.guardedSince
+                state.writeback.durableEnd = state.writeback.durableEndSinceHeader
                 unlistIfClean()
                 return nil
             }

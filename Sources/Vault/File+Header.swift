@@ -44,7 +44,7 @@ extension File {
         state.header.generation += 1
         let bytes = signedHeader()
         // A header that may be on disk guards what it confirms.
-        state.writeback.guarded = max(state.writeback.guarded, state.header.length)
+        state.writeback.durableEnd = max(state.writeback.durableEnd, state.header.length)
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }

@@ -44,7 +44,7 @@ extension File {
                 try putZeros(range.lowerBound..<first * size, key, scratch)
                 try putZeros(behind * size..<end, key, scratch)
                 try makeHole(first..<behind, key)
-                if (behind - first) * size > Self.largestGuardedTruncation { try checkpointAlone() }
+                if (behind - first) * size > Self.largestJournaledTruncation { try checkpointAlone() }
             } else {
                 try putZeros(range.lowerBound..<end, key, scratch)
             }
@@ -60,34 +60,34 @@ extension File {
         noteChange()
         let before = state.header.firstSparseBlock
         state.header.firstSparseBlock = min(before, blocks.lowerBound)
-        let behindGuarded = max(blocks.lowerBound, min(blocks.upperBound, state.writeback.guardedBlocks))
-        let guarded = blocks.lowerBound..<behindGuarded
-        let free = behindGuarded..<blocks.upperBound
+        let durableBlocksEnd = max(blocks.lowerBound, min(blocks.upperBound, state.writeback.durableBlocks))
+        let journaled = blocks.lowerBound..<durableBlocksEnd
+        let free = durableBlocksEnd..<blocks.upperBound
         if !free.isEmpty {
             try punch(free, of: file, key)
         }
-        guard !guarded.isEmpty else { return }
+        guard !journaled.isEmpty else { return }
         let isNamed = try beginRecords()
         // Without a name no crash leaves anything of the file, once it is durable that the name is gone.
         if !isNamed { try makeRemovalDurable() }
         try backing { () throws(Errno) in
             // What has grown lies in the journal perhaps, and was to make it longer.
-            let end = Self.backingRange(guarded).upperBound
+            let end = Self.backingRange(journaled).upperBound
             if try vault.store.status(of: descriptor).size < end { try vault.store.truncate(file, to: end) }
         }
-        guard isNamed else { return try punch(guarded, of: file, key) }
+        guard isNamed else { return try punch(journaled, of: file, key) }
         try backing { () throws(Errno) in
             let slot = try vault.openJournal().append(
                 JournalRecord(
-                    .hole, of: identifier, generation: UInt64(guarded.count), number: guarded.lowerBound,
+                    .hole, of: identifier, generation: UInt64(journaled.count), number: journaled.lowerBound,
                     payloadCount: 0),
                 of: identity, RawSpan())
             state.writeback.sequence = slot.sequence
             state.writeback.modified = .now
             state.writeback.isHeaderless = true
         }
-        forgetStored(guarded)
-        state.writeback.holes.insert(contentsOf: guarded)
+        forgetStored(journaled)
+        state.writeback.holes.insert(contentsOf: journaled)
         try journalHeader()
     }
 

@@ -10,7 +10,7 @@ extension File {
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
     /// A truncation of more than this is checkpointed at once: then the new blocks need not go through the journal.
-    static let largestGuardedTruncation: UInt64 = 256 << 10
+    static let largestJournaledTruncation: UInt64 = 256 << 10
 
     /// Sets the length: ftruncate(2).
     public func truncate(to length: UInt64) throws(VaultError) {
@@ -30,8 +30,8 @@ extension File {
     /// Runs `body`, which changes the length or makes holes, with the lock held, a key, and room in the journal.
     func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
         if lock.withShared({ state.isUnproven }) { try prove() }
-        // The last block, and those that a crash left guarded behind the new end.
-        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestGuardedTruncation)) + 4
+        // The last block, and those below the durable end behind the new end.
+        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestJournaledTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
@@ -62,8 +62,8 @@ extension File {
         }
         // The last block becomes a whole one, the hole begins behind it, and behind all that an earlier, longer file
         // has left there.
-        if state.writeback.guardedBlocks * BlockGeometry.blockSize > length { try checkpointAlone() }
-        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.writeback.guardedBlocks)
+        if state.writeback.durableBlocks * BlockGeometry.blockSize > length { try checkpointAlone() }
+        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.writeback.durableBlocks)
         try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
         noteChange()
         state.header.firstSparseBlock = min(state.header.firstSparseBlock, blocks)
@@ -111,8 +111,8 @@ extension File {
             state.hasResidue = true
             return
         }
-        if state.writeback.guarded > length, state.writeback.guarded - length > Self.largestGuardedTruncation {
-            // The file has been truncated. What is guarded without need goes by and by.
+        if state.writeback.durableEnd > length, state.writeback.durableEnd - length > Self.largestJournaledTruncation {
+            // The file has been truncated. A durable end above the length goes with a later checkpoint.
             try? checkpointAlone()
         }
     }
@@ -120,12 +120,12 @@ extension File {
     /// Has the header say that the file is shorter, all or nothing. Where the last block goes into the journal it does
     /// so with the header, from the scratch's first plain block: true.
     private func lowerHeader(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) -> Bool {
-        let isGuarded =
-            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.writeback.guardedBlocks
-        let goesToJournal = isGuarded || state.writeback.isJournaled || isStampSpent
+        let isBelowDurableEnd =
+            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.writeback.durableBlocks
+        let goesToJournal = isBelowDurableEnd || state.writeback.isJournaled || isStampSpent
         // Before anything counts as shorter: it may flush the file, or put a header in place.
         let isNamed = goesToJournal ? try beginRecords() : true
-        let tail = isGuarded && isNamed ? try sealTail(of: length, key, scratch) : nil
+        let tail = isBelowDurableEnd && isNamed ? try sealTail(of: length, key, scratch) : nil
 
         let before = (state.length, state.header.length, state.header.firstSparseBlock)
         let stored = (state.writeback.slots, state.writeback.torn, state.writeback.holes)
@@ -174,7 +174,7 @@ extension File {
 
     /// Writes a stored block where it may be written: into the backing file, or the journal.
     func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
-        if block < state.writeback.guardedBlocks { return try journal(stored, asBlock: block) }
+        if block < state.writeback.durableBlocks { return try journal(stored, asBlock: block) }
         let file = try writable()
         // What stands there may be gone by half when this fails.
         state.writeback.torn[block] = stored.array(0..<stored.byteCount)

@@ -82,7 +82,7 @@ extension File {
     private func forget() throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
-            guard journal.takeBorn(identity) else { return }
+            guard journal.takeUncommittedCreate(identity) else { return }
             try journal.flush(upTo: journal.forget(identity))
         }
     }
@@ -149,19 +149,19 @@ extension File {
 
     /// Runs `body`, which takes names from files, while the journal knows none of them by a path: who has one open may
     /// write to it at any time, and what an fsync confirms under a path that is gone no replay finds.
-    static func withoutClaims(
+    static func withoutIntents(
         on files: [File], _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         // Nobody else holds two of these locks.
         guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
         try file.lock.withExclusive { () throws(VaultError) in
             if file.state.writeback.isJournaled { try file.checkpointAlone(confirming: false) }
-            try withoutClaims(on: files.filter { $0 !== file }, body)
+            try withoutIntents(on: files.filter { $0 !== file }, body)
         }
     }
 
     /// Before its folder is synced: there must be a file when the name is there.
-    func confirmBirth() throws(VaultError) {
+    func commitCreate() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             guard state.writeback.durableGeneration == 0, !state.writeback.isJournaled else { return true }
             try refuseAfterFailure()
@@ -170,7 +170,7 @@ extension File {
         }
     }
 
-    var birthplace: DirectoryIdentifier? { lock.withShared { state.writeback.birthplace } }
+    var createdIn: DirectoryIdentifier? { lock.withShared { state.writeback.createdIn } }
 }
 
 extension File {

@@ -63,7 +63,9 @@ extension File {
     }
 
     /// How long the backing file must be for what it holds now, and for what a crash must find in it.
-    var neededBackingSize: UInt64 { BlockGeometry.backingSize(forLength: max(state.length, state.writeback.guarded)) }
+    var neededBackingSize: UInt64 {
+        BlockGeometry.backingSize(forLength: max(state.length, state.writeback.durableEnd))
+    }
 
     /// Puts what a crash left behind into order: blocks that no sync confirmed and that did not come to the disk are
     /// zeros from now on. `locked` when the key is away; `damaged` when confirmed ones are truncated, and then it stays
@@ -96,7 +98,7 @@ extension File {
             if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
             // Some of it may have been promised to somebody: the first sync of a file need not have confirmed it on the
             // disk.
-            guardAll()
+            raiseDurableEnd()
             state.isUnproven = false
             state.writeback.modified = shown
             if state.writeback.isJournaled { try journalHeader() }
@@ -112,7 +114,7 @@ extension File {
     }
 
     /// The first block in a range of which the backing file holds nothing, if it lacks more of them than are written as
-    /// zeros: the header's length is a claim, and what is written for it is bounded by what is there.
+    /// zeros: the header's length proves nothing, and what is written for it is bounded by what is there.
     private func firstOfManyMissing(_ blocks: Range<UInt64>) throws(VaultError) -> UInt64? {
         var first: UInt64?
         var count: UInt64 = 0

@@ -39,7 +39,7 @@ extension File {
     /// `lock` exclusively.
     private func flushFirst() throws(VaultError) -> Bool {
         let writeback = state.writeback
-        guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.guarded == 0,
+        guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.durableEnd == 0,
             writeback.torn.isEmpty, writeback.truncation == .durable, writeback.leaving == nil,
             state.header.length == 0,
             state.length > 0, !state.hasResidue, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
@@ -47,9 +47,9 @@ extension File {
         if !writeback.isHeaderCurrent { try placeStampedHeader() }
         try flush(dataOnly: false)
         state.writeback.noteDurable(state.writeback.placedGeneration)
-        state.writeback.birthplace = nil
+        state.writeback.createdIn = nil
         state.writeback.isDataSynced = true
-        guardAll()
+        raiseDurableEnd()
         try keepingChangeTime { (own) throws(VaultError) in try confirmPlacedHeader(over: own) }
         state.writeback.isSynced = true
         unlistIfClean()
@@ -88,8 +88,8 @@ extension File {
     static let mostMirrored = 32
 
     /// Blocks that are in the backing file and no header has confirmed, in order; of more than `mostMirrored`, some.
-    /// Also those that are guarded because somebody is flushing them: they are durable only when that is done. Needs
-    /// `lock`.
+    /// Also those that are below the durable end because somebody is flushing them: they are durable only when that is
+    /// done. Needs `lock`.
     private var freshBlocks: [UInt64] {
         var blocks: [UInt64] = []
         let first = BlockGeometry.blockCount(forLength: state.header.length)
@@ -146,7 +146,7 @@ extension File {
     private func confirmInPlace() throws(VaultError) -> Bool {
         let before = try lock.withExclusive { () throws(VaultError) in
             try placeTorn()
-            guardAll()
+            raiseDurableEnd()
             return (
                 length: state.length, state.writeback.placedGeneration, state.writeback.round, state.writeback.changes
             )
@@ -188,9 +188,9 @@ extension File {
 
     /// From now on nothing that lies in the backing file is written over; what is there can be flushed and
     /// confirmed.
-    func guardAll() {
-        state.writeback.guarded = max(state.writeback.guarded, state.length)
-        state.writeback.guardedSince = max(state.writeback.guardedSince, state.length)
+    func raiseDurableEnd() {
+        state.writeback.durableEnd = max(state.writeback.durableEnd, state.length)
+        state.writeback.durableEndSinceHeader = max(state.writeback.durableEndSinceHeader, state.length)
     }
 
     /// Confirms what is below `length` by the header that `body` appends to the journal, or not at all.
@@ -207,7 +207,7 @@ extension File {
     func confirm(_ length: UInt64) {
         guard !state.isUnproven else { return }
         state.header.length = max(state.header.length, length)
-        state.writeback.guarded = max(state.writeback.guarded, length)
-        state.writeback.guardedSince = max(state.writeback.guardedSince, length)
+        state.writeback.durableEnd = max(state.writeback.durableEnd, length)
+        state.writeback.durableEndSinceHeader = max(state.writeback.durableEndSinceHeader, length)
     }
 }

@@ -48,15 +48,15 @@ extension File {
         }
     }
 
-    /// Room in the journal for a write: for the guarded blocks that it touches.
+    /// Room in the journal for a write: for the blocks below the durable end that it touches.
     private func room(_ offset: UInt64, _ count: Int, isLocked: Bool = false) -> UInt64 {
-        let (length, guarded) =
+        let (length, durableEnd) =
             isLocked
-            ? (state.length, state.writeback.guarded)
-            : lock.withShared { (state.length, state.writeback.guarded) }
+            ? (state.length, state.writeback.durableEnd)
+            : lock.withShared { (state.length, state.writeback.durableEnd) }
         let first = BlockGeometry.block(at: min(offset, length))
         let end = BlockGeometry.blockCount(forLength: offset + UInt64(count))
-        let blocks = min(end, BlockGeometry.blockCount(forLength: guarded))
+        let blocks = min(end, BlockGeometry.blockCount(forLength: durableEnd))
         return Journal.roomForFile + Journal.roomForBlocks(blocks > first ? Int(blocks - first) + 1 : 0)
     }
 
@@ -86,7 +86,7 @@ extension File {
         // Bytes of the last block behind the new ones.
         let hasTail = end % blockSize != 0 && end < state.length
         let newLength = max(state.length, end)
-        let guarded = state.writeback.guardedBlocks
+        let durable = state.writeback.durableBlocks
 
         if end > state.length { try flushTruncation() }
 
@@ -96,7 +96,7 @@ extension File {
         let saved = grows ? growing : first
         let savedCount =
             try unsafe (grows || hasHead || (hasTail && first == last)) && liveCount(ofBlock: saved) > 0
-            && saved >= guarded ? readStored(scratch.saved, fromBlock: saved) : 0
+            && saved >= durable ? readStored(scratch.saved, fromBlock: saved) : 0
 
         // The blocks that keep some of their bytes are read before anything is encrypted: the cipher has one key and
         // one direction at a time.
@@ -135,8 +135,8 @@ extension File {
             storedCount = Int(block - first) * storedSize + plainCount + overhead
         }
         noteChange()
-        // The guarded ones go into the journal, and last: what fails before that has changed nothing.
-        let behind = max(first, min(guarded, last + 1))
+        // Those below the durable end go into the journal, and last: what fails before that has changed nothing.
+        let behind = max(first, min(durable, last + 1))
         let skipped = Int(behind - first) * storedSize
         if storedCount > skipped {
             try commit(

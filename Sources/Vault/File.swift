@@ -65,9 +65,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             writeback.placedStamp = header.stamp
             writeback.durableGeneration = isNew ? 0 : header.generation
             writeback.isAssumedDurable = !isNew
-            writeback.mayHaveTwins = header.places.isEmpty || header.places.count > status.linkCount
-            writeback.guarded = header.length
-            writeback.guardedSince = header.length
+            writeback.mayHaveDuplicates = header.places.isEmpty || header.places.count > status.linkCount
+            writeback.durableEnd = header.length
+            writeback.durableEndSinceHeader = header.length
         }
     }
 

@@ -151,7 +151,7 @@ extension Vault {
 
     /// A file that the journal could make again was removed.
     func noteRemoval(of file: FileIdentity) {
-        guard let journal = journal.withLock({ $0 }), journal.takeBorn(file) else { return }
+        guard let journal = journal.withLock({ $0 }), journal.takeUncommittedCreate(file) else { return }
         // Without it, a later file that a crash leaves empty under the same name would become this one: only then, and
         // as if it had never been removed.
         do throws(VaultError) {

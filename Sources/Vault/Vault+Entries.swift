@@ -126,14 +126,14 @@ extension Vault {
     }
 
     /// When a file or directory was made, as far as the backing store knows. A copy of a vault is as old as the copy.
-    public func born(_ owner: AttributeOwner) throws(VaultError) -> Timespec? {
-        try backing { () throws(Errno) in try store.born(owner.descriptor) }
+    public func birthTime(_ owner: AttributeOwner) throws(VaultError) -> Timespec? {
+        try backing { () throws(Errno) in try store.birthTime(owner.descriptor) }
     }
 
     /// When an entry was made that is neither.
-    public func born(_ name: Name, in parent: Directory) throws(VaultError) -> Timespec? {
+    public func birthTime(_ name: Name, in parent: Directory) throws(VaultError) -> Timespec? {
         let stored = try storedName(name, in: parent)
-        return try backing { () throws(Errno) in try store.born(stored.name, in: parent.descriptor) }
+        return try backing { () throws(Errno) in try store.birthTime(stored.name, in: parent.descriptor) }
     }
 
     /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
@@ -231,30 +231,30 @@ extension Vault {
     ) throws(VaultError) {
         let moved = moved.map { [$0] } ?? []
         if let status, let target = longTarget(of: stored.name, status, in: parent.descriptor) {
-            try File.withoutClaims(on: moved, body)
+            try File.withoutIntents(on: moved, body)
             return drop(target, in: parent)
         }
         guard let status, status.kind == .regular, !isReadOnly else {
-            return try File.withoutClaims(on: moved, body)
+            return try File.withoutIntents(on: moved, body)
         }
         guard status.linkCount > 1 else {
             // Asked for before: afterwards the inode's number may be another file's.
-            let born = journal.withLock { $0 }?.born(inode: status.inode)
+            let created = journal.withLock { $0 }?.uncommittedCreate(inode: status.inode)
             let file = files.file(ofInode: status.inode)
             // One that lies in the journal alone: that must not forget it before the name is durably another's.
-            let young = isReplaced ? born.flatMap(youngFile) : nil
+            let young = isReplaced ? created.flatMap(youngFile) : nil
             // Of one that cannot be checkpointed any more it forgets nothing.
             let isLost = young.map { $0.flushFailure.withLock { $0 != nil } } ?? false
-            try File.withoutClaims(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
+            try File.withoutIntents(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
             file?.noteRemoval(from: parent.descriptor)
-            if let born, !isLost { noteRemoval(of: born) }
+            if let created, !isLost { noteRemoval(of: created) }
             return
         }
         // One of several names: the file goes on without it. A damaged one need not.
         let file = try? openFile(name, in: parent)
         try file?.checkpointBeforeUnlink()
         let place = place(of: name, in: parent)
-        try File.withoutClaims(on: moved + (file.map { [$0] } ?? [])) { () throws(VaultError) in
+        try File.withoutIntents(on: moved + (file.map { [$0] } ?? [])) { () throws(VaultError) in
             try body()
             file?.leave(place, [parent.descriptor])
         }

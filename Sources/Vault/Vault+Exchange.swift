@@ -41,7 +41,7 @@ extension Vault {
         let moves = try beginMoves(first, second, stored.0.name, stored.1.name)
         do throws(VaultError) {
             if !hasFolder {
-                try File.withoutClaims(on: files) { () throws(VaultError) in
+                try File.withoutIntents(on: files) { () throws(VaultError) in
                     try perform()
                     leave(first, for: second, folders)
                     leave(second, for: first, folders)
@@ -54,7 +54,7 @@ extension Vault {
                     ].compactMap { $0 }
                     return changes.isEmpty ? nil : changes
                 }
-                try keepingClaims(changes, perform)
+                try keepingIntents(changes, perform)
                 for (one, other) in [(first, second), (second, first)] {
                     guard case .file(let file) = one.moved else { continue }
                     file.lock.withExclusive { leave(one, for: other, folders) }

@@ -74,7 +74,7 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let temporary = Name.temporary()
         let file = try makeFile(
-            temporary, in: parent.descriptor, at: place(of: name, in: parent), birthplace: parent.identifier,
+            temporary, in: parent.descriptor, at: place(of: name, in: parent), createdIn: parent.identifier,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
         do throws(VaultError) {
             try prepareSidecar(of: stored, in: parent)
@@ -91,9 +91,9 @@ extension Vault {
 
     /// Makes an empty file in a folder of the store, to belong at `place`.
     ///
-    /// - Parameter birthplace: the directory whose sync makes it durable that the file is there.
+    /// - Parameter createdIn: the directory whose sync makes it durable that the file is there.
     func makeFile(
-        _ temporary: Name, in folder: Descriptor, at place: Place, birthplace: DirectoryIdentifier?,
+        _ temporary: Name, in folder: Descriptor, at place: Place, createdIn: DirectoryIdentifier?,
         _ inherited: Inheritance, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
         try boundDirtyFiles()
@@ -123,7 +123,7 @@ extension Vault {
             if ring.generation != generation { moves.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.placeHeader()
-                file.state.writeback.birthplace = birthplace
+                file.state.writeback.createdIn = createdIn
                 file.list()
             }
             do throws(VaultError) {

@@ -12,7 +12,7 @@ extension Vault {
     /// Makes the names in a directory durable, and that there is something behind each.
     public func synchronize(_ directory: Directory) throws(VaultError) {
         if !isReadOnly {
-            for file in files.dirty where file.birthplace == directory.identifier { try file.confirmBirth() }
+            for file in files.dirty where file.createdIn == directory.identifier { try file.commitCreate() }
             try backing { () throws(Errno) in try openJournal().flush() }
             try synchronize(files.folders(in: directory.identifier))
         }

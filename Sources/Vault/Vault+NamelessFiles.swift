@@ -30,7 +30,7 @@ extension Vault {
         }
         let nameless = NamelessPlace(name: .temporary(), folder: folder, place: Place(Random.bytes(16)))
         let file = try makeFile(
-            nameless.name, in: folder, at: nameless.place, birthplace: nil,
+            nameless.name, in: folder, at: nameless.place, createdIn: nil,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
         file.nameless.withLock { $0 = nameless }
         return file
@@ -50,7 +50,7 @@ extension Vault {
         try prepareSidecar(of: new, in: parent)
         let move = try file.beginMove(to: place, taking: nil, replacing: nil, isRename: true)
         do throws(VaultError) {
-            try File.withoutClaims(on: [file]) { () throws(VaultError) in
+            try File.withoutIntents(on: [file]) { () throws(VaultError) in
                 try renameFresh(old.name, in: old.folder, to: new.name, in: parent.descriptor)
                 file.leave(old.place, for: place, [old.folder, parent.descriptor])
             }
@@ -68,10 +68,10 @@ extension Vault {
             return nameless
         }
         guard let old else { return }
-        let born = journal.withLock { $0 }?.born(inode: file.identity.inode)
+        let created = journal.withLock { $0 }?.uncommittedCreate(inode: file.identity.inode)
         try backing { () throws(Errno) in try store.unlink(old.name, in: old.folder) }
         file.noteRemoval(from: old.folder)
-        if let born { noteRemoval(of: born) }
+        if let created { noteRemoval(of: created) }
     }
 
     /// Removes what an earlier session has left without a name.

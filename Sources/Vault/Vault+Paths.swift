@@ -45,7 +45,7 @@ extension Vault {
     /// found then. They may be written to at any time.
     ///
     /// - Parameter changes: nil if they cannot be told.
-    func keepingClaims(
+    func keepingIntents(
         _ changes: () -> [PathChange]?, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         var most = 16
@@ -62,9 +62,9 @@ extension Vault {
                 }
                 let isNoted = try backing { () throws(Errno) in
                     let journal = try openJournal()
-                    var coming: [(file: FileIdentity, claim: Journal.Claim, path: [UInt8])] = []
+                    var coming: [(file: FileIdentity, intent: Journal.Intent, path: [UInt8])] = []
                     for change in changes {
-                        coming += journal.claims(under: change).map {
+                        coming += journal.intents(under: change).map {
                             ($0.key, $0.value, change.applied(to: $0.value.path))
                         }
                     }
@@ -74,9 +74,9 @@ extension Vault {
                         return false
                     }
                     // Without a path a file is found by its header.
-                    guard coming.allSatisfy({ $0.claim.low > 0 || !$0.path.isEmpty }) else { return false }
-                    for (file, claim, path) in coming {
-                        _ = try journal.append(Journal.Claim(path: path, low: claim.low, high: claim.high), of: file)
+                    guard coming.allSatisfy({ $0.intent.low > 0 || !$0.path.isEmpty }) else { return false }
+                    for (file, intent, path) in coming {
+                        _ = try journal.append(Journal.Intent(path: path, low: intent.low, high: intent.high), of: file)
                     }
                     if !coming.isEmpty { try journal.flush() }
                     return true

@@ -86,7 +86,7 @@ extension Vault {
             aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
             do throws(VaultError) {
                 let change = { self.change(of: old.name, in: parent, to: new.name, in: newParent, isFolder: true) }
-                try keepingClaims({ change().map { [$0] } }) { () throws(VaultError) in
+                try keepingIntents({ change().map { [$0] } }) { () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
                 }
             } catch {

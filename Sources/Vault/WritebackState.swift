@@ -20,9 +20,9 @@ struct WritebackState {
     var toldLength: UInt64 = 0
     /// Blocks that hold bytes below this are never written in the backing file but by a checkpoint: a header that says
     /// so may be on disk, there or in the journal.
-    var guarded: UInt64 = 0
-    /// `guarded`, counting only headers since the last one that was written to the backing file.
-    var guardedSince: UInt64 = 0
+    var durableEnd: UInt64 = 0
+    /// `durableEnd`, counting only headers since the last one that was written to the backing file.
+    var durableEndSinceHeader: UInt64 = 0
 
     /// What was last truncated from the backing file may be there again after a power loss.
     var truncation = Truncation.durable
@@ -39,7 +39,7 @@ struct WritebackState {
     /// written by a checkpoint.
     var isJournaled = false
     /// Others may have its ID and a generation that the journal takes for one of this file.
-    var mayHaveTwins = false
+    var mayHaveDuplicates = false
     /// Blocks that lie in the journal and not in the backing file.
     var slots: [UInt64: Journal.Slot] = [:]
     /// Blocks that are holes according to the journal, where the backing file still has what was there, unless they
@@ -77,7 +77,7 @@ struct WritebackState {
     /// The class and wrap that hold where the file stood before a rename that took over another class.
     var leaving: FileProtection?
     /// The folder that it was made in, until its header is durable.
-    var birthplace: DirectoryIdentifier?
+    var createdIn: DirectoryIdentifier?
     /// It has no name any more.
     var isRemoved = false
     /// The folder that its last name was in, if that is known.
@@ -99,8 +99,8 @@ struct WritebackState {
         isAssumedDurable = false
     }
 
-    /// Blocks below this one are guarded.
-    var guardedBlocks: UInt64 { BlockGeometry.blockCount(forLength: guarded) }
+    /// Blocks below this one hold bytes below the durable end.
+    var durableBlocks: UInt64 { BlockGeometry.blockCount(forLength: durableEnd) }
     /// Blocks below this one lie in the backing file as long as `placedLength` makes them.
     var placedBlocks: UInt64 { BlockGeometry.blockCount(forLength: placedLength) }
 }

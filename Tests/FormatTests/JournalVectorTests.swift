@@ -10,10 +10,16 @@ import Testing
         let asides: Vectors<Aside, Refused>
     }
 
+    // The vectors keep the names that the fields had when they were made.
     private struct Head: Decodable {
+        enum CodingKeys: String, CodingKey {
+            case halfSize, opened, windows, head
+            case nextEpoch = "nextLap"
+        }
+
         let halfSize: UInt64
         let opened: UInt64
-        let nextLap: UInt64
+        let nextEpoch: UInt64
         let windows: [Window]
         let head: String
     }
@@ -24,8 +30,13 @@ import Testing
     }
 
     private struct Record: Decodable {
+        enum CodingKeys: String, CodingKey {
+            case type, position, fileID, generation, number, payload, record
+            case epoch = "lap"
+        }
+
         let type: UInt8
-        let lap: UInt64
+        let epoch: UInt64
         let position: UInt64
         let fileID: String
         let generation: UInt64
@@ -55,7 +66,7 @@ import Testing
             let head = try unsafe JournalHead(decoding: raw.span.bytes)
             #expect(head.halfSize == item.halfSize)
             #expect(head.opened == item.opened)
-            #expect(head.nextLap == item.nextLap)
+            #expect(head.nextEpoch == item.nextEpoch)
             #expect(head.windows == item.windows.map { JournalHead.Window(from: $0.from, to: $0.to) })
             #expect(head.offset(ofHalf: 1) == 4096 + item.halfSize)
             var encoded = [UInt8](repeating: 0xFF, count: JournalHead.signedByteCount)
@@ -79,7 +90,7 @@ import Testing
             let payload = bytes(item.payload)
             let record = try unsafe JournalRecord(decoding: raw.span.bytes)
             #expect(record.kind.rawValue == item.type)
-            #expect(record.lap == item.lap)
+            #expect(record.epoch == item.epoch)
             #expect(record.position == item.position)
             #expect(record.file.bytes == bytes(item.fileID))
             #expect(record.generation == item.generation)

@@ -34,7 +34,7 @@ import Testing
     }
 
     /// What was promised stays where it is until something else holds it.
-    @Test func isGuardedAfterACrash() throws {
+    @Test func isBelowTheDurableEndAfterACrash() throws {
         let (test, vault, root, backing) = try afterACrash()
         let file = try vault.openFile("file", in: root)
         try file.loadKey()

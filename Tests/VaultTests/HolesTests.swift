@@ -165,7 +165,7 @@ import Testing
         try file.write([1], at: 0)
         try file.write([2], at: 1 << 43)
         // As somebody does who flushes the file at the moment.
-        file.lock.withExclusive { file.guardAll() }
+        file.lock.withExclusive { file.raiseDurableEnd() }
         faults.fail(.allocate, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try file.punch(4096..<1 << 43) }
         #expect(file.lock.withShared { !file.state.writeback.holes.isEmpty })

@@ -129,8 +129,8 @@ import Testing
         (344, 8), (352, 8),
     ]
 
-    /// Each is refused with an error for that file, or read as what it says. The other file is unharmed, and the disk does
-    /// not fill up.
+    /// Each is refused with an error for that file, or read as what it says. The other file is unharmed, and the disk
+    /// does not fill up.
     @Test(arguments: headerFields.map(\.0)) func numbersInAHeader(offset: Int) throws {
         let count = Self.headerFields.first { $0.0 == offset }!.1
         for edge in Self.edges {
@@ -257,7 +257,7 @@ import Testing
 
     /// The numbers of a record: which blocks, which generations, of which length.
     @Test(arguments: edges) func numbersInARecord(edge: UInt64) throws {
-        for kind in [JournalRecord.Kind.file, .block, .header, .forget, .twin, .hole] {
+        for kind in [JournalRecord.Kind.file, .block, .header, .forget, .duplicate, .hole] {
             let test = try TestVault()
             let file = try test.create("file")
             try file.write([UInt8](repeating: 1, count: 9000), at: 0)
@@ -268,7 +268,7 @@ import Testing
             let payload: [UInt8] =
                 switch kind {
                 case .file: path
-                case .twin: TwinNote(file: file.identifier, path: path).encoded
+                case .duplicate: DuplicateNote(file: file.identifier, path: path).encoded
                 case .block: [UInt8](repeating: 3, count: 4128)
                 default: []
                 }

@@ -118,7 +118,7 @@ def file() -> Iterator[bytes]:
 
 
 def replay() -> Iterator[bytes]:
-    """A file, whether it is void, the journal's head and laps, and records: choice, what it needs, generation, number."""
+    """A file, whether it is void, the journal's head and epochs, and records: choice, what it needs, generation, number."""
     whole = written(10000, 0, 255, [4096, 4096, 1808])
     named = struct.pack("<BBB", 0, 7, 7)
     anywhere = struct.pack("<BBBB", 1, 0, 7, 7)
@@ -131,8 +131,8 @@ def replay() -> Iterator[bytes]:
     aside = b"\7" + struct.pack("<B", 11) + b"\0lk.tmp.x\0n" + b"\0\0"
     sector = bytes([0x10])
 
-    def journal(*records: bytes, void: int = 0, opened: int = 1, laps: tuple[int, int] = (5, 6)) -> bytes:
-        return bytes([len(whole)]) + whole + bytes([void, opened, 5, *laps]) + b"".join(records)
+    def journal(*records: bytes, void: int = 0, opened: int = 1, epochs: tuple[int, int] = (5, 6)) -> bytes:
+        return bytes([len(whole)]) + whole + bytes([void, opened, 5, *epochs]) + b"".join(records)
 
     def at(record: bytes, control: bytes) -> bytes:
         return bytes([record[0] | control[0]]) + record[1:]
@@ -143,8 +143,8 @@ def replay() -> Iterator[bytes]:
     yield journal(anywhere, block, header)
     yield journal(named, block, header, at(named, sector), last, longer)
     yield journal(named, block, header, *(at(record, b"\x08") for record in (named, last, longer)))
-    yield journal(named, block, header, *(at(record, b"\x08") for record in (named, last, longer)), laps=(6, 5))
-    yield journal(named, block, header, laps=(4, 4))
+    yield journal(named, block, header, *(at(record, b"\x08") for record in (named, last, longer)), epochs=(6, 5))
+    yield journal(named, block, header, epochs=(4, 4))
     yield journal(named, block)
     yield journal(named, block, header, forget)
     yield journal(reborn, block, header, void=255)

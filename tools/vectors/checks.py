@@ -152,7 +152,7 @@ def check_journal(failures: list[str]) -> None:
     for case in given["heads"]["cases"]:
         head = fmt.open_journal_head(KEYS, case["head"])
         windows = [(window["from"], window["to"]) for window in case["windows"]]
-        expect((head.half_size, head.opened, head.next_lap, head.windows)
+        expect((head.half_size, head.opened, head.next_epoch, head.windows)
                == (case["halfSize"], case["opened"], case["nextLap"], windows), "a head")
     for case in given["heads"]["refused"]:
         expect(refusal(fmt.open_journal_head, KEYS, case["head"]), f"not refused: {case['why']}")
@@ -187,7 +187,7 @@ def found_records(case: dict[str, Any]) -> list[dict[str, int]]:
         (Path(temporary) / "lk.journal").write_bytes(case["head"].ljust(4096, b"\0") + b"".join(halves))
         records = fmt.read_journal(KEYS, temporary.encode()).records
     return [{"half": next(number for number, half in enumerate(halves)
-                          if int.from_bytes(half[8:16], "little") == record.lap), "position": record.position}
+                          if int.from_bytes(half[8:16], "little") == record.epoch), "position": record.position}
             for record in records]
 
 

@@ -24,7 +24,7 @@ int lk_pipe(int *ends);        // the reading, the writing one; close-on-exec
 int lk_memfd(const char *name);
 int lk_set_nonblocking(int file, int on);
 // When the file, or the entry `name` of it, was made; 1 if that is known, 0 if not.
-int lk_birth_time(int file, const char *name, struct timespec *born);
+int lk_birth_time(int file, const char *name, struct timespec *birthTime);
 // st_dev and st_ino as the kernel has them, without a word to the file system. Follows a symbolic link at the end.
 int lk_known_inode(int directory, const char *path, uint64_t *device, uint64_t *inode);
 // Fails with EAGAIN where a disk would have to be asked for the path.
@@ -68,8 +68,8 @@ int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking
 int lk_boot_timer_set(int timer, struct timespec deadline);
 int lk_boot_now(struct timespec *now);
 
-// What a program that is executed as a daemon is to be: a session of its own, in the root folder, without our descriptors
-// from `first` on.
+// What a program that is executed as a daemon is to be: a session of its own, in the root folder, without our
+// descriptors from `first` on.
 int lk_spawn_as_daemon(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int first);
 
 #define LK_DESCRIPTORS_MAX 8

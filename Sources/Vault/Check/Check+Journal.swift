@@ -10,7 +10,7 @@ extension Check {
         do throws(VaultError) {
             try vault.requireJournalFile()
             guard vault.isReadOnly else { return try vault.beginSession() }
-            guard let old = try OldJournal(of: vault) else {
+            guard let old = try RecoveryJournal(of: vault) else {
                 if vault.lacksJournal { report(.missingJournal) }
                 return
             }

@@ -47,7 +47,7 @@ struct AsideNames {
     }
 }
 
-extension OldJournal {
+extension RecoveryJournal {
     /// How many records name what is none of the vault's. They count for nothing.
     func strays(in entries: [Entry]) throws(VaultError) -> Int {
         var count = 0
@@ -55,7 +55,7 @@ extension OldJournal {
             let isStray =
                 switch entry.record.kind {
                 case .aside: AsideNames(decoding: try payload(of: entry)) == nil
-                case .file, .twin: try note(of: entry) == nil
+                case .file, .duplicate: try note(of: entry) == nil
                 case .block, .header, .forget, .hole: false
                 }
             if isStray { count += 1 }

@@ -12,72 +12,72 @@ extension Journal {
             for half in state.halves.indices {
                 if let last = state.halves[half].users[file], last <= sequence {
                     state.halves[half].users[file] = nil
-                    state.halves[half].claims[file] = nil
+                    state.halves[half].intents[file] = nil
                 }
             }
             if !state.hasRecords(of: file) { state.aliases[file] = nil }
         }
     }
 
-    /// Appends a *file* or a *twin* record, for which room was reserved: as much as `roomForFile` has for it.
-    func append(_ claim: Claim, of file: FileIdentity) throws(Errno) -> Slot {
+    /// Appends a *file* or a *duplicate* record, for which room was reserved: as much as `roomForFile` has for it.
+    func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> Slot {
         try state.withLock { state throws(Errno) in
-            let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + claim.path.count))
+            let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + intent.path.count))
             try goToPlace(for: room, &state)
             let alias = state.alias(for: file)
             let (kind, payload) =
                 alias == nil
-                ? (JournalRecord.Kind.file, claim.path)
-                : (.twin, TwinNote(file: file.identifier, path: claim.path).encoded)
+                ? (JournalRecord.Kind.file, intent.path)
+                : (.duplicate, DuplicateNote(file: file.identifier, path: intent.path).encoded)
             let record = JournalRecord(
-                kind, of: file.identifier, generation: claim.high, number: claim.low, payloadCount: payload.count)
+                kind, of: file.identifier, generation: intent.high, number: intent.low, payloadCount: payload.count)
             let slot = try write(&state, room, of: file, as: alias ?? file.identifier) { add in
                 unsafe add(record, payload.span.bytes)
             }
             state.aliases[file] = alias
             if alias == nil { state.halves[state.active].owners[file.identifier] = file.inode }
-            state.halves[state.active].claims[file] = claim
+            state.halves[state.active].intents[file] = intent
             return slot
         }
     }
 
     /// The files that have records and lie where something is about to get another path, as far as is known.
-    func claims(under change: PathChange) -> [FileIdentity: Claim] {
+    func intents(under change: PathChange) -> [FileIdentity: Intent] {
         state.withLock { state in
-            var claims: [FileIdentity: Claim] = [:]
+            var intents: [FileIdentity: Intent] = [:]
             for half in [1 - state.active, state.active] {
-                for (file, claim) in state.halves[half].claims where change.concerns(claim.path) {
-                    claims[file] = claim
+                for (file, intent) in state.halves[half].intents where change.concerns(intent.path) {
+                    intents[file] = intent
                 }
             }
-            return claims
+            return intents
         }
     }
 
     /// A file whose header may not be on disk can be made from its records.
-    func noteBirth(of file: FileIdentity) {
-        state.withLock { $0.halves[$0.active].born[file.inode] = file }
+    func noteCreate(of file: FileIdentity) {
+        state.withLock { $0.halves[$0.active].uncommittedCreates[file.inode] = file }
     }
 
     /// The file of an inode, if the journal could make it again.
-    func born(inode: UInt64) -> FileIdentity? {
+    func uncommittedCreate(inode: UInt64) -> FileIdentity? {
         state.withLock { state in
             for half in [state.active, 1 - state.active] {
-                if let file = state.halves[half].born[inode] { return file }
+                if let file = state.halves[half].uncommittedCreates[inode] { return file }
             }
             return nil
         }
     }
 
     /// Whether the journal could make a file again; not after this.
-    func takeBorn(_ file: FileIdentity) -> Bool {
+    func takeUncommittedCreate(_ file: FileIdentity) -> Bool {
         state.withLock { state in
-            var isBorn = false
-            for half in state.halves.indices where state.halves[half].born[file.inode] == file {
-                state.halves[half].born[file.inode] = nil
-                isBorn = true
+            var isUncommitted = false
+            for half in state.halves.indices where state.halves[half].uncommittedCreates[file.inode] == file {
+                state.halves[half].uncommittedCreates[file.inode] = nil
+                isUncommitted = true
             }
-            return isBorn
+            return isUncommitted
         }
     }
 }

@@ -38,8 +38,8 @@ extension Journal {
         }
         if state.position + room > state.head.halfSize { try turn(&state) }
         if state.position == 0 {
-            state.halves[state.active].lap = state.head.nextLap
-            state.head.nextLap += 1
+            state.halves[state.active].epoch = state.head.nextEpoch
+            state.head.nextEpoch += 1
         }
     }
 
@@ -50,14 +50,14 @@ extension Journal {
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
         _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
     ) throws(Errno) -> Result {
-        let lap = state.halves[state.active].lap
+        let epoch = state.halves[state.active].epoch
         let start = state.position
         let offset = state.head.offset(ofHalf: state.active) + start
         var (used, sequence) = (0, state.appended)
         let result = try body { record, payload in
             var record = record
             record.file = tag
-            record.lap = lap
+            record.epoch = epoch
             record.position = start + UInt64(used)
             if state.buffer.count < used + record.byteCount {
                 state.buffer += [UInt8](repeating: 0, count: max(record.byteCount, state.buffer.count))
@@ -114,8 +114,8 @@ extension Journal {
             state.active = 1 - state.active
             throw .ENOSPC
         }
-        state.halves[state.active].born = [:]
-        state.halves[state.active].claims = [:]
+        state.halves[state.active].uncommittedCreates = [:]
+        state.halves[state.active].intents = [:]
         state.halves[state.active].owners = [:]
         state.position = 0
     }

@@ -23,21 +23,21 @@ final class Journal: Sendable {
     let flushing = Mutex<Void>(())
 
     struct Half {
-        var lap: UInt64 = 0
+        var epoch: UInt64 = 0
         /// The files that are not checkpointed since they had records here, with the sequence number of the last one.
         var users: [FileIdentity: UInt64] = [:]
-        /// What the last *file* or *twin* record here says.
-        var claims: [FileIdentity: Claim] = [:]
+        /// What the last *file* or *duplicate* record here says.
+        var intents: [FileIdentity: Intent] = [:]
         /// The inodes of all files that have a *file* record here, dead or not.
         var owners: [FileIdentifier: UInt64] = [:]
         /// Files that can be made from records here alone, by the inode that they have.
-        var born: [UInt64: FileIdentity] = [:]
+        var uncommittedCreates: [UInt64: FileIdentity] = [:]
         /// Bytes from its beginning that have been written once.
         var filled: UInt64 = 0
     }
 
-    /// What a *file* or *twin* record says.
-    struct Claim: Sendable {
+    /// What a *file* or *duplicate* record says.
+    struct Intent: Sendable {
         /// From the root; empty where it could not be told.
         let path: [UInt8]
         let low: UInt64

@@ -22,9 +22,9 @@ extension Vault {
         let now = UInt64(max(0, Timespec.now.seconds))
         var head = JournalHead(volume: keys.volume, halfSize: halfSize)
         let file: Descriptor
-        if let old = try OldJournal(of: self) {
+        if let old = try RecoveryJournal(of: self) {
             head.features = old.head.features
-            head.nextLap = old.head.nextLap
+            head.nextEpoch = old.head.nextEpoch
             head.windows = old.head.windows
             if old.head.opened != 0 {
                 // A daemon that was killed has left in the page cache what no disk has, names among it: what is found
@@ -35,7 +35,7 @@ extension Vault {
                 head.windows.append(old.head.window(until: now, lastWritten: lastWritten))
                 head.windows = head.windows.suffix(JournalHead.mostWindows)
                 // Above all numbers that the last session can have used: what is left of it is never taken for new.
-                head.nextLap += 1 << 32
+                head.nextEpoch += 1 << 32
             }
             file = old.file
         } else {

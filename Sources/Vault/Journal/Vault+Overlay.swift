@@ -33,7 +33,7 @@ struct Overlays {
 extension Vault {
     /// Reads what a crash has left in the journal of a vault that is only read.
     func overlayJournal() throws(VaultError) {
-        guard !isOpen, let old = try OldJournal(of: self) else { return }
+        guard !isOpen, let old = try RecoveryJournal(of: self) else { return }
         windows.withLock { $0 = old.head.windows }
         guard old.head.opened != 0 else { return }
         windows.withLock { $0.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)) }
@@ -87,7 +87,7 @@ extension Vault {
     }
 }
 
-extension OldJournal {
+extension RecoveryJournal {
     /// What the journal says of a file, to be shown and not to be written.
     func overlay(of effect: Effect) -> Overlay {
         Overlay(
@@ -100,7 +100,7 @@ extension OldJournal {
     }
 }
 
-extension OldJournal {
+extension RecoveryJournal {
     /// The directories that replay would put back.
     fileprivate func asides(in entries: [Entry]) throws(VaultError) -> [Overlays.Place: Name] {
         var asides: [Overlays.Place: Name] = [:]

@@ -102,7 +102,7 @@ public final class Repair: Sendable {
             if vault.lacksJournal {
                 finding = .missingJournal
                 finding?.repair = .done("an empty one was made")
-            } else if let head = try OldJournal(of: vault)?.head, head.opened != 0 {
+            } else if let head = try RecoveryJournal(of: vault)?.head, head.opened != 0 {
                 finding = .pendingJournal("belongs into the files")
                 finding?.repair = .done("it was put there")
             }

@@ -52,13 +52,13 @@ extension Vault {
         }
         // The file may end before the second half does, where the store reserves no space.
         let halves = [area / 2 / 4096 * 4096, halfSize, Journal.usualHalfSize]
-        var (head, old, count) = (JournalHead(volume: keys.volume, halfSize: halfSize), nil as OldJournal?, -1)
+        var (head, old, count) = (JournalHead(volume: keys.volume, halfSize: halfSize), nil as RecoveryJournal?, -1)
         for half in halves where half > 0 && half <= JournalHead.largestHalf {
             let possible = JournalHead(volume: keys.volume, halfSize: half)
-            let journal = OldJournal(of: self, file, possible)
+            let journal = RecoveryJournal(of: self, file, possible)
             let records = try journal.entries()
             if records.count > count { (head, old, count) = (possible, journal, records.count) }
-            head.nextLap = max(head.nextLap, (records.map(\.record.lap).max() ?? 0) + 1)
+            head.nextEpoch = max(head.nextEpoch, (records.map(\.record.epoch).max() ?? 0) + 1)
         }
         // As at any mount after a daemon that was killed: what is found must be what is there.
         try? store.synchronizeAll()

@@ -2,17 +2,17 @@ import Format
 import Glibc
 import Posix
 
-/// Remembers in a folder which of the files below it have got new keys, so that work that was interrupted, or killed, can
-/// go on: a hidden file, with a line for each copy that has taken its file's place.
+/// Remembers in a folder which of the files below it have got new keys, so that work that was interrupted, or killed,
+/// can go on: a hidden file, with a line for each copy that has taken its file's place.
 ///
-/// A copy is known by its inode number and the time at which it was made: nothing else tells a key that no weaker class has
-/// wrapped. A line that is missing costs time and nothing else, so none is synced. One run at a time has it.
+/// A copy is known by its inode number and the time at which it was made: nothing else tells a key that no weaker class
+/// has wrapped. A line that is missing costs time and nothing else, so none is synced. One run at a time has it.
 final class RekeyLog {
     private static let name = Name(".latchkey-rekeying")
 
     private struct Copy: Hashable {
         let inode: UInt64
-        let born: Timespec
+        let birthTime: Timespec
     }
 
     private let folder: Descriptor
@@ -55,7 +55,8 @@ final class RekeyLog {
         guard numbers.count == 4, let inode = numbers[0], let seconds = numbers[1], let nanoseconds = numbers[2],
             numbers[3] == Int64(protectionClass.rawValue)
         else { return }
-        done.insert(Copy(inode: UInt64(bitPattern: inode), born: Timespec(seconds: seconds, nanoseconds: nanoseconds)))
+        done.insert(
+            Copy(inode: UInt64(bitPattern: inode), birthTime: Timespec(seconds: seconds, nanoseconds: nanoseconds)))
     }
 
     private func append(_ line: String) throws(Errno) {
@@ -67,15 +68,16 @@ final class RekeyLog {
     static func isLog(_ name: Name) -> Bool { name == Self.name }
 
     func contains(_ file: ClassedFile) throws(Errno) -> Bool {
-        guard !done.isEmpty, let born = try file.file.born() else { return false }
-        return done.contains(Copy(inode: file.status.inode, born: born))
+        guard !done.isEmpty, let birthTime = try file.file.birthTime() else { return false }
+        return done.contains(Copy(inode: file.status.inode, birthTime: birthTime))
     }
 
     /// The copy has taken its file's place.
     func add(_ copy: Descriptor) {
-        guard let status = try? copy.status(), let born = try? copy.born() else { return }
+        guard let status = try? copy.status(), let birthTime = try? copy.birthTime() else { return }
         try? append(
-            "\(Int64(bitPattern: status.inode)) \(born.seconds) \(born.nanoseconds) \(protectionClass.rawValue)")
+            "\(Int64(bitPattern: status.inode)) \(birthTime.seconds) \(birthTime.nanoseconds) \(protectionClass.rawValue)"
+        )
     }
 
     /// All is done.

@@ -38,8 +38,8 @@ final class JournalParser: FuzzedParser {
     }
 
     private func readNote(_ bytes: [UInt8]) throws(Finding) {
-        if let note = try? TwinNote(decoding: bytes) {
-            try demand(note.encoded == bytes, "a twin that is written otherwise")
+        if let note = try? DuplicateNote(decoding: bytes) {
+            try demand(note.encoded == bytes, "a duplicate that is written otherwise")
         }
         guard let note = try? AsideNote(decoding: bytes) else { return }
         try demand(note.encoded == bytes, "a note that is written otherwise")

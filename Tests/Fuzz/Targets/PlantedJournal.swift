@@ -12,8 +12,8 @@ struct PlantedJournal {
     private let backingName: Name
     private let file: PlantedFile
 
-    /// Takes whether the session has ended, the next lap, the laps of both halves, and records for as long as there are
-    /// any.
+    /// Takes whether the session has ended, the next epoch, the epochs of both halves, and records for as long as there
+    /// are any.
     init(
         _ reader: inout Reader, of file: PlantedFile, named backingName: Name, in planted: PlantedVault,
         sealer: inout BlockSealer
@@ -23,9 +23,9 @@ struct PlantedJournal {
         self.backingName = backingName
         var head = JournalHead(volume: PlantedVault.volumeID, halfSize: UInt64(Self.halfSize))
         head.opened = reader.byte() == 0 ? 0 : 1
-        head.nextLap = UInt64(reader.byte())
+        head.nextEpoch = UInt64(reader.byte())
         bytes = Self.signed(head, keys) + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount)
-        let laps = [UInt64(reader.byte()), UInt64(reader.byte())]
+        let epochs = [UInt64(reader.byte()), UInt64(reader.byte())]
         var halves: [[UInt8]] = [[], []]
         while !reader.isAtEnd {
             let control = reader.byte()
@@ -35,13 +35,13 @@ struct PlantedJournal {
             let another = FileIdentifier([UInt8](49...64))
             var (kind, payload) = try payload(control & 7, &reader, &sealer)
             if kind == .file && control & 0x40 != 0 {
-                (kind, payload) = (.twin, TwinNote(file: PlantedFile.identifier, path: payload).encoded)
+                (kind, payload) = (.duplicate, DuplicateNote(file: PlantedFile.identifier, path: payload).encoded)
             }
             if kind == .forget && control & 0x40 != 0 { kind = .hole }
             var record = JournalRecord(
                 kind, of: control & 0x20 == 0 ? PlantedFile.identifier : another,
                 generation: UInt64(reader.byte()), number: number(&reader), payloadCount: payload.count)
-            record.lap = laps[half]
+            record.epoch = epochs[half]
             record.position = UInt64(halves[half].count + gap)
             guard halves[half].count + gap + record.byteCount <= Self.halfSize else { break }
             halves[half] += [UInt8](repeating: 0, count: gap) + Self.signed(record, payload, keys)

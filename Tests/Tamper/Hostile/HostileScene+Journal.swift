@@ -143,14 +143,14 @@ struct JournalBytes {
     /// Where the next record goes, in the half that is in use.
     private var half = 4096
     private var position = 0
-    private var lap: UInt64 = 0
+    private var epoch: UInt64 = 0
 
     init(_ bytes: [UInt8], _ forge: Forge) {
         content = bytes
         self.forge = forge
         let size = Int(bytes.integer(8, at: 48))
-        for start in [4096, 4096 + size] where start + 64 < bytes.count && bytes.integer(8, at: start + 8) > lap {
-            (half, lap) = (start, bytes.integer(8, at: start + 8))
+        for start in [4096, 4096 + size] where start + 64 < bytes.count && bytes.integer(8, at: start + 8) > epoch {
+            (half, epoch) = (start, bytes.integer(8, at: start + 8))
         }
         // Records that were flushed apart begin at sectors.
         while let record = [position, (position + 511) / 512 * 512].first(where: { isRecord(at: $0) }) {
@@ -161,7 +161,7 @@ struct JournalBytes {
     private func isRecord(at position: Int) -> Bool {
         let start = half + position
         return start + 96 <= content.count && content.integer(4, at: start) >= 96
-            && content.integer(8, at: start + 8) == lap
+            && content.integer(8, at: start + 8) == epoch
             && content.integer(8, at: start + 16) == UInt64(position)
     }
 
@@ -169,7 +169,7 @@ struct JournalBytes {
         _ kind: UInt8, _ file: [UInt8], _ generation: UInt64, _ number: UInt64, _ payload: [UInt8]
     ) {
         let size = (64 + payload.count + 32 + 7) / 8 * 8
-        var record = Forge.bytes(UInt64(size), 4) + [kind, 0, 0, 0] + Forge.bytes(lap, 8)
+        var record = Forge.bytes(UInt64(size), 4) + [kind, 0, 0, 0] + Forge.bytes(epoch, 8)
         record += Forge.bytes(UInt64(position), 8) + file + Forge.bytes(generation, 8) + Forge.bytes(number, 8)
         record += [0, 0, 0, 0] + Forge.bytes(UInt64(payload.count), 4) + payload
         record += [UInt8](repeating: 0, count: size - 32 - record.count)

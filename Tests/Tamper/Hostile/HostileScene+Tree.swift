@@ -16,7 +16,7 @@ extension HostileScene {
         let records = (16..<28).flatMap { offset in Edges.of(1).map { (offset, $0) } }
         return Crowd.vaults("directory records", of: records, self) { crowd, item in
             crowd.addFolder("record \(item.0) \(item.1)") { $0.put(item.1, 1, at: item.0) }
-        } + [shapes, twins]
+        } + [shapes, duplicates]
     }
 
     /// Records of other lengths, and other things in their places.
@@ -41,7 +41,7 @@ extension HostileScene {
     }
 
     /// Directories of the same ID: the root's, the parent's, each other's; and one coming to be another.
-    private var twins: () -> HostileVault {
+    private var duplicates: () -> HostileVault {
         {
             var crowd = Crowd("directories of one ID", self)
             for (name, identifier) in [

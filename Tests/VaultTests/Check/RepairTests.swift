@@ -348,7 +348,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         }
         faults.faults.fail(.makeDirectory, with: .ENOSPC)
         #expect(throws: VaultError.system(.ENOSPC)) { try scene.repair() }
-        #expect(try OldJournal(of: scene.vault(isReadOnly: true))?.head.opened == 0)
+        #expect(try RecoveryJournal(of: scene.vault(isReadOnly: true))?.head.opened == 0)
         #expect(try scene.found() == [Found(.damage, .contents, "/top")])
         try scene.repair()
         try expectRepaired(scene, .blocks)

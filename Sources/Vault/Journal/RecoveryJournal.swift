@@ -4,7 +4,7 @@ import Posix
 import Store
 
 /// The journal as the last session left it.
-struct OldJournal {
+struct RecoveryJournal {
     let vault: Vault
     let file: Descriptor
     let head: JournalHead
@@ -64,7 +64,7 @@ struct OldJournal {
     func entries() throws(VaultError) -> [Entry] {
         var halves: [[Entry]] = []
         for half in 0..<2 { halves.append(try entries(ofHalf: half)) }
-        return halves.filter { !$0.isEmpty }.sorted { $0[0].record.lap < $1[0].record.lap }.flatMap { $0 }
+        return halves.filter { !$0.isEmpty }.sorted { $0[0].record.epoch < $1[0].record.epoch }.flatMap { $0 }
     }
 
     private func entries(ofHalf half: Int) throws(VaultError) -> [Entry] {
@@ -77,7 +77,7 @@ struct OldJournal {
             let next = (position + sector - 1) / sector * sector
             var found: JournalRecord?
             for candidate in position == next ? [position] : [position, next] {
-                found = try record(at: candidate, start, lap: entries.first?.record.lap)
+                found = try record(at: candidate, start, epoch: entries.first?.record.epoch)
                 if found != nil { break }
             }
             guard let found else { return entries }
@@ -87,12 +87,13 @@ struct OldJournal {
         }
     }
 
-    private func record(at position: UInt64, _ start: Int64, lap: UInt64?) throws(VaultError) -> JournalRecord? {
+    private func record(at position: UInt64, _ start: Int64, epoch: UInt64?) throws(VaultError) -> JournalRecord? {
         let tag = JournalRecord.tagByteCount
         guard position + UInt64(JournalRecord.prefixByteCount + tag) <= head.halfSize else { return nil }
         let prefix = try Self.read(JournalRecord.prefixByteCount, at: start + Int64(position), of: file, vault)
         guard let record = try? unsafe JournalRecord(decoding: prefix.span.bytes), record.position == position,
-            record.lap == lap ?? max(record.lap, head.nextLap), position + UInt64(record.byteCount) <= head.halfSize
+            record.epoch == epoch ?? max(record.epoch, head.nextEpoch),
+            position + UInt64(record.byteCount) <= head.halfSize
         else { return nil }
         let bytes = try Self.read(record.byteCount, at: start + Int64(position), of: file, vault)
         guard bytes.count == record.byteCount else { return nil }

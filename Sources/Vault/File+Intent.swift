@@ -12,14 +12,14 @@ extension File {
         if state.writeback.isJournaled { return true }
         // A crash must not find the file under another name than the journal does.
         try flushBindings()
-        try tellFromTwins()
+        try distinguishFromDuplicates()
         try proveGeneration()
         while true {
             // Until the record is there no folder gets another name.
-            let claim = try backing { () throws(Errno) in
-                try vault.paths.withShared { () throws(Errno) in try self.claim() }
+            let intent = try backing { () throws(Errno) in
+                try vault.paths.withShared { () throws(Errno) in try declareIntent() }
             }
-            switch claim {
+            switch intent {
             case .made: return true
             case .removed: return false
             case .needsHeader:
@@ -32,8 +32,10 @@ extension File {
     /// A copier that does not know of hard links makes several files of one, with one ID: a crash must not give one
     /// what the journal has of another. So this one gets a generation that none of those has or comes to, before the
     /// journal speaks of it.
-    private func tellFromTwins() throws(VaultError) {
-        guard state.writeback.mayHaveTwins, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else { return }
+    private func distinguishFromDuplicates() throws(VaultError) {
+        guard state.writeback.mayHaveDuplicates, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else {
+            return
+        }
         let before = state.header.generation
         state.header.leap()
         do throws(VaultError) {
@@ -44,7 +46,7 @@ extension File {
             throw error
         }
         state.writeback.noteDurable(state.writeback.placedGeneration)
-        state.writeback.mayHaveTwins = false
+        state.writeback.mayHaveDuplicates = false
     }
 
     /// The journal must not say that the disk has a header which only the page cache has: a crash would find an older
@@ -77,7 +79,7 @@ extension File {
         }
     }
 
-    private enum ClaimResult {
+    private enum IntentResult {
         case made
         /// The file has no name.
         case removed
@@ -85,7 +87,7 @@ extension File {
         case needsHeader
     }
 
-    private func claim() throws(Errno) -> ClaimResult {
+    private func declareIntent() throws(Errno) -> IntentResult {
         var path: [UInt8] = []
         do throws(Errno) {
             path = try vault.store.path(of: descriptor)
@@ -100,11 +102,11 @@ extension File {
         // Listed before it has records: whoever frees a half takes a file that is not listed for checkpointed.
         list()
         let slot = try journal.append(
-            Journal.Claim(
+            Journal.Intent(
                 path: path, low: state.writeback.durableGeneration, high: state.writeback.placedGeneration),
             of: identity)
         if state.writeback.durableGeneration == 0 {
-            journal.noteBirth(of: identity)
+            journal.noteCreate(of: identity)
         }
         state.writeback.isJournaled = true
         state.writeback.sequence = slot.sequence

@@ -7,11 +7,11 @@ import Testing
 @testable import Vault
 
 /// Files that have the same ID: a copier that does not know of hard links has made them of one.
-@Suite struct TwinTests {
+@Suite struct DuplicateTests {
     private static let old = [UInt8](repeating: 1, count: 5000)
     private static let new = [UInt8](repeating: 2, count: 5000)
 
-    /// `one` and `two`, twins that hold `old`, in a vault that was just opened.
+    /// `one` and `two`, duplicates that hold `old`, in a vault that was just opened.
     private static func vault(_ one: Name, _ two: Name) throws -> (test: TestVault, vault: Vault, root: Directory) {
         let test = try TestVault()
         do {
@@ -31,7 +31,7 @@ import Testing
         "\(test.path)/\(try test.vault.storedName(name, in: test.root).name)"
     }
 
-    /// Writes to a file so that its records fit its twin too, as far as generations tell.
+    /// Writes to a file so that its records fit its duplicate too, as far as generations tell.
     private static func write(to file: File) throws {
         for _ in 0..<4 { try file.setTimes(accessed: .keep, modified: .now) }
         try file.write(new, at: 0)

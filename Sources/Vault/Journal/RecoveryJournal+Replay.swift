@@ -5,12 +5,12 @@ import Store
 // docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a crash
 // in the middle, comes to the same.
 
-extension OldJournal {
+extension RecoveryJournal {
     /// What the journal says of one file.
-    private struct Claim {
+    private struct Intent {
         /// The ID in its header.
         let file: FileIdentifier
-        /// Its first record that counts, by its place in the journal, for each *file* or *twin* record.
+        /// Its first record that counts, by its place in the journal, for each *file* or *duplicate* record.
         var files: [(index: Int, path: [UInt8], names: BackingPath, low: UInt64, high: UInt64)] = []
         var isForgotten = false
 
@@ -71,22 +71,22 @@ extension OldJournal {
     /// What the records come to, with the files as they are on disk.
     func effects(of entries: [Entry]) throws(VaultError) -> [Effect] {
         /// By what the records call the file.
-        var claims: [FileIdentifier: Claim] = [:]
+        var intents: [FileIdentifier: Intent] = [:]
         var order: [FileIdentifier] = []
         /// The file that was the last one made under a path.
         var owners: [[UInt8]: FileIdentifier] = [:]
         for (index, entry) in entries.enumerated() {
             let tag = entry.record.file
             switch entry.record.kind {
-            case .file, .twin:
+            case .file, .duplicate:
                 guard let note = try note(of: entry) else { continue }
-                if claims[tag] == nil { order.append(tag) }
-                claims[tag, default: Claim(file: note.file)].files.append(
+                if intents[tag] == nil { order.append(tag) }
+                intents[tag, default: Intent(file: note.file)].files.append(
                     (index, note.path, note.names, entry.record.number, entry.record.generation))
-                claims[tag]!.isForgotten = false
+                intents[tag]!.isForgotten = false
                 owners[note.path] = tag
             case .forget:
-                claims[tag]?.isForgotten = true
+                intents[tag]?.isForgotten = true
             case .aside, .block, .header, .hole:
                 break
             }
@@ -95,22 +95,22 @@ extension OldJournal {
         /// Where in these each file stands, by its inode: of several that lead to one file the last counts.
         var indices: [UInt64: Int] = [:]
         for tag in order {
-            let claim = claims[tag]!
+            let intent = intents[tag]!
             // The last path first: the one before it is that of a folder that was to get another name and did not.
             var found: Found?
-            for (_, path, names, _, _) in claim.files.reversed() where found == nil {
-                found = try find(claim, names)
+            for (_, path, names, _, _) in intent.files.reversed() where found == nil {
+                found = try find(intent, names)
                 // Made again only if the journal has all of it, and nobody has taken its name since.
-                let isOwner = owners[path] == tag && !claim.isForgotten && claim.files.last!.low == 0
+                let isOwner = owners[path] == tag && !intent.isForgotten && intent.files.last!.low == 0
                 if found?.generation == 0 && !isOwner { found = nil }
             }
             guard let found else { continue }
-            guard let first = claim.first(fitting: found.generation) else { continue }
+            guard let first = intent.first(fitting: found.generation) else { continue }
             let records = entries[first...].filter { $0.record.file == tag }
-            guard let (last, header) = try lastHeader(of: claim.file, in: records) else { continue }
+            guard let (last, header) = try lastHeader(of: intent.file, in: records) else { continue }
             let inode = try backing { () throws(Errno) in try vault.store.status(of: found.descriptor).inode }
             let effect = Effect(
-                file: claim.file, descriptor: found.descriptor, inode: inode, generation: found.generation,
+                file: intent.file, descriptor: found.descriptor, inode: inode, generation: found.generation,
                 entries: Array(records[...last]), header: header)
             if let index = indices[inode] {
                 effects[index] = effect
@@ -122,12 +122,12 @@ extension OldJournal {
         return effects
     }
 
-    /// Which file a *file* or *twin* record is about, and where that stands; nil for one that counts for nothing.
+    /// Which file a *file* or *duplicate* record is about, and where that stands; nil for one that counts for nothing.
     func note(of entry: Entry) throws(VaultError) -> (file: FileIdentifier, path: [UInt8], names: BackingPath)? {
         let payload = try payload(of: entry)
         let note =
-            entry.record.kind == .twin
-            ? try? TwinNote(decoding: payload) : TwinNote(file: entry.record.file, path: payload)
+            entry.record.kind == .duplicate
+            ? try? DuplicateNote(decoding: payload) : DuplicateNote(file: entry.record.file, path: payload)
         guard let note, let names = BackingPath(note.path) else { return nil }
         return (note.file, note.path, names)
     }
@@ -154,17 +154,17 @@ extension OldJournal {
     }
 
     /// The file, where its records say that it stands; nil if it was removed since.
-    private func find(_ claim: Claim, _ path: BackingPath) throws(VaultError) -> Found? {
+    private func find(_ intent: Intent, _ path: BackingPath) throws(VaultError) -> Found? {
         guard !path.names.isEmpty else {
             let match = try Walk(vault: vault).find {
-                $0.file == claim.file && claim.first(fitting: $0.generation) != nil
+                $0.file == intent.file && intent.first(fitting: $0.generation) != nil
             }
             return match.map { Found(descriptor: $0.descriptor, generation: $0.header.generation) }
         }
         guard let descriptor = try vault.openForReplay(path) else { return nil }
         do throws(VaultError) {
             let header = try vault.readHeader(of: descriptor)
-            return header.file == claim.file ? Found(descriptor: descriptor, generation: header.generation) : nil
+            return header.file == intent.file ? Found(descriptor: descriptor, generation: header.generation) : nil
         } catch {
             guard case .damaged = error else { throw error }
             return try vault.isVoid(descriptor) ? Found(descriptor: descriptor, generation: 0) : nil
@@ -240,7 +240,7 @@ extension OldJournal {
     }
 }
 
-extension OldJournal.Entry {
+extension RecoveryJournal.Entry {
     /// Whether its payload can be a block, and the block one of a file's.
     fileprivate var isBlock: Bool {
         record.kind == .block && BlockGeometry.storedSizes.contains(record.payloadCount)

@@ -2,7 +2,7 @@ import Format
 import Posix
 import Store
 
-extension OldJournal {
+extension RecoveryJournal {
     /// Gives the store back what the journal takes behind its last records. A crash takes back what was removed just
     /// before it, whose space may have been written to since: on a full disk the files need what is not there. `ENOSPC`
     /// where the store cannot do it.
@@ -25,7 +25,7 @@ extension OldJournal {
     }
 }
 
-extension OldJournal.Entry {
+extension RecoveryJournal.Entry {
     /// Behind its MAC.
     fileprivate var end: Int64 { offset + Int64(record.byteCount - JournalRecord.prefixByteCount) }
 }
