@@ -21,7 +21,7 @@ struct lk_fuse_worker {
 enum { LK_FUSE_STATX = 52 };
 
 /// STATX_BASIC_STATS and STATX_BTIME, which Glibc shows to GNU programs only.
-enum { LK_STATX_BASIC = 0x7ff, LK_STATX_BORN = 0x800 };
+enum { LK_STATX_BASIC = 0x7ff, LK_STATX_BTIME = 0x800 };
 
 struct lk_fuse_statx_in {
     uint32_t getattr_flags;
