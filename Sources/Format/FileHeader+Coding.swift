@@ -46,16 +46,16 @@ extension FileHeader {
         provisionalLength = bytes.integer(at: Self.provisionalLengthOffset, as: UInt64.self)
         guard length <= provisionalLength, provisionalLength <= Self.largestLength else { throw .badField("length") }
 
-        let placeCount = Int(bytes.integer(at: 59, as: UInt8.self))
-        guard placeCount <= Self.mostPlaces, (placeCount == 0) == flags.contains(.manyLinks),
-            coming == nil || placeCount > 0
-        else { throw .badField("places") }
-        places = (0..<placeCount).map { Place(bytes, at: Self.placesOffset + 16 * $0) }
+        let bindingCount = Int(bytes.integer(at: 59, as: UInt8.self))
+        guard bindingCount <= Self.mostBindings, (bindingCount == 0) == flags.contains(.manyLinks),
+            coming == nil || bindingCount > 0
+        else { throw .badField("bindings") }
+        bindings = (0..<bindingCount).map { NameBinding(bytes, at: Self.bindingsOffset + 16 * $0) }
         modified = try Self.time(bytes, at: Self.modifiedOffset, Self.nanosecondsOffset)
         changed = try Self.time(bytes, at: Self.changedOffset, Self.changedOffset + 8)
         written = try Self.time(bytes, at: Self.writtenOffset, Self.writtenOffset + 8)
         stamp = Int64(bitPattern: bytes.integer(at: Self.stampOffset, as: UInt64.self))
-        guard bytes.isZero(97..<98), bytes.isZero(Self.placesOffset + 16 * placeCount..<Self.changedOffset),
+        guard bytes.isZero(97..<98), bytes.isZero(Self.bindingsOffset + 16 * bindingCount..<Self.changedOffset),
             bytes.isZero(324..<328), bytes.isZero(340..<344),
             bytes.isZero(wrapsEnd..<Self.signedByteCount)
         else { throw .badField("reserved") }
@@ -70,7 +70,7 @@ extension FileHeader {
 
     /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
     public func encode(into bytes: inout MutableRawSpan) {
-        precondition(places.count <= Self.mostPlaces)
+        precondition(bindings.count <= Self.mostBindings)
         precondition(protection.wrap.count + (coming?.wrap.count ?? 0) <= Self.largestWrap)
         for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
         bytes.store(Self.magic, at: 0)
@@ -82,7 +82,7 @@ extension FileHeader {
         bytes.store(protection.protectionClass.rawValue, at: 56)
         bytes.store(flags.rawValue, at: 57)
         bytes.store(protection.wrapAlgorithm, at: 58)
-        bytes.store(UInt8(places.count), at: 59)
+        bytes.store(UInt8(bindings.count), at: 59)
         bytes.store(UInt16(protection.wrap.count), at: 60)
         bytes.store(generation, at: 64)
         bytes.store(length, at: 72)
@@ -92,7 +92,9 @@ extension FileHeader {
         bytes.store(changed, at: Self.changedOffset, Self.changedOffset + 8)
         bytes.store(written, at: Self.writtenOffset, Self.writtenOffset + 8)
         bytes.store(UInt64(bitPattern: stamp), at: Self.stampOffset)
-        for (index, place) in places.enumerated() { place.store(into: &bytes, at: Self.placesOffset + 16 * index) }
+        for (index, binding) in bindings.enumerated() {
+            binding.store(into: &bytes, at: Self.bindingsOffset + 16 * index)
+        }
         bytes.store(protection.wrap, at: Self.wrapOffset)
         if let coming {
             bytes.store(coming.protectionClass.rawValue, at: 62)

@@ -14,14 +14,14 @@ public struct FileHeader: Hashable, Sendable {
     /// overflow.
     public static let largestGeneration: UInt64 = 1 << 63
     /// A file of more links is found at any place.
-    public static let mostPlaces = 13
+    public static let mostBindings = 13
     /// The value of `firstSparseBlock` in a file without holes.
     public static let noSparseBlock = UInt64.max
 
     static let magic: [UInt8] = Array("LKFILE\r\n".utf8)
     static let version: UInt16 = 1
     static let nanosecondsOffset = 100
-    static let placesOffset = 104
+    static let bindingsOffset = 104
     static let changedOffset = 312
     static let writtenOffset = 328
     static let modifiedOffset = 344
@@ -59,7 +59,7 @@ public struct FileHeader: Hashable, Sendable {
     /// Blocks from here on that are all zeros on disk read as zeros.
     public var firstSparseBlock: UInt64
     /// Where the file may stand: one for each link, and the coming one of a rename under way. Empty: anywhere.
-    public var places: [Place]
+    public var bindings: [NameBinding]
     /// The time of modification that stat(2) shows while the backing file's own is `stamp`.
     public var modified = FileTime.zero
     /// In whole seconds since 1970: a copy whose times have lost their fractions still has it.
@@ -69,7 +69,7 @@ public struct FileHeader: Hashable, Sendable {
     /// The moment before this header was written to the backing file.
     public var written = FileTime.zero
 
-    public init(volume: VolumeIdentifier, file: FileIdentifier, protection: FileProtection, place: Place) {
+    public init(volume: VolumeIdentifier, file: FileIdentifier, protection: FileProtection, binding: NameBinding) {
         self.volume = volume
         self.file = file
         self.protection = protection
@@ -77,7 +77,7 @@ public struct FileHeader: Hashable, Sendable {
         length = 0
         provisionalLength = 0
         firstSparseBlock = Self.noSparseBlock
-        places = [place]
+        bindings = [binding]
     }
 
     /// Gives it a generation that no file made of the same one has: higher by chance, up to 2^32.
@@ -88,19 +88,19 @@ public struct FileHeader: Hashable, Sendable {
     public var flags: Flags {
         var flags: Flags = []
         if protection.isExplicit { flags.insert(.explicitClass) }
-        if places.isEmpty { flags.insert(.manyLinks) }
+        if bindings.isEmpty { flags.insert(.manyLinks) }
         if coming != nil { flags.insert(.moving) }
         return flags
     }
 
-    /// Whether the file may stand at `place`.
-    public func belongs(at place: Place) -> Bool { places.isEmpty || places.contains(place) }
+    /// Whether the file may stand at `binding`.
+    public func belongs(at binding: NameBinding) -> Bool { bindings.isEmpty || bindings.contains(binding) }
 
-    /// What the header says of a file that is found at `place`.
-    public func resolved(at place: Place) -> FileHeader {
+    /// What the header says of a file that is found at `binding`.
+    public func resolved(at binding: NameBinding) -> FileHeader {
         guard let coming else { return self }
         var header = self
-        if places.last == place { header.protection = coming }
+        if bindings.last == binding { header.protection = coming }
         header.coming = nil
         return header
     }

@@ -26,7 +26,7 @@ public struct FileSummary: Hashable, Sendable {
     ///
     /// - Parameter header: of a file all of whose length is confirmed.
     public init?(_ header: FileHeader) {
-        guard header.features == .none, header.places.count == 1, header.coming == nil,
+        guard header.features == .none, header.bindings.count == 1, header.coming == nil,
             [header.modified, header.changed, header.written].allSatisfy({ $0.sinceEpoch != nil })
         else { return nil }
         file = header.file
@@ -61,7 +61,7 @@ public struct FileSummary: Hashable, Sendable {
     /// - Parameters:
     ///   - size: of the backing file, in bytes.
     ///   - stamp: whole seconds of its time of modification.
-    public func signed(at place: Place, size: UInt64, stamp: Int64) -> InlineArray<82, UInt8> {
+    public func signed(at binding: NameBinding, size: UInt64, stamp: Int64) -> InlineArray<82, UInt8> {
         var signed: InlineArray<82, UInt8> = .init(repeating: 0)
         var elements = signed.mutableSpan
         var bytes = unsafe elements.mutableBytes
@@ -72,7 +72,7 @@ public struct FileSummary: Hashable, Sendable {
         bytes.store(modified, at: 26)
         bytes.store(changed, at: 34)
         bytes.store(written, at: 42)
-        place.store(into: &bytes, at: 50)
+        binding.store(into: &bytes, at: 50)
         bytes.store(size, at: 66)
         bytes.store(UInt64(bitPattern: stamp), at: 74)
         return signed

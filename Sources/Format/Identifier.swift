@@ -69,7 +69,7 @@ public enum IdentifierKind {
     public enum Volume {}
     public enum File {}
     public enum Directory {}
-    public enum Place {}
+    public enum NameBinding {}
 }
 
 /// Names a vault; lies in its keybag and in every header.
@@ -79,4 +79,4 @@ public typealias FileIdentifier = Identifier<IdentifierKind.File>
 /// Names a directory; part of the encryption of the names in it.
 public typealias DirectoryIdentifier = Identifier<IdentifierKind.Directory>
 /// PRF of a directory ID and a name: where an entry belongs.
-public typealias Place = Identifier<IdentifierKind.Place>
+public typealias NameBinding = Identifier<IdentifierKind.NameBinding>

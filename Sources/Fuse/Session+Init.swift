@@ -49,8 +49,8 @@ extension Session {
     /// The kernel offers a FUSE mount 128 KiB of readahead at most, whatever is asked for. Only root can raise that,
     /// and only once FUSE_INIT is answered. Elsewhere reads are smaller, nothing else.
     func raiseReadahead() {
-        guard let place = withState({ $0.place }) else { return }
-        let file = "/sys/class/bdi/0:\(place.connection)/read_ahead_kb"
+        guard let point = withState({ $0.point }) else { return }
+        let file = "/sys/class/bdi/0:\(point.connection)/read_ahead_kb"
         guard let stream = unsafe fopen(file, "we") else { return }
         unsafe fputs("\(configuration.maxReadahead >> 10)", stream)
         unsafe fclose(stream)

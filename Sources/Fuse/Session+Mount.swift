@@ -13,7 +13,7 @@ public struct MountError: Error, CustomStringConvertible {
 }
 
 /// Where a session is mounted.
-struct MountPlace: Sendable {
+struct MountPoint: Sendable {
     let path: String
     let device: UInt64
     /// The name of its folder in /sys/fs/fuse/connections.
@@ -30,8 +30,8 @@ struct MountPlace: Sendable {
     }
 
     /// Whether this very mount is still what the path leads to.
-    var isInPlace: Bool {
-        (try? MountPlace(path))?.device == device
+    var isStillMounted: Bool {
+        (try? MountPoint(path))?.device == device
     }
 }
 
@@ -97,11 +97,11 @@ extension Session {
 
     private func adopt(_ raw: OpaquePointer, at path: String) throws(MountError) {
         do throws(Errno) {
-            let place = try MountPlace(path)
+            let point = try MountPoint(path)
             unsafe notifier.attach(raw)
             let address = UInt(bitPattern: raw)
             withState { state in
-                state.place = place
+                state.point = point
                 state.phase = .mounted(address)
             }
         } catch {

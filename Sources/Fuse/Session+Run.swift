@@ -146,9 +146,9 @@ extension Session {
     }
 
     private func end(_ raw: OpaquePointer) -> Errno? {
-        let (place, isInitialized) = withState { ($0.place, $0.isInitialized) }
+        let (point, isInitialized) = withState { ($0.point, $0.isInitialized) }
         // A connection that was aborted leaves a mount on which everything is ENOTCONN.
-        if let place, place.isInPlace { try? detach(place, lazily: true) }
+        if let point, point.isStillMounted { try? detach(point, lazily: true) }
         if isInitialized { fileSystem.destroyed() }
         use.close()
         // Closes the device. libfuse sees that the connection is gone and unmounts nothing.

@@ -10,8 +10,8 @@ extension Session {
     ///
     /// Source: umount2(2); as an ordinary user fusermount3(1).
     @discardableResult public func unmount(lazily: Bool = false) throws(Errno) -> Bool {
-        guard let place = withState({ $0.place }), place.isInPlace else { return false }
-        try detach(place, lazily: lazily)
+        guard let point = withState({ $0.point }), point.isStillMounted else { return false }
+        try detach(point, lazily: lazily)
         return true
     }
 
@@ -20,20 +20,20 @@ extension Session {
     ///
     /// Source: /sys/fs/fuse/connections/N/abort; where that is not mounted, umount2(2) with MNT_FORCE, as root.
     public func abort() throws(Errno) {
-        guard let place = withState({ $0.place }), place.isInPlace else { return }
-        if let stream = unsafe fopen("/sys/fs/fuse/connections/\(place.connection)/abort", "we") {
+        guard let point = withState({ $0.point }), point.isStillMounted else { return }
+        if let stream = unsafe fopen("/sys/fs/fuse/connections/\(point.connection)/abort", "we") {
             unsafe fputs("1", stream)
             guard unsafe fclose(stream) == 0 else { throw .current }
-        } else if unsafe umount2(place.path, Int32(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW)) != 0 {
+        } else if unsafe umount2(point.path, Int32(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW)) != 0 {
             throw .current
         }
     }
 
-    func detach(_ place: MountPlace, lazily: Bool) throws(Errno) {
+    func detach(_ point: MountPoint, lazily: Bool) throws(Errno) {
         let flags = Int32(UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0))
-        if unsafe umount2(place.path, flags) == 0 { return }
+        if unsafe umount2(point.path, flags) == 0 { return }
         let error = Errno.current
         guard error == .EPERM else { throw error }
-        try Fusermount.unmount(place.path, lazily: lazily)
+        try Fusermount.unmount(point.path, lazily: lazily)
     }
 }

@@ -22,7 +22,7 @@ public final class Session: Sendable {
 
     struct State {
         var phase = Phase.new
-        var place: MountPlace?
+        var point: MountPoint?
         var isInitialized = false
         /// The threads that serve requests, for `wait` to join.
         var workers: [pthread_t] = []
@@ -47,7 +47,7 @@ public final class Session: Sendable {
         // Mounted and never started: who waits for an answer gets ENOTCONN.
         guard case .mounted(let address) = state.withLock({ $0.phase }) else { return }
         let raw = unsafe OpaquePointer(bitPattern: address)!
-        if let place = state.withLock({ $0.place }), place.isInPlace { try? detach(place, lazily: true) }
+        if let point = state.withLock({ $0.point }), point.isStillMounted { try? detach(point, lazily: true) }
         use.close()
         unsafe fuse_session_unmount(raw)
         unsafe fuse_session_destroy(raw)
@@ -56,10 +56,10 @@ public final class Session: Sendable {
     var use: UseCount { notifier.use }
 
     /// The absolute path at which it is mounted; nil before.
-    public var mountPoint: String? { state.withLock { $0.place?.path } }
+    public var mountPoint: String? { state.withLock { $0.point?.path } }
 
     /// The st_dev of everything in the mount; nil before it is mounted.
-    public var deviceNumber: UInt64? { state.withLock { $0.place?.device } }
+    public var deviceNumber: UInt64? { state.withLock { $0.point?.device } }
 
     func withState<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> sending Result

@@ -5,7 +5,7 @@ enum Label {
     static let xattrs = Array("latchkey xattrs".utf8)
     static let directories = Array("latchkey directories".utf8)
     static let headers = Array("latchkey headers".utf8)
-    static let places = Array("latchkey places".utf8)
+    static let bindings = Array("latchkey places".utf8)
     static let journal = Array("latchkey journal".utf8)
     static let summaries = Array("latchkey summaries".utf8)
 

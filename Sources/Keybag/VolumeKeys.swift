@@ -11,7 +11,7 @@ public final class VolumeKeys: Sendable {
     public let xattrs: DeterministicCipher
     public let directories: DeterministicCipher
     public let headers: MessageAuthenticator
-    public let places: MessageAuthenticator
+    public let bindings: MessageAuthenticator
     public let journal: MessageAuthenticator
     public let summaries: MessageAuthenticator
 
@@ -25,7 +25,7 @@ public final class VolumeKeys: Sendable {
         directories = try DeterministicCipher(
             key: .derived(from: volumeKey, salt: salt, info: Label.directories, count: 64))
         headers = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.headers))
-        places = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.places))
+        bindings = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.bindings))
         journal = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.journal))
         summaries = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.summaries))
     }

@@ -28,7 +28,7 @@ struct NodeSlots {
     private var roomy: [Int] = []
     private(set) var count = 0
 
-    private func place(of number: UInt32) -> (chunk: Int, index: Int) {
+    private func position(of number: UInt32) -> (chunk: Int, index: Int) {
         let (chunk, index) = (Int(number) - 1).quotientAndRemainder(dividingBy: Chunk.size)
         return (chunk, index)
     }
@@ -36,7 +36,7 @@ struct NodeSlots {
     /// The node of a number; nil if that is free.
     subscript(number: UInt32) -> Node? {
         guard number > 0 else { return nil }
-        let (chunk, index) = place(of: number)
+        let (chunk, index) = position(of: number)
         guard chunk < chunks.count else { return nil }
         return chunks[chunk]?.slots[index].node
     }
@@ -47,7 +47,7 @@ struct NodeSlots {
     }
 
     private func slot<Result>(_ number: UInt32, _ body: (inout Slot) -> Result) -> Result {
-        let (chunk, index) = place(of: number)
+        let (chunk, index) = position(of: number)
         let found = chunks[chunk]!
         precondition(found.slots[index].node != nil)
         return body(&found.slots[index])
@@ -79,15 +79,15 @@ struct NodeSlots {
 
     /// The node is returned: its end is not to come under the table's lock.
     mutating func remove(_ number: UInt32) -> Node? {
-        let (place, index) = place(of: number)
-        guard let chunk = chunks[place], let node = chunk.slots[index].node else { return nil }
+        let (chunkIndex, index) = position(of: number)
+        guard let chunk = chunks[chunkIndex], let node = chunk.slots[index].node else { return nil }
         count -= 1
         chunk.used -= 1
         if chunk.used == 0 {
-            chunks[place] = nil
+            chunks[chunkIndex] = nil
             return node
         }
-        if chunk.free == Chunk.size { roomy.append(place) }
+        if chunk.free == Chunk.size { roomy.append(chunkIndex) }
         chunk.slots[index] = Slot(node: nil, lookups: UInt64(chunk.free))
         chunk.free = index
         return node

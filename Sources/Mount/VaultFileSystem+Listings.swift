@@ -22,7 +22,7 @@ final class ListingTable: Sendable {
     func close(_ handle: HandleID) -> HandleShare? { state.withLock { $0.listings.removeValue(forKey: handle)?.share } }
 }
 
-/// The entries of one open directory. An entry's offset is its place in the list, so that telldir(3) and seekdir(3)
+/// The entries of one open directory. An entry's offset is its position in the list, so that telldir(3) and seekdir(3)
 /// neither repeat nor skip.
 final class OpenListing: Sendable {
     let share: HandleShare

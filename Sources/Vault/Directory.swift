@@ -13,7 +13,7 @@ public final class Directory: Sendable {
 
     struct State {
         var record: DirectoryRecord
-        var place: Place
+        var binding: NameBinding
         /// It has been renamed, and its record there is still the coming one: folders that must be durable before that
         /// can change.
         var movedIn: [Descriptor] = []
@@ -21,10 +21,10 @@ public final class Directory: Sendable {
         var isBetween = false
     }
 
-    init(descriptor: Descriptor, record: DirectoryRecord, place: Place) {
+    init(descriptor: Descriptor, record: DirectoryRecord, binding: NameBinding) {
         self.descriptor = descriptor
         identifier = record.directory
-        state = Mutex(State(record: record, place: place))
+        state = Mutex(State(record: record, binding: binding))
     }
 
     /// The ID, the class of what is created here, and whether it was set here.

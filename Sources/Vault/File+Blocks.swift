@@ -99,9 +99,9 @@ extension File {
     func storedCount(ofBlock block: UInt64, available: Int) -> Int {
         if let count = elsewhere(block) { return count }
         let most = Int(BlockGeometry.storedBlockSize)
-        let placed = state.writeback.placedLength
+        let placed = state.writeback.inPlaceLength
         // What follows a last block may have been written before that one was checkpointed in its new length.
-        guard block < state.writeback.placedBlocks else { return max(0, min(most, available)) }
+        guard block < state.writeback.inPlaceBlocks else { return max(0, min(most, available)) }
         return min(most, Int(placed - block * BlockGeometry.blockSize) + Self.overhead, max(0, available))
     }
 

@@ -2,8 +2,8 @@ import Format
 import Posix
 import Store
 
-// Bringing a file's backing file up to date: what the journal has goes into place, the length is confirmed, places that
-// it has left are forgotten. docs/DURABILITY.md has the order and why.
+// Bringing a file's backing file up to date: what the journal has goes into place, the length is confirmed, bindings
+// that it has left are forgotten. docs/DURABILITY.md has the order and why.
 
 extension File {
     /// Checkpoints the file at once, with flushes of its own. Needs `lock` exclusively.
@@ -45,13 +45,13 @@ extension File {
             throw error
         }
         state.writeback.isSynced = state.length == state.header.length && state.writeback.isDataSynced
-        try finishCheckpoint(state.writeback.placedGeneration)
+        try finishCheckpoint(state.writeback.inPlaceGeneration)
     }
 
     /// Copies the blocks that lie in the journal into the backing file, once they are durable there. Needs `lock`
     /// exclusively.
     func copyIntoPlace() throws(VaultError) {
-        try placeTorn()
+        try writeTornInPlace()
         guard !state.writeback.slots.isEmpty || !state.writeback.holes.isEmpty else { return }
         if state.writeback.isHeaderless { try journalMissingHeader() }
         let file = try writable()
@@ -78,14 +78,14 @@ extension File {
             // Before: a crash in the middle of the copying needs them.
             try journal.flush(upTo: state.writeback.sequence)
             let modified = try shownTime()
-            try placeHoles(in: file)
-            try placeSlots(of: journal, in: file)
+            try punchHolesInPlace(in: file)
+            try writeSlotsInPlace(of: journal, in: file)
             state.writeback.modified = modified
         }
     }
 
     /// Copies the blocks that lie in the journal, as many with one write as lie one behind the other in the file.
-    private func placeSlots(of journal: Journal, in file: Descriptor) throws(Errno) {
+    private func writeSlotsInPlace(of journal: Journal, in file: Descriptor) throws(Errno) {
         let slots = state.writeback.slots.sorted { $0.key < $1.key }
         let size = Int(BlockGeometry.storedBlockSize)
         var stored = [UInt8](repeating: 0, count: min(slots.count, Scratch.blocks) * size)
@@ -104,7 +104,7 @@ extension File {
                 var bytes = unsafe elements.mutableBytes
                 try journal.read(slots[begin..<end].map(\.value), spacing: size, into: &bytes)
             }
-            try place(unsafe stored.span.bytes.extracting(0..<count), asBlock: slots[begin].key, in: file)
+            try writeInPlace(unsafe stored.span.bytes.extracting(0..<count), asBlock: slots[begin].key, in: file)
             begin = end
         }
     }
@@ -113,18 +113,18 @@ extension File {
     /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
     func writeCheckpointedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         state.writeback.durableEndSinceHeader = state.header.length
-        let generation = state.writeback.placedGeneration
+        let generation = state.writeback.inPlaceGeneration
         // Also when its time could not be set: no record so far fits the header that is there.
         defer {
-            if state.writeback.placedGeneration != generation {
+            if state.writeback.inPlaceGeneration != generation {
                 state.writeback.isJournaled = false
-                state.writeback.placedSequence = state.writeback.sequence
+                state.writeback.inPlaceSequence = state.writeback.sequence
                 state.writeback.slots = [:]
                 state.writeback.holes = RangeSet()
                 state.writeback.round += 1
             }
         }
-        try placeStampedHeader(replacing: replaced)
+        try writeStampedHeader(replacing: replaced)
     }
 
     /// After the header of a generation was flushed: its file needs neither journal nor what it has left behind. Needs
@@ -135,7 +135,7 @@ extension File {
         try backing { () throws(Errno) in
             // A rename of a folder above may have told another path, of which the file does not know.
             try vault.openJournal().release(
-                identity, upTo: state.writeback.isJournaled ? state.writeback.placedSequence : .max)
+                identity, upTo: state.writeback.isJournaled ? state.writeback.inPlaceSequence : .max)
         }
         // While that was flushed, blocks below the durable end still have gone into the journal: they stay below it,
         // for what the journal has of them would come over what were written in place now. The next checkpoint ends it.
@@ -199,7 +199,7 @@ extension File {
             let hasLostSummary = try dropLongerSummary()
             raiseDurableEnd()
             return Checkpoint(
-                file: self, status: status, length: state.length, generation: state.writeback.placedGeneration,
+                file: self, status: status, length: state.length, generation: state.writeback.inPlaceGeneration,
                 round: state.writeback.round, sequence: state.writeback.sequence, folders: state.writeback.movedIn,
                 needsSecondFlush: state.writeback.isJournaled
                     || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length),
@@ -211,7 +211,7 @@ extension File {
     func finishRemoval() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             state.writeback.isRemovalDurable = true
-            leavePlaces()
+            dropOldBindings()
             try forgetRemoved()
         }
     }
@@ -225,14 +225,14 @@ extension File {
     }
 
     /// A header that says so, and is to be flushed.
-    struct Placement {
+    struct CheckpointedHeader {
         let file: File
         let generation: UInt64
         let round: UInt64
     }
 
     /// What was there when the checkpoint began is durable in place: the header says so now. Nil if the file is done.
-    func continueCheckpoint(_ checkpoint: Checkpoint) throws(VaultError) -> Placement? {
+    func continueCheckpoint(_ checkpoint: Checkpoint) throws(VaultError) -> CheckpointedHeader? {
         try lock.withExclusive { () throws(VaultError) in
             // Another thread has checkpointed it since, or it was truncated: it is done, or its turn comes again.
             guard state.writeback.round == checkpoint.round else { return nil }
@@ -244,21 +244,24 @@ extension File {
                 return nil
             }
             confirm(checkpoint.length)
-            if !checkpoint.folders.isEmpty, state.writeback.movedIn.count == checkpoint.folders.count { leavePlaces() }
+            if !checkpoint.folders.isEmpty, state.writeback.movedIn.count == checkpoint.folders.count {
+                dropOldBindings()
+            }
             try writeCheckpointedHeader()
             guard checkpoint.needsSecondFlush else {
                 state.writeback.durableEnd = state.writeback.durableEndSinceHeader
                 unlistIfClean()
                 return nil
             }
-            return Placement(file: self, generation: state.writeback.placedGeneration, round: state.writeback.round)
+            return CheckpointedHeader(
+                file: self, generation: state.writeback.inPlaceGeneration, round: state.writeback.round)
         }
     }
 
-    func endCheckpoint(_ placement: Placement) throws(VaultError) {
+    func endCheckpoint(_ written: CheckpointedHeader) throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            guard state.writeback.round == placement.round else { return }
-            try finishCheckpoint(placement.generation)
+            guard state.writeback.round == written.round else { return }
+            try finishCheckpoint(written.generation)
         }
     }
 }

@@ -76,12 +76,12 @@ extension File {
             guard try look(at: block, key) == .damaged else { continue }
             unsafe state.writeback.torn[block] = Array(
                 scratch.stored[start..<min(start + size, pass.range.upperBound)])
-            return try placeTorn()
+            return try writeTornInPlace()
         }
     }
 
     /// Writes a stored block in nobody's name: who wrote it has been answered.
-    func place(_ stored: RawSpan, asBlock block: UInt64, in file: Descriptor) throws(Errno) {
+    func writeInPlace(_ stored: RawSpan, asBlock block: UInt64, in file: Descriptor) throws(Errno) {
         try vault.keepingSetID(of: file) { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         }
@@ -115,11 +115,11 @@ extension File {
     }
 
     /// Writes what a full disk has kept from being written: before anything is confirmed. Needs `lock` exclusively.
-    func placeTorn() throws(VaultError) {
+    func writeTornInPlace() throws(VaultError) {
         guard !state.writeback.torn.isEmpty else { return }
         let file = try writable()
         for (block, bytes) in state.writeback.torn {
-            try backing { () throws(Errno) in try place(unsafe bytes.span.bytes, asBlock: block, in: file) }
+            try backing { () throws(Errno) in try writeInPlace(unsafe bytes.span.bytes, asBlock: block, in: file) }
             state.writeback.torn[block] = nil
         }
     }

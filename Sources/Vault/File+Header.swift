@@ -39,7 +39,7 @@ extension File {
 
     /// Writes the header as `state` has it to the backing file: one sector, which a crash leaves old or new. Needs
     /// `lock` exclusively.
-    func placeHeader() throws(VaultError) {
+    func writeHeaderInPlace() throws(VaultError) {
         let file = try writable()
         state.header.generation += 1
         let bytes = signedHeader()
@@ -48,9 +48,9 @@ extension File {
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
-        vault.placements.add(1, ordering: .releasing)
-        state.writeback.placedLength = state.header.length
-        state.writeback.placedGeneration = state.header.generation
+        vault.headerWrites.add(1, ordering: .releasing)
+        state.writeback.inPlaceLength = state.header.length
+        state.writeback.inPlaceGeneration = state.header.generation
         state.writeback.toldLength = state.length
         state.writeback.isHeaderCurrent = true
     }
@@ -59,7 +59,7 @@ extension File {
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
         if state.writeback.isJournaled || isStampSpent { return try journalHeader() }
-        try placeStampedHeader()
+        try writeStampedHeader()
     }
 
     /// Changes the header, all or nothing. Needs `lock` exclusively, and room in the journal.
@@ -72,7 +72,7 @@ extension File {
         } catch {
             state.header = before
             // What came before the records may have placed a header: no later one goes below it.
-            state.header.generation = max(before.generation, state.writeback.placedGeneration)
+            state.header.generation = max(before.generation, state.writeback.inPlaceGeneration)
             throw error
         }
     }
@@ -92,7 +92,7 @@ extension File {
         if let modified = state.writeback.modified { state.header.modified = FileTime(modified) }
         if let touched = state.writeback.touched { state.header.changed = FileTime(touched) }
         state.header.written = FileTime(.tick)
-        try placeHeader()
+        try writeHeaderInPlace()
         state.writeback.isHeaderCurrent = false
     }
 

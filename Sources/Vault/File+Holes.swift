@@ -112,7 +112,7 @@ extension File {
             state.writeback.slots[edge] = nil
             state.writeback.torn[edge] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
         }
-        try placeTorn()
+        try writeTornInPlace()
     }
 
     /// Nothing of these blocks counts any more that lies elsewhere than in the backing file.
@@ -123,7 +123,7 @@ extension File {
 
     /// Makes holes in the backing file where the journal says so, but for blocks that were written since. Needs `lock`
     /// exclusively.
-    func placeHoles(in file: Descriptor) throws(Errno) {
+    func punchHolesInPlace(in file: Descriptor) throws(Errno) {
         var holes = state.writeback.holes
         guard !holes.isEmpty else { return }
         for block in state.writeback.slots.keys { holes.remove(contentsOf: block..<block + 1) }

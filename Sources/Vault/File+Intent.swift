@@ -24,7 +24,7 @@ extension File {
             case .removed: return false
             case .needsHeader:
                 try flush(dataOnly: false)
-                state.writeback.noteDurable(state.writeback.placedGeneration)
+                state.writeback.noteDurable(state.writeback.inPlaceGeneration)
             }
         }
     }
@@ -39,13 +39,13 @@ extension File {
         let before = state.header.generation
         state.header.leap()
         do throws(VaultError) {
-            try placeStampedHeader()
+            try writeStampedHeader()
             try flush(dataOnly: false)
         } catch {
-            state.header.generation = max(before, state.writeback.placedGeneration)
+            state.header.generation = max(before, state.writeback.inPlaceGeneration)
             throw error
         }
-        state.writeback.noteDurable(state.writeback.placedGeneration)
+        state.writeback.noteDurable(state.writeback.inPlaceGeneration)
         state.writeback.mayHaveDuplicates = false
     }
 
@@ -54,7 +54,7 @@ extension File {
     private func proveGeneration() throws(VaultError) {
         guard state.writeback.isAssumedDurable else { return }
         try flush(dataOnly: true)
-        state.writeback.noteDurable(state.writeback.placedGeneration)
+        state.writeback.noteDurable(state.writeback.inPlaceGeneration)
     }
 
     /// A crash must not bring back the last name of a file that is written to without one: it would show what was there
@@ -103,7 +103,7 @@ extension File {
         list()
         let slot = try journal.append(
             Journal.Intent(
-                path: path, low: state.writeback.durableGeneration, high: state.writeback.placedGeneration),
+                path: path, low: state.writeback.durableGeneration, high: state.writeback.inPlaceGeneration),
             of: identity)
         if state.writeback.durableGeneration == 0 {
             journal.noteCreate(of: identity)

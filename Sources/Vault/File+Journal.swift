@@ -43,7 +43,7 @@ extension File {
         state.writeback.isHeaderCurrent = false
         // A store with whole seconds, or every other one, tells a write in the second of the stamp only by this.
         let now = Timespec.now
-        let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.writeback.placedStamp)
+        let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.writeback.inPlaceStamp)
         if state.writeback.modified != nil || isStamped { state.writeback.modified = now }
         state.writeback.touched = now
         list()

@@ -140,7 +140,7 @@ extension File {
         state.writeback.holes.remove(contentsOf: blocks..<UInt64.max)
         do throws(VaultError) {
             if !goesToJournal {
-                try placeStampedHeader()
+                try writeStampedHeader()
             } else if isNamed {
                 try journal(tail.map { [$0] } ?? [], of: scratch)
             }

@@ -44,13 +44,13 @@ extension File {
             state.header.length == 0,
             state.length > 0, !state.hasResidue, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
         else { return false }
-        if !writeback.isHeaderCurrent { try placeStampedHeader() }
+        if !writeback.isHeaderCurrent { try writeStampedHeader() }
         try flush(dataOnly: false)
-        state.writeback.noteDurable(state.writeback.placedGeneration)
+        state.writeback.noteDurable(state.writeback.inPlaceGeneration)
         state.writeback.createdIn = nil
         state.writeback.isDataSynced = true
         raiseDurableEnd()
-        try keepingChangeTime { (own) throws(VaultError) in try confirmPlacedHeader(over: own) }
+        try keepingChangeTime { (own) throws(VaultError) in try confirmHeaderInPlace(over: own) }
         state.writeback.isSynced = true
         unlistIfClean()
         return true
@@ -58,7 +58,7 @@ extension File {
 
     /// Has the header that is in the backing file confirm all of the file, which is durable. Nothing else changes, not
     /// even its generation and its time: which of the two a crash finds does not matter, so nobody waits for this one.
-    private func confirmPlacedHeader(over own: FileStatus) throws(VaultError) {
+    private func confirmHeaderInPlace(over own: FileStatus) throws(VaultError) {
         let file = try writable()
         try confirming(state.length) { () throws(VaultError) in
             let bytes = signedHeader()
@@ -68,8 +68,8 @@ extension File {
                 }
             }
         }
-        vault.placements.add(1, ordering: .releasing)
-        state.writeback.placedLength = state.header.length
+        vault.headerWrites.add(1, ordering: .releasing)
+        state.writeback.inPlaceLength = state.header.length
         do throws(Errno) {
             try vault.store.setTimes(accessed: .keep, modified: .at(own.modified), of: descriptor)
         } catch {
@@ -112,7 +112,7 @@ extension File {
         var sequence: UInt64 = 0
         var isDone = true
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(Self.mostMirrored)) { (_) throws(VaultError) in
-            try placeTorn()
+            try writeTornInPlace()
             let fresh = freshBlocks
             guard fresh.count <= Self.mostMirrored else {
                 isDone = false
@@ -145,10 +145,10 @@ extension File {
     /// False if the file was truncated meanwhile.
     private func confirmInPlace() throws(VaultError) -> Bool {
         let before = try lock.withExclusive { () throws(VaultError) in
-            try placeTorn()
+            try writeTornInPlace()
             raiseDurableEnd()
             return (
-                length: state.length, state.writeback.placedGeneration, state.writeback.round, state.writeback.changes
+                length: state.length, state.writeback.inPlaceGeneration, state.writeback.round, state.writeback.changes
             )
         }
         try flush(dataOnly: true)

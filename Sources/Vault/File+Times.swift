@@ -23,16 +23,16 @@ extension File {
     /// `lock` exclusively.
     ///
     /// - Parameter replaced: the time of a backing file in whose place this one is about to be put.
-    func placeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
-        try keepingChangeTime { (own) throws(VaultError) in try placeStampedHeader(over: own, replacing: replaced) }
+    func writeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
+        try keepingChangeTime { (own) throws(VaultError) in try writeStampedHeader(over: own, replacing: replaced) }
     }
 
-    private func placeStampedHeader(over own: FileStatus, replacing replaced: Timespec?) throws(VaultError) {
+    private func writeStampedHeader(over own: FileStatus, replacing replaced: Timespec?) throws(VaultError) {
         _ = try writable()
         var status = own
         show(&status)
         let shown = status.modified
-        let seen = [own.modified.seconds, state.writeback.placedStamp, replaced?.seconds].compactMap { $0 }
+        let seen = [own.modified.seconds, state.writeback.inPlaceStamp, replaced?.seconds].compactMap { $0 }
         let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds)
         let before = (state.header.modified, state.header.stamp, state.header.changed, state.header.written)
         state.header.modified = FileTime(shown)
@@ -40,12 +40,12 @@ extension File {
         state.header.changed = FileTime(status.changed)
         state.header.written = FileTime(.tick)
         do throws(VaultError) {
-            try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try placeHeader() }
+            try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try writeHeaderInPlace() }
         } catch {
             (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
             throw error
         }
-        state.writeback.placedStamp = stamp
+        state.writeback.inPlaceStamp = stamp
         do {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
@@ -64,7 +64,7 @@ extension File {
 
     /// A header that is written to the backing file now would look to a copy by size and time like the one before:
     /// whoever writes one checkpoints the file, or leaves it to the journal. Needs `lock`.
-    var isStampSpent: Bool { FileHeader.isSpent(state.writeback.placedStamp, now: Timespec.now.seconds) }
+    var isStampSpent: Bool { FileHeader.isSpent(state.writeback.inPlaceStamp, now: Timespec.now.seconds) }
 
     /// Sets the times. That of modification goes into the header also when there is nothing else to write: a time that
     /// is set back must not give the backing file one that a copy has seen with an older header.

@@ -30,7 +30,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Why a flush has failed, if one has.
     let flushFailure = Mutex<Errno?>(nil)
     /// Where it stands while it has no name yet.
-    let nameless = Mutex<NamelessPlace?>(nil)
+    let nameless = Mutex<UnnamedBinding?>(nil)
     /// It may have file capabilities, which go when it is written to.
     let mayHaveCapabilities = Atomic(true)
     /// Each header that is needed for a length to last is written at once: see `keepLengths`.
@@ -59,13 +59,13 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             length = header.provisionalLength
             hasResidue = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
             isUnproven = header.length < length
-            writeback.placedLength = header.length
+            writeback.inPlaceLength = header.length
             writeback.toldLength = length
-            writeback.placedGeneration = header.generation
-            writeback.placedStamp = header.stamp
+            writeback.inPlaceGeneration = header.generation
+            writeback.inPlaceStamp = header.stamp
             writeback.durableGeneration = isNew ? 0 : header.generation
             writeback.isAssumedDurable = !isNew
-            writeback.mayHaveDuplicates = header.places.isEmpty || header.places.count > status.linkCount
+            writeback.mayHaveDuplicates = header.bindings.isEmpty || header.bindings.count > status.linkCount
             writeback.durableEnd = header.length
             writeback.durableEndSinceHeader = header.length
         }
@@ -159,14 +159,14 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Shows what the journal has of it, in a vault that is only read.
     ///
     /// - Parameter status: of the backing file.
-    func show(_ overlay: Overlay, at place: Place, _ status: FileStatus) {
+    func show(_ overlay: Overlay, at binding: NameBinding, _ status: FileStatus) {
         lock.withExclusive {
             if let header = overlay.header {
-                state.header = header.resolved(at: place)
+                state.header = header.resolved(at: binding)
                 state.length = header.provisionalLength
                 state.isUnproven = header.length < state.length
                 // As if it lay in the file: what an earlier header says of the last block counts no more.
-                state.writeback.placedLength = header.length
+                state.writeback.inPlaceLength = header.length
             }
             state.writeback.slots = overlay.slots
             state.writeback.holes = overlay.holes

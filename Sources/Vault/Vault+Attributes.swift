@@ -69,7 +69,7 @@ extension Vault {
         _ name: [UInt8], to value: [UInt8], flags: Int32, of owner: AttributeSubject
     ) throws(VaultError) {
         let stored = try storedName(ofAttribute: name, of: owner)
-        try place(try sealed(value, of: name, stored, owner), flags: flags, of: owner)
+        try putSealed(try sealed(value, of: name, stored, owner), flags: flags, of: owner)
     }
 
     public func removeAttribute(_ name: [UInt8], of owner: AttributeOwner) throws(VaultError) {

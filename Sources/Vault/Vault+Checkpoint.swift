@@ -50,12 +50,12 @@ extension Vault {
             }
             begun = flush(begun, \.file, folders: \.folders, needsAll: \.hasLostSummary, trying)
             let placed = begun.compactMap { checkpoint in
-                let placement = trying { () throws(VaultError) in try checkpoint.file.continueCheckpoint(checkpoint) }
+                let written = trying { () throws(VaultError) in try checkpoint.file.continueCheckpoint(checkpoint) }
                 noteCheckpoint(checkpoint.status, checkpoint.file.header)
-                return placement
+                return written
             }
-            for placement in flush(placed, \.file, trying) {
-                trying { () throws(VaultError) in try placement.file.endCheckpoint(placement) }
+            for written in flush(placed, \.file, trying) {
+                trying { () throws(VaultError) in try written.file.endCheckpoint(written) }
             }
             if let failure { throw failure }
         }

@@ -48,8 +48,8 @@ extension Vault {
             let record = DirectoryRecord(
                 directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: classOfNew(in: parent),
                 isExplicit: false)
-            let place = place(of: name, in: parent)
-            try writeRecord(record, at: place, as: .directoryRecord, in: folder)
+            let binding = binding(of: name, in: parent)
+            try writeRecord(record, at: binding, as: .directoryRecord, in: folder)
             try give(AttributeSubject(descriptor: folder, identifier: record.directory.bytes), inherited, made: nil)
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)

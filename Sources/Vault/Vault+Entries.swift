@@ -80,8 +80,8 @@ extension Vault {
             let opened = try backing { () throws(Errno) in try store.status(of: descriptor) }
             guard opened.inode == status.inode else { return nil }
             let header = try readHeader(of: descriptor)
-            let place = place(of: name, in: parent)
-            guard header.belongs(at: place) else {
+            let binding = binding(of: name, in: parent)
+            guard header.belongs(at: binding) else {
                 throw .damaged("a file that belongs to another name stands here")
             }
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
@@ -101,7 +101,7 @@ extension Vault {
                 status.changed = overlay.changed ?? status.changed
             }
             status.size = Int64(latest.provisionalLength)
-            return FoundEntry(status: status, details: .file(latest.resolved(at: place)))
+            return FoundEntry(status: status, details: .file(latest.resolved(at: binding)))
         case .symbolicLink:
             status.size = try targetLength(of: stored, status, in: parent.descriptor)
             return FoundEntry(status: status, details: .other)
@@ -253,10 +253,10 @@ extension Vault {
         // One of several names: the file goes on without it. A damaged one need not.
         let file = try? openFile(name, in: parent)
         try file?.checkpointBeforeUnlink()
-        let place = place(of: name, in: parent)
+        let binding = binding(of: name, in: parent)
         try File.withoutIntents(on: moved + (file.map { [$0] } ?? [])) { () throws(VaultError) in
             try body()
-            file?.leave(place, [parent.descriptor])
+            file?.leave(binding, [parent.descriptor])
         }
     }
 
@@ -294,7 +294,7 @@ extension Vault {
         try prepareSidecar(of: new, in: newParent)
         if file == nil { try keepLongTarget(of: old.name, in: parent.descriptor) }
         let move = try file?.beginMove(
-            to: place(of: newName, in: newParent), taking: nil, replacing: nil, isRename: false)
+            to: binding(of: newName, in: newParent), taking: nil, replacing: nil, isRename: false)
         do throws(VaultError) {
             try backing { () throws(Errno) in
                 try store.link(old.name, in: parent.descriptor, to: new.name, in: newParent.descriptor)

@@ -67,7 +67,7 @@ extension Vault {
         for (one, other, name) in [(first, second, stored.0.name), (second, first, stored.1.name)] {
             guard case .directory(let directory) = one.moved else { continue }
             self.files.forgetFolder(name, in: one.parent)
-            directory.state.withLock { $0.place = place(of: other.name, in: other.parent) }
+            directory.state.withLock { $0.binding = binding(of: other.name, in: other.parent) }
             finishMove(of: directory, in: folders)
         }
     }
@@ -84,13 +84,13 @@ extension Vault {
         var undone: [() -> Void] = []
         do throws(VaultError) {
             for (one, other, time) in [(first, second, times.1), (second, first, times.0)] {
-                let place = place(of: other.name, in: other.parent)
+                let binding = binding(of: other.name, in: other.parent)
                 switch one.moved {
                 case .file(let file):
-                    let move = try file.beginMove(to: place, taking: nil, replacing: time ?? .now, isRename: true)
+                    let move = try file.beginMove(to: binding, taking: nil, replacing: time ?? .now, isRename: true)
                     undone.append { try? file.cancelMove(move) }
                 case .directory(let directory):
-                    try beginMove(of: directory, to: place)
+                    try beginMove(of: directory, to: binding)
                     undone.append { self.cancelMove(of: directory) }
                 case .other: break
                 }
@@ -106,7 +106,7 @@ extension Vault {
     private func leave(_ one: Exchanged, for other: Exchanged, _ folders: [Descriptor]) {
         guard case .file(let file) = one.moved else { return }
         file.leave(
-            place(of: one.name, in: one.parent), for: place(of: other.name, in: other.parent), folders)
+            binding(of: one.name, in: one.parent), for: binding(of: other.name, in: other.parent), folders)
     }
 
     private func change(of name: Name, _ one: Exchanged, to newName: Name, _ other: Exchanged) -> PathChange? {

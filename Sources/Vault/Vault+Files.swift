@@ -14,14 +14,14 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
-        let placements = self.placements.load(ordering: .acquiring)
+        let headerWrites = self.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
         let writable = try openWritableBacking(stored.name, in: parent)
         let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
         let header = try readHeader(of: descriptor)
         guard expected == nil || header.file == expected?.file else { throw .system(.ESTALE) }
-        let place = place(of: name, in: parent)
-        guard header.belongs(at: place) else {
+        let binding = binding(of: name, in: parent)
+        guard header.belongs(at: binding) else {
             throw .damaged("a file that belongs to another name stands here")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
@@ -29,17 +29,17 @@ extension Vault {
         // A sync program replaces a file by one of the same ID.
         guard expected == nil || status.inode == expected?.inode else { throw .system(.ESTALE) }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
-        if expected != nil, self.placements.load(ordering: .acquiring) == placements {
-            try checkSummary(of: descriptor, status, against: header, at: place)
+        if expected != nil, self.headerWrites.load(ordering: .acquiring) == headerWrites {
+            try checkSummary(of: descriptor, status, against: header, at: binding)
         }
         let file = try enter(
             File(
-                vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: place),
-                isNew: false, status: status), at: place, since: placements)
-        if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: place, status) }
+                vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
+                isNew: false, status: status), at: binding, since: headerWrites)
+        if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
         // A crash in the middle of a rename: this is where it has come to stand.
-        let isBetween = header.coming != nil || (status.linkCount == 1 && header.places.count > 1)
-        if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? place : nil) }
+        let isBetween = header.coming != nil || (status.linkCount == 1 && header.bindings.count > 1)
+        if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? binding : nil) }
         return file
     }
 
@@ -47,19 +47,19 @@ extension Vault {
     /// any more, but may have written it since: then it is read again.
     ///
     /// - Parameters:
-    ///   - place: where it was found; nil where it does not belong.
-    ///   - placements: how many headers had been written before it was read.
-    func enter(_ file: File, at place: Place?, since placements: UInt64) throws(VaultError) -> File {
+    ///   - binding: where it was found; nil where it does not belong.
+    ///   - headerWrites: how many headers had been written before it was read.
+    func enter(_ file: File, at binding: NameBinding?, since headerWrites: UInt64) throws(VaultError) -> File {
         // Whoever else finds it in the table waits until it is right.
         try file.lock.withExclusive { () throws(VaultError) in
             let known = files.enter(file)
-            guard known === file, self.placements.load(ordering: .acquiring) != placements else { return known }
+            guard known === file, self.headerWrites.load(ordering: .acquiring) != headerWrites else { return known }
             let header = try readHeader(of: file.descriptor)
             guard header.generation != file.state.header.generation else { return file }
-            guard place.map(header.belongs) ?? (header.coming == nil) else { throw .system(.ESTALE) }
+            guard binding.map(header.belongs) ?? (header.coming == nil) else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
             file.state = File.State(
-                place.map(header.resolved(at:)) ?? header, isNew: false, status, writable: file.state.writable)
+                binding.map(header.resolved(at:)) ?? header, isNew: false, status, writable: file.state.writable)
             return file
         }
     }
@@ -74,7 +74,7 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let temporary = Name.temporary()
         let file = try makeFile(
-            temporary, in: parent.descriptor, at: place(of: name, in: parent), createdIn: parent.identifier,
+            temporary, in: parent.descriptor, at: binding(of: name, in: parent), createdIn: parent.identifier,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
         do throws(VaultError) {
             try prepareSidecar(of: stored, in: parent)
@@ -89,11 +89,11 @@ extension Vault {
         return file
     }
 
-    /// Makes an empty file in a folder of the store, to belong at `place`.
+    /// Makes an empty file in a folder of the store, to belong at `binding`.
     ///
     /// - Parameter createdIn: the directory whose sync makes it durable that the file is there.
     func makeFile(
-        _ temporary: Name, in folder: Descriptor, at place: Place, createdIn: DirectoryIdentifier?,
+        _ temporary: Name, in folder: Descriptor, at binding: NameBinding, createdIn: DirectoryIdentifier?,
         _ inherited: Inheritance, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
         try boundDirtyFiles()
@@ -107,7 +107,7 @@ extension Vault {
         } catch { throw VaultError(error) }
         let header = FileHeader(
             volume: keys.volume, file: identifier,
-            protection: FileProtection(protectionClass, isExplicit: false, wrap), place: place)
+            protection: FileProtection(protectionClass, isExplicit: false, wrap), binding: binding)
         let descriptor = try backing { () throws(Errno) in
             try store.open(temporary, in: folder, OpenFlags.create, mode: inherited.firstMode)
         }
@@ -122,7 +122,7 @@ extension Vault {
             // Whoever gives files new keys may have come past here before it was.
             if ring.generation != generation { moves.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
-                try file.placeHeader()
+                try file.writeHeaderInPlace()
                 file.state.writeback.createdIn = createdIn
                 file.list()
             }

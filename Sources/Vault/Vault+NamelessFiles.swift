@@ -7,10 +7,10 @@ import Store
 // nowhere; a name is a rename out of it. What a session leaves there goes when the next one begins.
 
 /// Where a file stands that has no name yet.
-struct NamelessPlace {
+struct UnnamedBinding {
     let name: Name
     let folder: Descriptor
-    let place: Place
+    let binding: NameBinding
 }
 
 extension Vault {
@@ -28,9 +28,9 @@ extension Vault {
             }
             return try store.open(.nameless, in: store.root, OpenFlags.directory, mode: 0)
         }
-        let nameless = NamelessPlace(name: .temporary(), folder: folder, place: Place(Random.bytes(16)))
+        let nameless = UnnamedBinding(name: .temporary(), folder: folder, binding: NameBinding(Random.bytes(16)))
         let file = try makeFile(
-            nameless.name, in: folder, at: nameless.place, createdIn: nil,
+            nameless.name, in: folder, at: nameless.binding, createdIn: nil,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
         file.nameless.withLock { $0 = nameless }
         return file
@@ -46,13 +46,13 @@ extension Vault {
     private func giveFirstName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
         guard let old = file.nameless.withLock({ $0 }) else { throw .system(.ENOENT) }
         let new = try storedName(name, in: parent)
-        let place = place(of: name, in: parent)
+        let binding = binding(of: name, in: parent)
         try prepareSidecar(of: new, in: parent)
-        let move = try file.beginMove(to: place, taking: nil, replacing: nil, isRename: true)
+        let move = try file.beginMove(to: binding, taking: nil, replacing: nil, isRename: true)
         do throws(VaultError) {
             try File.withoutIntents(on: [file]) { () throws(VaultError) in
                 try renameFresh(old.name, in: old.folder, to: new.name, in: parent.descriptor)
-                file.leave(old.place, for: place, [old.folder, parent.descriptor])
+                file.leave(old.binding, for: binding, [old.folder, parent.descriptor])
             }
         } catch {
             try? file.cancelMove(move)

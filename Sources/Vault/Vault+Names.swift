@@ -65,9 +65,9 @@ extension Vault {
     }
 
     /// Where an entry of that name belongs. docs/FORMAT.md, "Places".
-    func place(of name: Name, in directory: Directory) -> Place {
+    func binding(of name: Name, in directory: Directory) -> NameBinding {
         directory.identifier.withBytes { identifier in
-            Place(unsafe keys.places.tag(of: identifier, name.bytes.span.bytes))
+            NameBinding(unsafe keys.bindings.tag(of: identifier, name.bytes.span.bytes))
         }
     }
 

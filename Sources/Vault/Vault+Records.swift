@@ -20,7 +20,7 @@ extension Vault {
 
     func readRoot() throws(VaultError) -> Directory {
         let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
-        let root = Directory(descriptor: store.root, record: record, place: .zero)
+        let root = Directory(descriptor: store.root, record: record, binding: .zero)
         try tidy(root)
         return root
     }
@@ -31,18 +31,18 @@ extension Vault {
     /// Opens the directory `name`; one whose record is missing or belongs elsewhere is damaged.
     public func openDirectory(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
         let stored = try storedName(name, in: parent)
-        let place = place(of: name, in: parent)
+        let binding = binding(of: name, in: parent)
         let (directory, isMoving) = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in
             let folder = try openFolder(stored.name, in: parent.descriptor)
             do throws(VaultError) {
-                let record = try readRecord(.directoryRecord, at: place, in: folder)
-                return (Directory(descriptor: folder, record: record, place: place), false)
+                let record = try readRecord(.directoryRecord, at: binding, in: folder)
+                return (Directory(descriptor: folder, record: record, binding: binding), false)
             } catch {
                 guard case .damaged = error else { throw error }
                 // A crash in the middle of a rename leaves the record of the new place beside that of the old one.
-                guard let record = try? readRecord(.newDirectoryRecord, at: place, in: folder) else { throw error }
-                return (Directory(descriptor: folder, record: record, place: place), true)
+                guard let record = try? readRecord(.newDirectoryRecord, at: binding, in: folder) else { throw error }
+                return (Directory(descriptor: folder, record: record, binding: binding), true)
             }
         }
         if isMoving && !isReadOnly {
@@ -61,8 +61,9 @@ extension Vault {
         try backing { () throws(Errno) in try store.open(name, in: parent, OpenFlags.directory, mode: 0) }
     }
 
-    /// The record under `name` in a folder, if it was sealed for `place`.
-    func readRecord(_ name: Name, at place: Place, in folder: Descriptor) throws(VaultError) -> DirectoryRecord {
+    /// The record under `name` in a folder, if it was sealed for `binding`.
+    func readRecord(_ name: Name, at binding: NameBinding, in folder: Descriptor) throws(VaultError) -> DirectoryRecord
+    {
         let text: [UInt8]
         do {
             text = try readRecordText(name, in: folder)
@@ -77,8 +78,8 @@ extension Vault {
         }
         let bytes = try authentic("the directory record belongs elsewhere or was changed") { () throws(CryptoError) in
             try keys.volume.withBytes { volume throws(CryptoError) in
-                try place.withBytes { place throws(CryptoError) in
-                    try unsafe keys.directories.open(sealed.span.bytes, associatedData: volume, place)
+                try binding.withBytes { binding throws(CryptoError) in
+                    try unsafe keys.directories.open(sealed.span.bytes, associatedData: volume, binding)
                 }
             }
         }
@@ -99,13 +100,13 @@ extension Vault {
     /// Replaces or makes a record, at once: a new symbolic link is renamed over the old one.
     ///
     /// The directory's own times stay as they are: nothing that it shows has changed.
-    func writeRecord(_ record: DirectoryRecord, at place: Place, as name: Name, in folder: Descriptor)
+    func writeRecord(_ record: DirectoryRecord, at binding: NameBinding, as name: Name, in folder: Descriptor)
         throws(VaultError)
     {
         let sealed = try authentic("") { () throws(CryptoError) in
             try keys.volume.withBytes { volume throws(CryptoError) in
-                try place.withBytes { place throws(CryptoError) in
-                    try unsafe keys.directories.seal(record.encoded.span.bytes, associatedData: volume, place)
+                try binding.withBytes { binding throws(CryptoError) in
+                    try unsafe keys.directories.seal(record.encoded.span.bytes, associatedData: volume, binding)
                 }
             }
         }
@@ -130,19 +131,19 @@ extension Vault {
         _ protectionClass: ProtectionClass, isExplicit: Bool, of directory: Directory
     ) throws(VaultError) {
         try finishEarlierMove(of: directory)
-        var (record, place) = directory.state.withLock { ($0.record, $0.place) }
+        var (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
         record.defaultClass = protectionClass
         record.isExplicit = isExplicit
-        try writeRecord(record, at: place, as: .directoryRecord, in: directory.descriptor)
+        try writeRecord(record, at: binding, as: .directoryRecord, in: directory.descriptor)
         directory.state.withLock { $0.record = record }
     }
 
-    /// Before a rename of `directory` to `place`: leaves a record there that will be the right one afterwards.
-    func beginMove(of directory: Directory, to place: Place) throws(VaultError) {
+    /// Before a rename of `directory` to `binding`: leaves a record there that will be the right one afterwards.
+    func beginMove(of directory: Directory, to binding: NameBinding) throws(VaultError) {
         try finishEarlierMove(of: directory)
         // The record of a rename before this one must be durable in its place before another takes its name.
         try flush(folder: directory.descriptor)
-        try writeRecord(directory.record, at: place, as: .newDirectoryRecord, in: directory.descriptor)
+        try writeRecord(directory.record, at: binding, as: .newDirectoryRecord, in: directory.descriptor)
         try flush(folder: directory.descriptor)
     }
 

@@ -37,22 +37,22 @@ extension Vault {
         try prepareSidecar(of: new, in: newParent)
         switch moved {
         case .file(let file):
-            let place = place(of: newName, in: newParent)
+            let binding = binding(of: newName, in: newParent)
             let target = replaced == nil ? nil : try? store.status(of: new.name, in: newParent.descriptor)
             let move = try file.beginMove(
-                to: place,
+                to: binding,
                 taking: protection(
                     for: file, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier),
                 replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
             do throws(VaultError) {
-                let oldPlace = self.place(of: name, in: parent)
+                let oldBinding = self.binding(of: name, in: parent)
                 let standing = try replacedStatus(new.name, in: newParent)
                 try replacing(standing, new, newName, in: newParent, isReplaced: true, by: file) {
                     () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
                     // Before anybody writes to it: the journal may know it by the new name once the folders are
                     // durable.
-                    file.leave(oldPlace, for: place, [parent.descriptor, newParent.descriptor])
+                    file.leave(oldBinding, for: binding, [parent.descriptor, newParent.descriptor])
                 }
             } catch {
                 try? file.cancelMove(move)
@@ -79,8 +79,8 @@ extension Vault {
     ) throws(VaultError) {
         // The journal knows files by their paths: the fewer it knows the better.
         try checkpoint()
-        let place = place(of: newName, in: newParent)
-        try beginMove(of: directory, to: place)
+        let binding = binding(of: newName, in: newParent)
+        try beginMove(of: directory, to: binding)
         var aside: Name?
         do throws(VaultError) {
             aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
@@ -99,7 +99,7 @@ extension Vault {
         }
         files.forgetFolder(old.name, in: parent)
         // It has happened, and is good at the new place as at the old one.
-        directory.state.withLock { $0.place = place }
+        directory.state.withLock { $0.binding = binding }
         finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
         // Not before its absence is durable: a crash that takes the rename back must find it.
         if let aside, directory.state.withLock({ $0.movedIn.isEmpty }) { removeAside(aside, in: newParent) }

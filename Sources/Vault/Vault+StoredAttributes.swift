@@ -31,13 +31,13 @@ extension Vault {
         return value
     }
 
-    /// Where the rest of what is stored now would be; nil if all of it is in one place.
+    /// Where the rest of what is stored now would be; nil if all of it is in one attribute.
     func rest(of stored: AttributeName, of owner: AttributeSubject) -> AttributeName? {
         (try? storedValue(of: stored, of: owner)).flatMap(stored.rest)
     }
 
     /// Sets it as a whole: after a crash too it is the old or the new one, on a store that keeps no order as well.
-    func place(_ attribute: SealedAttribute, flags: Int32, of owner: AttributeSubject) throws(VaultError) {
+    func putSealed(_ attribute: SealedAttribute, flags: Int32, of owner: AttributeSubject) throws(VaultError) {
         let old = rest(of: attribute.name, of: owner)
         let fits = attribute.bytes.prefix(AttributeName.largestValue)
         let rest = attribute.bytes.dropFirst(fits.count)

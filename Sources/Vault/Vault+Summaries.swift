@@ -24,7 +24,7 @@ extension Vault {
             let count = try store.attribute(FileSummary.attribute, of: stored, in: parent.descriptor, into: &span)
             guard count == FileSummary.byteCount else { return nil }
         } catch { return nil }
-        guard let summary = summary(unsafe value.span.bytes, at: place(of: name, in: parent), own) else { return nil }
+        guard let summary = summary(unsafe value.span.bytes, at: binding(of: name, in: parent), own) else { return nil }
         var status = own
         status.size = Int64(BlockGeometry.storedLength(forBackingSize: UInt64(own.size)))
         status.modified = Timespec(summary.shownTime)
@@ -32,10 +32,10 @@ extension Vault {
         return (status, summary)
     }
 
-    /// What `bytes` say of the file at `place` with the backing file's status `own`; nil if they do not count.
-    private func summary(_ bytes: RawSpan, at place: Place, _ own: FileStatus) -> FileSummary? {
+    /// What `bytes` say of the file at `binding` with the backing file's status `own`; nil if they do not count.
+    private func summary(_ bytes: RawSpan, at binding: NameBinding, _ own: FileStatus) -> FileSummary? {
         guard own.modified.nanoseconds == 0, let summary = try? FileSummary(decoding: bytes) else { return nil }
-        let signed = summary.signed(at: place, size: UInt64(own.size), stamp: own.modified.seconds)
+        let signed = summary.signed(at: binding, size: UInt64(own.size), stamp: own.modified.seconds)
         let tag = bytes.extracting(FileSummary.byteCount - FileSummary.tagByteCount..<FileSummary.byteCount)
         return keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) ? summary : nil
     }
@@ -43,12 +43,12 @@ extension Vault {
     /// Distrusts a summary that counts beside another header than its own: a crash has left it, or somebody has put it
     /// back. `ESTALE` if it has told of another length; then the header is asked.
     func checkSummary(
-        of file: Descriptor, _ own: FileStatus, against header: FileHeader, at place: Place
+        of file: Descriptor, _ own: FileStatus, against header: FileHeader, at binding: NameBinding
     ) throws(VaultError) {
         guard traits.hasAttributes, !isReadOnly, own.modified.nanoseconds == 0,
             !distrusted.withLock({ $0.contains(own.inode) }),
             let bytes = try? store.attribute(FileSummary.attribute, of: file),
-            let summary = unsafe summary(bytes.span.bytes, at: place, own),
+            let summary = unsafe summary(bytes.span.bytes, at: binding, own),
             summary.file != header.file || summary.generation != header.generation
         else { return }
         distrustSummary(ofInode: own.inode)
@@ -62,7 +62,7 @@ extension Vault {
     func summarize(_ header: FileHeader, of file: Descriptor) {
         guard traits.hasAttributes, let summary = FileSummary(header) else { return }
         let size = BlockGeometry.backingSize(forLength: header.length)
-        let signed = summary.signed(at: header.places[0], size: size, stamp: header.stamp)
+        let signed = summary.signed(at: header.bindings[0], size: size, stamp: header.stamp)
         let tag = keys.summaries.tag(of: unsafe signed.span.bytes)
         let fields = unsafe signed.span.bytes.array(0..<FileSummary.byteCount - FileSummary.tagByteCount)
         let value = fields + tag.prefix(FileSummary.tagByteCount)

@@ -53,7 +53,7 @@ extension Vault {
             try unsafe nonce + keys.symlinks.seal(target.span.bytes, associatedData: nonce.span.bytes)
         }
         try prepareSidecar(of: stored, in: parent)
-        let long = sealed.count > Self.longestInLink ? try placeLongTarget(sealed) : nil
+        let long = sealed.count > Self.longestInLink ? try writeLongTarget(sealed) : nil
         do {
             try makeOwned(stored, in: parent) { (name) throws(Errno) in
                 try store.makeSymbolicLink(
@@ -112,7 +112,7 @@ extension Vault {
     }
 
     /// Puts a target where it is durable before its link appears.
-    private func placeLongTarget(_ sealed: [UInt8]) throws(VaultError) -> Name {
+    private func writeLongTarget(_ sealed: [UInt8]) throws(VaultError) -> Name {
         let name = Name.longTarget()
         let folder = try backing { () throws(Errno) in
             do throws(Errno) {

@@ -35,7 +35,7 @@ public final class Vault: Sendable {
     /// Backing inodes of files whose summaries were found not to be true.
     let distrusted = Mutex<Set<UInt64>>([])
     /// Grows with each header that is written to a backing file.
-    let placements = Atomic<UInt64>(0)
+    let headerWrites = Atomic<UInt64>(0)
     /// Held during a flush of all files at once.
     let flushingAll = RecursiveLock()
     /// The name of the folder of long targets is durable.

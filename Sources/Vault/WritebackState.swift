@@ -5,11 +5,11 @@ import Posix
 struct WritebackState {
     /// The confirmed length in the header as it was last written to the backing file: it says how long a block that
     /// lies there below it is.
-    var placedLength: UInt64 = 0
+    var inPlaceLength: UInt64 = 0
     /// The generation of that header.
-    var placedGeneration: UInt64 = 0
+    var inPlaceGeneration: UInt64 = 0
     /// Its stamp.
-    var placedStamp: Int64 = 0
+    var inPlaceStamp: Int64 = 0
     /// The generation that is on disk at least; 0 if no header need be there yet. A crash finds this one, the one
     /// above, or one between.
     var durableGeneration: UInt64 = 0
@@ -52,7 +52,7 @@ struct WritebackState {
     /// The last record of the file in the journal.
     var sequence: UInt64 = 0
     /// The last record that the header in the backing file has made dead.
-    var placedSequence: UInt64 = 0
+    var inPlaceSequence: UInt64 = 0
     /// No header stands behind the last blocks in the journal yet: they do not count.
     var isHeaderless = false
     /// The header in `sequence`'s record, or in the backing file, is as the file is now.
@@ -69,11 +69,11 @@ struct WritebackState {
     /// What is shown as the time of change while the backing file's is that of what was last done to it unseen.
     var change: (shown: Timespec, backing: Timespec)?
 
-    /// Folders whose names must be durable before the file may cease to belong at `places` that it has left, and before
-    /// the journal may know it by a new one.
+    /// Folders whose names must be durable before the file may cease to belong at `bindings` that it has left, and
+    /// before the journal may know it by a new one.
     var movedIn: [Descriptor] = []
-    /// The places that are left then.
-    var finalPlaces: [Place]?
+    /// The bindings that are left then.
+    var finalBindings: [NameBinding]?
     /// The class and wrap that hold where the file stood before a rename that took over another class.
     var leaving: FileProtection?
     /// The folder that it was made in, until its header is durable.
@@ -87,7 +87,7 @@ struct WritebackState {
 
     /// Among the files that the vault will checkpoint.
     var isListed = false
-    /// Grows with each checkpoint, each truncation, and when places are left: who has flushed meanwhile does not know
+    /// Grows with each checkpoint, each truncation, and when bindings are left: who has flushed meanwhile does not know
     /// what that confirms.
     var round: UInt64 = 0
     /// Grows with each change.
@@ -101,6 +101,6 @@ struct WritebackState {
 
     /// Blocks below this one hold bytes below the durable end.
     var durableBlocks: UInt64 { BlockGeometry.blockCount(forLength: durableEnd) }
-    /// Blocks below this one lie in the backing file as long as `placedLength` makes them.
-    var placedBlocks: UInt64 { BlockGeometry.blockCount(forLength: placedLength) }
+    /// Blocks below this one lie in the backing file as long as `inPlaceLength` makes them.
+    var inPlaceBlocks: UInt64 { BlockGeometry.blockCount(forLength: inPlaceLength) }
 }

@@ -25,10 +25,10 @@ extension DiskTests {
                 Record(.makeDirectory("d", in: .root, mode: 0o700), made: folder),
                 flushAll, rename("a", to: "b", into: folder),
             ])
-        let places = try states(disk).map { image in
+        let found = try states(disk).map { image in
             [image[Slot("a", in: .root)], image[Slot("b", in: folder)]].map { $0 == file }
         }
-        #expect(Set(places) == [[true, false], [false, true]])
+        #expect(Set(found) == [[true, false], [false, true]])
     }
 
     @Test func aFlushOfAFileIsForItsNameWhereMetadataHasAnOrder() throws {

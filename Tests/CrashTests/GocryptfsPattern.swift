@@ -58,9 +58,9 @@ final class GocryptfsPattern {
             }
             sealed += try seal(plain, block, header)
         }
-        let place = Int64(Self.headerSize + first * Self.storedSize)
-        try store.allocate(file, mode: 1, offset: place, length: Int64(sealed.count))
-        try unsafe store.write(sealed.span.bytes, to: file, at: place)
+        let offset = Int64(Self.headerSize + first * Self.storedSize)
+        try store.allocate(file, mode: 1, offset: offset, length: Int64(sealed.count))
+        try unsafe store.write(sealed.span.bytes, to: file, at: offset)
     }
 
     /// All bytes; throws where a block does not verify.

@@ -90,32 +90,32 @@ extension CrashTests {
             try expectPromiseHolds("class changes", vault)
         }
 
-        /// Files and directories that change places, while they are written to, synced or not.
+        /// Files and directories that exchange their names, while they are written to, synced or not.
         @Test(arguments: 1...2 as ClosedRange<UInt64>) func exchanges(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
             let folders = [try vault.makeDirectory("one"), try vault.makeDirectory("two")]
             let long = name(String(repeating: "long name ", count: 20))
             // Where each file is now.
-            var places: [(name: Name, parent: RecordedVault.Folder, file: RecordedVault.OpenFile)] = []
+            var entries: [(name: Name, parent: RecordedVault.Folder, file: RecordedVault.OpenFile)] = []
             for (index, name) in [name("a"), long, name("c"), name("d")].enumerated() {
                 let parent = folders[index % 2]
-                places.append((name, parent, try vault.makeFile(name, in: parent)))
-                try vault.write(random.bytes(4000 * index), to: places[index].file, at: 0)
-                if index > 0 { try vault.synchronize(places[index].file) }
+                entries.append((name, parent, try vault.makeFile(name, in: parent)))
+                try vault.write(random.bytes(4000 * index), to: entries[index].file, at: 0)
+                if index > 0 { try vault.synchronize(entries[index].file) }
             }
             try vault.synchronize(folders[0])
             // Each with a file in it, that is written to under both paths.
             var inner: [(name: Name, folder: RecordedVault.Folder)] = []
             for index in 0..<2 {
                 inner.append((name("d\(index)"), try vault.makeDirectory(name("d\(index)"), in: folders[index])))
-                places.append((name("f"), inner[index].folder, try vault.makeFile("f", in: inner[index].folder)))
-                try vault.write(random.bytes(5000), to: places[4 + index].file, at: 0)
+                entries.append((name("f"), inner[index].folder, try vault.makeFile("f", in: inner[index].folder)))
+                try vault.write(random.bytes(5000), to: entries[4 + index].file, at: 0)
             }
             try vault.synchronize()
             var isMixed = false
             for turn in 0..<24 {
-                let file = places.randomElement(using: &random)!.file
+                let file = entries.randomElement(using: &random)!.file
                 try vault.write(random.bytes(600), to: file, at: Int.random(in: 0...6000, using: &random))
                 if turn % 2 == 0 { try vault.synchronize(file, dataOnly: turn % 4 == 0) }
                 switch turn % 6 {
@@ -126,17 +126,17 @@ extension CrashTests {
                     inner = [(inner[0].name, inner[1].folder), (inner[1].name, inner[0].folder)]
                 case 2:
                     // A file and a directory, and back.
-                    let one = (isMixed ? inner[0].name : places[0].name, isMixed ? folders[0] : places[0].parent)
-                    let other = (isMixed ? places[0].name : inner[0].name, isMixed ? places[0].parent : folders[0])
+                    let one = (isMixed ? inner[0].name : entries[0].name, isMixed ? folders[0] : entries[0].parent)
+                    let other = (isMixed ? entries[0].name : inner[0].name, isMixed ? entries[0].parent : folders[0])
                     try vault.exchange(
-                        .init(one.0, places[0].file, in: one.1), .init(other.0, inner[0].folder, in: other.1))
+                        .init(one.0, entries[0].file, in: one.1), .init(other.0, inner[0].folder, in: other.1))
                     isMixed.toggle()
                 default:
                     let (one, other) = turn % 2 == 0 ? (1, 2) : (3, 4)
                     try vault.exchange(
-                        .init(places[one].name, places[one].file, in: places[one].parent),
-                        .init(places[other].name, places[other].file, in: places[other].parent))
-                    (places[one].file, places[other].file) = (places[other].file, places[one].file)
+                        .init(entries[one].name, entries[one].file, in: entries[one].parent),
+                        .init(entries[other].name, entries[other].file, in: entries[other].parent))
+                    (entries[one].file, entries[other].file) = (entries[other].file, entries[one].file)
                 }
                 if turn % 5 == 0 { try vault.synchronize(folders[turn % 2]) }
                 if turn % 11 == 0 { try vault.synchronize() }
@@ -144,7 +144,8 @@ extension CrashTests {
             try expectPromiseHolds("exchanges", vault)
         }
 
-        /// As programs publish what they have written: a file without a name, synced, linked, and perhaps its folder synced.
+        /// As programs publish what they have written: a file without a name, synced, linked, and perhaps its folder
+        /// synced.
         @Test func filesThatGetAName() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(8)

@@ -8,7 +8,7 @@ private func sampleHeader() -> FileHeader {
         protection: FileProtection(
             protectionClass: .completeUnlessOpen, isExplicit: true, wrapAlgorithm: 2,
             wrap: [UInt8](repeating: 0xA5, count: 72)),
-        place: Place([UInt8](33...48)))
+        binding: NameBinding([UInt8](33...48)))
     header.length = 123_456_789
     header.provisionalLength = 123_456_789
     header.generation = 7
@@ -35,7 +35,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
     @Test func roundTrip() throws {
         var header = sampleHeader()
         #expect(try decoded(encoded(header)) == header)
-        header.places.append(Place([UInt8](49...64)))
+        header.bindings.append(NameBinding([UInt8](49...64)))
         header.coming = FileProtection(
             protectionClass: .none, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.firstSparseBlock = 5
@@ -148,25 +148,25 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(throws: FormatError.tooShort) { try decoded(bytes) }
     }
 
-    @Test func standsAtItsPlacesOnly() {
+    @Test func isBoundToItsNamesOnly() {
         var header = sampleHeader()
-        let first = header.places[0]
-        let elsewhere = Place([UInt8](repeating: 9, count: 16))
+        let first = header.bindings[0]
+        let elsewhere = NameBinding([UInt8](repeating: 9, count: 16))
         #expect(header.belongs(at: first))
         #expect(!header.belongs(at: elsewhere))
         #expect(!header.belongs(at: .zero))
-        header.places.append(elsewhere)
+        header.bindings.append(elsewhere)
         #expect(header.belongs(at: elsewhere) && header.belongs(at: first))
-        header.places = []
+        header.bindings = []
         #expect(header.belongs(at: .zero) && header.flags.contains(.manyLinks))
     }
 
     @Test func theComingProtectionHoldsAtTheLastPlace() {
         var header = sampleHeader()
-        let (first, last) = (header.places[0], Place([UInt8](repeating: 9, count: 16)))
+        let (first, last) = (header.bindings[0], NameBinding([UInt8](repeating: 9, count: 16)))
         let coming = FileProtection(
             protectionClass: .complete, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 1, count: 40))
-        header.places.append(last)
+        header.bindings.append(last)
         header.coming = coming
         #expect(header.resolved(at: last).protection == coming)
         #expect(header.resolved(at: first).protection == header.protection)

@@ -38,15 +38,15 @@ import Testing
                 protection: FileProtection(
                     protectionClass: ProtectionClass(rawValue: item.class)!, isExplicit: item.explicit,
                     wrapAlgorithm: 1, wrap: []),
-                place: Place(bytes(item.place)))
+                binding: NameBinding(bytes(item.place)))
             header.generation = item.generation
             header.modified = time(item.modified)
             header.changed = time(item.changed)
             header.written = time(item.written)
             let made = try #require(FileSummary(header))
-            let signed = made.signed(at: header.places[0], size: item.size, stamp: item.stamp)
+            let signed = made.signed(at: header.bindings[0], size: item.size, stamp: item.stamp)
             #expect(unsafe signed.span.bytes.array(0..<50) == Array(bytes(item.summary).prefix(50)))
-            #expect(unsafe Place(signed.span.bytes, at: 50) == header.places[0])
+            #expect(unsafe NameBinding(signed.span.bytes, at: 50) == header.bindings[0])
 
             let read = try unsafe FileSummary(decoding: bytes(item.summary).span.bytes)
             #expect(read == made)
@@ -72,19 +72,19 @@ import Testing
         var header = FileHeader(
             volume: VolumeIdentifier([UInt8](1...16)), file: FileIdentifier([UInt8](1...16)),
             protection: FileProtection(protectionClass: .none, isExplicit: false, wrapAlgorithm: 1, wrap: []),
-            place: Place([UInt8](1...16)))
+            binding: NameBinding([UInt8](1...16)))
         #expect(FileSummary(header) != nil)
         for seconds in [Int64.max, .min, 9_223_372_037, -9_223_372_038] as [Int64] {
             header.modified.seconds = seconds
             #expect(FileSummary(header) == nil)
         }
         header.modified = .zero
-        header.places.append(Place([UInt8](2...17)))
+        header.bindings.append(NameBinding([UInt8](2...17)))
         #expect(FileSummary(header) == nil)
         header.coming = header.protection
         #expect(FileSummary(header) == nil)
         header.coming = nil
-        header.places = []
+        header.bindings = []
         #expect(FileSummary(header) == nil)
     }
 }

@@ -97,7 +97,7 @@ import Testing
             expect(header.protection, item.first)
             #expect((header.coming == nil) == (item.second == nil))
             if let coming = header.coming, let second = item.second { expect(coming, second) }
-            #expect(header.places.map(\.bytes) == item.places.map(bytes))
+            #expect(header.bindings.map(\.bytes) == item.places.map(bytes))
             #expect(header.length == item.length)
             #expect(header.provisionalLength == item.provisionalLength)
             #expect(header.generation == item.generation)
@@ -125,7 +125,7 @@ import Testing
             let raw = bytes(item.header)
             let header = try unsafe FileHeader(decoding: raw.span.bytes)
             for standing in item.at {
-                let place = Place(bytes(standing.place))
+                let place = NameBinding(bytes(standing.place))
                 #expect(header.belongs(at: place))
                 let resolved = header.resolved(at: place)
                 #expect(resolved.coming == nil)
@@ -133,7 +133,7 @@ import Testing
                 #expect(resolved.protection.isExplicit == standing.explicit)
                 #expect(resolved.protection.wrap == bytes(standing.wrap))
             }
-            for place in item.notAt { #expect(!header.belongs(at: Place(bytes(place)))) }
+            for place in item.notAt { #expect(!header.belongs(at: NameBinding(bytes(place)))) }
         }
     }
 

@@ -162,7 +162,7 @@ import Testing
             let name = try vector.bytes("name")
             #expect(try keys.names.seal(name, associatedData: directory) == vector.bytes("sealed"))
             #expect(try keys.names.open(vector.bytes("sealed"), associatedData: directory) == name)
-            #expect(Array(keys.places.tag(of: directory, name).prefix(16)) == (try vector.bytes("place")))
+            #expect(Array(keys.bindings.tag(of: directory, name).prefix(16)) == (try vector.bytes("place")))
         }
     }
 

@@ -141,7 +141,7 @@ import Testing
         protection: FileProtection(
             protectionClass: .completeUnlessOpen, isExplicit: true, wrapAlgorithm: 2,
             wrap: [UInt8](repeating: 3, count: 72)),
-        place: Place([UInt8](repeating: 4, count: 16)))
+        binding: NameBinding([UInt8](repeating: 4, count: 16)))
 
     private func backingFile(_ bytes: [UInt8]) throws -> (path: String, folder: URL) {
         let folder = FileManager.default.temporaryDirectory.appending(path: "latchkey-\(UUID())")

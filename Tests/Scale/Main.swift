@@ -9,8 +9,8 @@ import Posix
 /// ends of a file that `fill` or `sparse` has made, SPAN MiB each; prints a line for each kind, with the microseconds
 /// that an access took.
 ///
-/// All contents follow from their places, so that a wrong byte is seen. Ends with status 1 at the first one, and at any
-/// error.
+/// All contents follow from their offsets, so that a wrong byte is seen. Ends with status 1 at the first one, and at
+/// any error.
 @main
 struct Main {
     static func main() {

@@ -1,7 +1,7 @@
 import Posix
 
-/// Contents that follow from where they stand: the words of a unit of 1 KiB, by the file's number, the unit's, and how often it
-/// was written. Of version 0 they are zeros: nobody has written there.
+/// Contents that follow from where they stand: the words of a unit of 1 KiB, by the file's number, the unit's, and how
+/// often it was written. Of version 0 they are zeros: nobody has written there.
 enum Pattern {
     static let wordsInUnit = 128
     static let unit = 8 * wordsInUnit
@@ -56,10 +56,10 @@ extension Descriptor {
     func check(_ expected: [UInt64], at offset: Int, _ what: @autoclosure () -> String) throws {
         let found = try words(expected.count, at: offset)
         guard found != expected else { return }
-        let place = zip(found, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? found.count
+        let word = zip(found, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? found.count
         throw WrongByte(
             description:
-                "\(what()): at \(offset + 8 * place) \(found.dropFirst(place).first.map { String($0, radix: 16) } ?? "the end")"
-                + ", not \(expected.dropFirst(place).first.map { String($0, radix: 16) } ?? "the end")")
+                "\(what()): at \(offset + 8 * word) \(found.dropFirst(word).first.map { String($0, radix: 16) } ?? "the end")"
+                + ", not \(expected.dropFirst(word).first.map { String($0, radix: 16) } ?? "the end")")
     }
 }

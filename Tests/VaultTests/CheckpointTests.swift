@@ -63,7 +63,7 @@ import Testing
             hook.during(nth, of: file) {
                 try file.write([UInt8](repeating: 2, count: 5000), at: 12 * 4096)
                 try file.persistLength()
-                written.withLock { $0 = file.lock.withShared { file.state.writeback.placedGeneration } }
+                written.withLock { $0 = file.lock.withShared { file.state.writeback.inPlaceGeneration } }
             }
             try test.vault.checkpoint()
             hook.stop()
@@ -87,9 +87,9 @@ import Testing
             hook.during(nth, of: file) { try vault.unlink("link", in: second) }
             try vault.checkpoint()
             hook.stop()
-            #expect(file.header.belongs(at: vault.place(of: "link", in: second)), "during flush \(nth)")
+            #expect(file.header.belongs(at: vault.binding(of: "link", in: second)), "during flush \(nth)")
             try vault.checkpoint()
-            #expect(file.header.places == [vault.place(of: "file", in: test.root)], "during flush \(nth)")
+            #expect(file.header.bindings == [vault.binding(of: "file", in: test.root)], "during flush \(nth)")
         }
     }
 

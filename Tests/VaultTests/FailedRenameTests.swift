@@ -30,7 +30,7 @@ import Testing
         let file = try test.vault.openFile("new", in: test.root)
         #expect(file.header.protectionClass == .complete)
         #expect(file.header.flags == before.flags)
-        #expect(file.header.places == before.places)
+        #expect(file.header.bindings == before.bindings)
         #expect(file.header.protection == before.protection)
         #expect(try file.contents(3) == [4, 5, 6])
     }

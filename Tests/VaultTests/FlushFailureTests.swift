@@ -102,7 +102,7 @@ import Testing
             #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
         }
         #expect(faults.injected == 1)
-        #expect(file.lock.withShared { file.state.header.places.count } == 2)
+        #expect(file.lock.withShared { file.state.header.bindings.count } == 2)
         #expect(other.header.length == 1)
         try test.vault.synchronize(test.makeDirectory("another"))
         // Nor is it told at the end.
@@ -173,7 +173,7 @@ import Testing
         let others = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
         for other in others { try other.write([1], at: 0) }
         #expect(throws: VaultError.system(.EIO)) { try test.vault.checkpoint { others + [file] } }
-        #expect(file.lock.withShared { file.state.header.places.count } == 2)
+        #expect(file.lock.withShared { file.state.header.bindings.count } == 2)
         #expect(others.allSatisfy { $0.header.length == 1 })
     }
 
@@ -218,7 +218,7 @@ import Testing
         let (vault, root) = try test.afterDeath()
         let found = try vault.openFile(isRenamed ? "target" : "file", in: root)
         #expect(found.protectionClass == expected)
-        #expect(found.lock.withShared { found.state.header.places.count } == 1)
+        #expect(found.lock.withShared { found.state.header.bindings.count } == 1)
     }
 
     enum FaultKind { case flush, write }

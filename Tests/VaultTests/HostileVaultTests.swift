@@ -105,7 +105,7 @@ import Testing
         let identity = FileIdentity(identifier: file, inode: 1)
         var header = FileHeader(
             volume: test.vault.volume, file: file,
-            protection: FileProtection(.none, isExplicit: false, FileKeyWrap(algorithm: 1, bytes: [])), place: .zero)
+            protection: FileProtection(.none, isExplicit: false, FileKeyWrap(algorithm: 1, bytes: [])), binding: .zero)
         change(&header)
         let bytes = header.signed(test.vault.keys)
         let record = JournalRecord(kind, of: file, generation: .max, number: 0, payloadCount: payload.count)
@@ -123,7 +123,7 @@ import Testing
 
     // MARK: Numbers
 
-    /// The places of numbers in a header: docs/FORMAT.md, "Files".
+    /// The bindings of numbers in a header: docs/FORMAT.md, "Files".
     static let headerFields = [
         (59, 1), (60, 2), (64, 8), (72, 8), (80, 8), (88, 8), (98, 2), (100, 4), (312, 8), (320, 4), (328, 8), (336, 4),
         (344, 8), (352, 8),

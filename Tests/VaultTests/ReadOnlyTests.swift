@@ -13,13 +13,13 @@ import Testing
         let file = try test.create("file")
         try file.write([1, 2, 3], at: 0)
         try file.persistLength()
-        let place = test.vault.place(of: "moved", in: test.root)
-        try test.vault.beginMove(of: folder, to: place)
+        let binding = test.vault.binding(of: "moved", in: test.root)
+        try test.vault.beginMove(of: folder, to: binding)
         let stored = try test.vault.storedName("folder", in: test.root).name
         let moved = try test.vault.storedName("moved", in: test.root).name
         try test.store.rename(stored, in: test.store.root, to: moved, in: test.store.root)
         _ = try file.beginMove(
-            to: test.vault.place(of: "other", in: test.root), taking: nil, replacing: nil, isRename: true)
+            to: test.vault.binding(of: "other", in: test.root), taking: nil, replacing: nil, isRename: true)
 
         let recording = FaultInjectingStore(test.store)
         recording.faults.fail(nil, with: .EROFS, lasts: true)

@@ -87,7 +87,7 @@ import Testing
         try test.vault.synchronize()
         try rotate(test)
         let move = try file.beginMove(
-            to: test.vault.place(of: "b", in: test.root), taking: nil, replacing: nil, isRename: true)
+            to: test.vault.binding(of: "b", in: test.root), taking: nil, replacing: nil, isRename: true)
         #expect(try file.renewWrap())
         try file.cancelMove(move)
         #expect(try test.vault.renewed(file.header.protection, of: file.identifier) != nil)
@@ -122,15 +122,15 @@ import Testing
         _ = try test.create("file", in: test.makeDirectory("runaway", in: folders[first]))
         try test.vault.synchronize()
         try rotate(test)
-        let place = Mutex(first)
+        let current = Mutex(first)
         let progress = Mutex<(() -> UInt64)?>(nil)
         let rotation = KeyRotation(of: test.vault, tree: ReadWriteLock()) {
             // Before the first of the two is looked at, and after it.
             guard let seen = progress.withLock({ $0?() }), seen < 2 else { return false }
-            place.withLock { place in
-                guard place != (seen == 0 ? first : 1 - first) else { return }
-                try? test.rename("runaway", to: "runaway", in: folders[place], newParent: folders[1 - place])
-                place = 1 - place
+            current.withLock { current in
+                guard current != (seen == 0 ? first : 1 - first) else { return }
+                try? test.rename("runaway", to: "runaway", in: folders[current], newParent: folders[1 - current])
+                current = 1 - current
             }
             return false
         }
@@ -139,7 +139,7 @@ import Testing
         var outcome = rotation.walk()
         for _ in 0..<4 where outcome == .unproven { outcome = rotation.walk() }
         func isRunawayRenewed() throws -> Bool {
-            let folder = try test.vault.openDirectory("runaway", in: folders[place.withLock { $0 }])
+            let folder = try test.vault.openDirectory("runaway", in: folders[current.withLock { $0 }])
             return try isRenewed(test.vault.openFile("file", in: folder), test.vault)
         }
         #expect(try isRunawayRenewed() || outcome != .clean)

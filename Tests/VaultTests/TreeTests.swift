@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func placesBindFilesToTheirNames() throws {
+    @Test func bindingsTieFilesToTheirNames() throws {
         let test = try TestVault()
         _ = try test.create("a")
         _ = try test.create("b")
@@ -214,7 +214,7 @@ extension File {
         let file = try test.create("a")
         let other = try test.create("b")
         _ = try other.beginMove(
-            to: test.vault.place(of: "c", in: test.root), taking: nil, replacing: nil, isRename: true)
+            to: test.vault.binding(of: "c", in: test.root), taking: nil, replacing: nil, isRename: true)
         let before = other.header
         #expect(throws: VaultError.system(.ESTALE)) {
             try test.vault.openFile("b", in: test.root, expecting: (file.identifier, file.identity.inode))

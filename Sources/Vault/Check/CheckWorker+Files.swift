@@ -28,17 +28,17 @@ extension CheckWorker {
                 header = made
             }
             let overlay = vault.overlay(of: header, inode: status.inode)
-            let place = vault.place(of: spot.name!, in: folder.directory)
-            guard header.belongs(at: place) else {
-                return damage(.place, "a file that belongs to another name or folder stands here", at: spot)
+            let binding = vault.binding(of: spot.name!, in: folder.directory)
+            guard header.belongs(at: binding) else {
+                return damage(.binding, "a file that belongs to another name or folder stands here", at: spot)
             }
             check.sight(header.file)
             checkAttributes(of: AttributeSubject(descriptor: descriptor, identifier: header.file.bytes), spot)
 
             let file = File(
-                vault: vault, descriptor: descriptor, isWritable: false, header: header.resolved(at: place),
+                vault: vault, descriptor: descriptor, isWritable: false, header: header.resolved(at: binding),
                 isNew: false, status: status)
-            if let overlay { file.show(overlay, at: place, status) }
+            if let overlay { file.show(overlay, at: binding, status) }
             let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
             contents.loseMissing()
             if check.readsContents {

@@ -19,7 +19,7 @@ public struct Finding: Sendable {
         case journal
         case directory
         case header
-        case place
+        case binding = "place"
         case key
         case contents
         case symlink

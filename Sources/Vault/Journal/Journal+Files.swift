@@ -23,7 +23,7 @@ extension Journal {
     func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> Slot {
         try state.withLock { state throws(Errno) in
             let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + intent.path.count))
-            try goToPlace(for: room, &state)
+            try advance(for: room, &state)
             let alias = state.alias(for: file)
             let (kind, payload) =
                 alias == nil

@@ -23,13 +23,13 @@ extension Journal {
         _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         try state.withLock { state throws(Errno) in
-            try goToPlace(for: room, &state)
+            try advance(for: room, &state)
             return try write(&state, room, of: file, as: state.aliases[file] ?? file.identifier, body)
         }
     }
 
     /// Goes to where the next records begin.
-    func goToPlace(for room: UInt64, _ state: inout State) throws(Errno) {
+    func advance(for room: UInt64, _ state: inout State) throws(Errno) {
         if let failure = state.failure { throw failure }
         if state.isSealed {
             let sector = UInt64(JournalRecord.sectorSize)

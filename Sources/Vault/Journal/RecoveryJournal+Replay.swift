@@ -10,7 +10,7 @@ extension RecoveryJournal {
     private struct Intent {
         /// The ID in its header.
         let file: FileIdentifier
-        /// Its first record that counts, by its place in the journal, for each *file* or *duplicate* record.
+        /// Its first record that counts, by its position in the journal, for each *file* or *duplicate* record.
         var files: [(index: Int, path: [UInt8], names: BackingPath, low: UInt64, high: UInt64)] = []
         var isForgotten = false
 

@@ -20,10 +20,10 @@ struct Overlays {
     /// The headers of files that can only be made from the journal, by their void files' inodes.
     var made: [UInt64: FileHeader] = [:]
     /// Empty directories that stepped aside, and would be put back.
-    var asides: [Place: Name] = [:]
+    var asides: [FolderEntry: Name] = [:]
 
     /// Where such a directory would stand.
-    struct Place: Hashable {
+    struct FolderEntry: Hashable {
         /// The inode.
         let folder: UInt64
         let name: Name
@@ -71,7 +71,7 @@ extension Vault {
         guard isReadOnly, overlays.withLock({ !$0.asides.isEmpty }), let status = try? store.status(of: folder) else {
             return nil
         }
-        return overlays.withLock { $0.asides[Overlays.Place(folder: status.inode, name: name)] }
+        return overlays.withLock { $0.asides[Overlays.FolderEntry(folder: status.inode, name: name)] }
     }
 
     /// The directories that would be put back in a folder, by the names under which they lie.
@@ -80,8 +80,8 @@ extension Vault {
             return [:]
         }
         var names: [Name: Name] = [:]
-        for (place, aside) in overlays.withLock({ $0.asides }) where place.folder == status.inode {
-            names[aside] = place.name
+        for (entry, aside) in overlays.withLock({ $0.asides }) where entry.folder == status.inode {
+            names[aside] = entry.name
         }
         return names
     }
@@ -102,8 +102,8 @@ extension RecoveryJournal {
 
 extension RecoveryJournal {
     /// The directories that replay would put back.
-    fileprivate func asides(in entries: [Entry]) throws(VaultError) -> [Overlays.Place: Name] {
-        var asides: [Overlays.Place: Name] = [:]
+    fileprivate func asides(in entries: [Entry]) throws(VaultError) -> [Overlays.FolderEntry: Name] {
+        var asides: [Overlays.FolderEntry: Name] = [:]
         for entry in entries where entry.record.kind == .aside {
             guard let names = AsideNames(decoding: try payload(of: entry)),
                 let folder = try vault.openFolderForReplay(names.folder),
@@ -111,8 +111,8 @@ extension RecoveryJournal {
                 (try? vault.store.status(of: names.aside, in: folder)) != nil
             else { continue }
             let inode = try backing { () throws(Errno) in try vault.store.status(of: folder).inode }
-            let place = Overlays.Place(folder: inode, name: names.name)
-            asides[place] = asides[place] ?? names.aside
+            let entry = Overlays.FolderEntry(folder: inode, name: names.name)
+            asides[entry] = asides[entry] ?? names.aside
         }
         return asides
     }

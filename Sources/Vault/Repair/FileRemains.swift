@@ -71,7 +71,7 @@ struct FileRemains {
             guard (try? vault.ring.unwrap(wrap, file: raw.file, class: protectionClass)) != nil else { continue }
             var header = FileHeader(
                 volume: vault.volume, file: raw.file,
-                protection: FileProtection(protectionClass, isExplicit: true, wrap), place: .zero)
+                protection: FileProtection(protectionClass, isExplicit: true, wrap), binding: .zero)
             header.length = isSparse ? max(dataLength, min(raw.length, length)) : length
             header.provisionalLength = header.length
             if isSparse { header.firstSparseBlock = raw.firstSparseBlock }

@@ -13,7 +13,7 @@ extension RepairWork {
     }
 
     /// A file under the name of another.
-    func repairPlace(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
+    func repairBinding(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         try repairFile(spot, finding)
     }
 
@@ -76,7 +76,7 @@ extension RepairWork {
         in target: Directory
     ) throws(VaultError) {
         var header = header
-        header.places = [vault.place(of: name, in: target)]
+        header.bindings = [vault.binding(of: name, in: target)]
         header.resolveStrictly()
         let status = try backing { () throws(Errno) in try store.status(of: backingFile) }
         let file = File(
@@ -161,7 +161,7 @@ extension RepairWork {
         } catch { throw .system(.ENOMEM) }
         var header = FileHeader(
             volume: vault.volume, file: identifier, protection: FileProtection(.none, isExplicit: false, wrap),
-            place: .zero)
+            binding: .zero)
         header.length = remains.length
         header.provisionalLength = remains.length
         try adopt(stored, in: source, backingFile, header, as: name, in: target)

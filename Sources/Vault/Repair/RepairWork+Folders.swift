@@ -17,7 +17,7 @@ extension RepairWork {
         if try lostEntries(of: folder).isEmpty {
             try strip(
                 ownAttributes(of: folder), from: AttributeSubject(descriptor: folder, identifier: []), finding)
-            try writeNewRecord(at: vault.place(of: spot.name!, in: parent), in: folder)
+            try writeNewRecord(at: vault.binding(of: spot.name!, in: parent), in: folder)
             return .done("it is empty: it has a new record; what is created in it is of class \(Self.strictest.name)")
         }
         let (target, path) = try lostAndFound.folder(for: spot.trail)
@@ -28,14 +28,14 @@ extension RepairWork {
     }
 
     private func writeNewRecord(
-        _ identifier: DirectoryIdentifier? = nil, at place: Place, as name: Name = .directoryRecord,
+        _ identifier: DirectoryIdentifier? = nil, at binding: NameBinding, as name: Name = .directoryRecord,
         in folder: Descriptor
     ) throws(VaultError) {
         let record = DirectoryRecord(
             directory: identifier ?? DirectoryIdentifier(Random.bytes(16)), defaultClass: Self.strictest,
             isExplicit: true)
         try vault.makeWayForRecord(name, in: folder)
-        try vault.writeRecord(record, at: place, as: name, in: folder)
+        try vault.writeRecord(record, at: binding, as: name, in: folder)
         try flush(folder)
     }
 
@@ -62,9 +62,9 @@ extension RepairWork {
             throw .damaged("a copy of a folder that stands elsewhere: if you do not need it, remove it in the vault")
         }
         let name = stays ? base : try lostAndFound.freeName(base, in: target)
-        let place = vault.place(of: name, in: target)
+        let binding = vault.binding(of: name, in: target)
         // As any rename of a directory: it opens under both places until the end.
-        try writeNewRecord(identifier, at: place, as: .newDirectoryRecord, in: folder)
+        try writeNewRecord(identifier, at: binding, as: .newDirectoryRecord, in: folder)
         try move(stored, in: source, to: name, in: target)
         try vault.makeWayForRecord(in: folder)
         try vault.changingRecords(in: folder) { () throws(Errno) in
@@ -82,7 +82,7 @@ extension RepairWork {
         let entries = try lostEntries(of: folder)
         for name in records {
             guard let record = vault.guessRecord(name, in: folder) else { continue }
-            let directory = Directory(descriptor: folder, record: record, place: .zero)
+            let directory = Directory(descriptor: folder, record: record, binding: .zero)
             if entries.contains(where: { vault.plainName(of: $0.name, in: directory) != nil }) {
                 return record.directory
             }
@@ -122,8 +122,8 @@ extension RepairWork {
         for entry in try lostEntries(of: folder) where isLost(entry) {
             guard !check.isCancelled else { return left + 1 }
             do throws(VaultError) {
-                let place = try rescue(entry.name, in: folder, into: target, path, finding)
-                try lostAndFound.note(["    \(entry.name): moved to \(place)"])
+                let moved = try rescue(entry.name, in: folder, into: target, path, finding)
+                try lostAndFound.note(["    \(entry.name): moved to \(moved)"])
             } catch {
                 guard error != .system(.ENOSPC), error != .system(.EDQUOT) else { throw error }
                 left += 1
@@ -170,8 +170,8 @@ extension RepairWork {
         let source = try folder(of: spot.trail)
         let (target, path) = try lostAndFound.folder(for: spot.trail)
         try note(finding, [])
-        let place = try rescue(spot.stored!, in: source.descriptor, into: target, path, finding)
-        return .done("moved to \(place)")
+        let moved = try rescue(spot.stored!, in: source.descriptor, into: target, path, finding)
+        return .done("moved to \(moved)")
     }
 
     // MARK: The root
@@ -205,7 +205,7 @@ extension RepairWork {
             try writeNewRecord(at: .zero, as: .newDirectoryRecord, in: store.root)
         }
         let record = try vault.readRecord(.newDirectoryRecord, at: .zero, in: store.root)
-        root = Directory(descriptor: store.root, record: record, place: .zero)
+        root = Directory(descriptor: store.root, record: record, binding: .zero)
         let target = try lostAndFound.directory()
         try note(finding, [])
         let left = try rescueEntries(

@@ -13,7 +13,7 @@ extension RepairWork {
                 continue
             }
             switch finding.kind {
-            case .header, .place, .name, .directory:
+            case .header, .binding, .name, .directory:
                 collect(stored, in: parent.descriptor, &files, &directories)
             case .unsynced where (try? store.status(of: stored, in: parent.descriptor).kind) == .directory:
                 collect(stored, in: parent.descriptor, &files, &directories)

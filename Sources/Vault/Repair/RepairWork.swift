@@ -38,7 +38,7 @@ final class RepairWork {
     static func isRepairable(_ finding: Finding) -> Bool {
         guard finding.spot != nil else { return false }
         return switch finding.kind {
-        case .header, .place, .key, .contents, .symlink, .attribute, .name: true
+        case .header, .binding, .key, .contents, .symlink, .attribute, .name: true
         case .directory: finding.spot?.stored != nil
         case .temporary, .sidecar, .record, .keybagCopy, .rest, .unsynced: true
         case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: false
@@ -54,7 +54,7 @@ final class RepairWork {
                 return try removeLeftover(spot, isTarget: finding.isOfTarget)
             case .unsynced: return try repairUnsynced(spot, finding)
             case .header: return try repairHeader(spot, finding)
-            case .place: return try repairPlace(spot, finding)
+            case .binding: return try repairBinding(spot, finding)
             case .key, .contents: return try setAside(spot, finding)
             case .symlink: return try repairSymbolicLink(spot, finding)
             case .attribute: return try removeAttribute(spot, finding)

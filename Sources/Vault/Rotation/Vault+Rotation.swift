@@ -5,7 +5,7 @@ import Store
 extension Vault {
     /// Renews the wrap of a file that may be in use; whether it had an old one.
     func renewWrap(of name: Name, in parent: Directory) throws(VaultError) -> Bool {
-        let placements = self.placements.load(ordering: .acquiring)
+        let headerWrites = self.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent).name
         let opened = try openToRenew(stored, in: parent.descriptor)
         guard let descriptor = opened.file else { return false }
@@ -15,12 +15,12 @@ extension Vault {
         let header = try readHeader(of: descriptor)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] { return try file.renewWrap() }
         if header.coming == nil, try renewed(header.protection, of: header.file) == nil { return false }
-        let place = place(of: name, in: parent)
-        guard header.belongs(at: place) else {
-            return try renewWrap(of: descriptor, header, at: nil, status, since: placements)
+        let binding = binding(of: name, in: parent)
+        guard header.belongs(at: binding) else {
+            return try renewWrap(of: descriptor, header, at: nil, status, since: headerWrites)
         }
         if opened.isPinned {
-            return try renewWrap(of: descriptor, header.resolved(at: place), at: place, status, since: placements)
+            return try renewWrap(of: descriptor, header.resolved(at: binding), at: binding, status, since: headerWrites)
         }
         return try openFile(name, in: parent).renewWrap()
     }
@@ -43,7 +43,7 @@ extension Vault {
 
     /// The same for a file under a name that is not the vault's; false for what is none of the vault's files.
     func renewForeignWrap(of name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
-        let placements = self.placements.load(ordering: .acquiring)
+        let headerWrites = self.headerWrites.load(ordering: .acquiring)
         guard let descriptor = try openToRenew(name, in: folder).file else { return false }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         guard status.kind == .regular else { return false }
@@ -59,15 +59,15 @@ extension Vault {
             guard error.isDamage else { throw error }
             return false
         }
-        return try renewWrap(of: descriptor, header, at: nil, status, since: placements)
+        return try renewWrap(of: descriptor, header, at: nil, status, since: headerWrites)
     }
 
     /// - Parameters:
-    ///   - place: nil for a file that stands where it does not belong.
-    ///   - placements: how many headers had been written before its own was read.
+    ///   - binding: nil for a file that stands where it does not belong.
+    ///   - headerWrites: how many headers had been written before its own was read.
     private func renewWrap(
-        of descriptor: Descriptor, _ header: FileHeader, at place: Place?, _ status: FileStatus,
-        since placements: UInt64
+        of descriptor: Descriptor, _ header: FileHeader, at binding: NameBinding?, _ status: FileStatus,
+        since headerWrites: UInt64
     ) throws(VaultError) -> Bool {
         guard header.coming == nil, header.features.canWrite else {
             throw .damaged("it stands where it does not belong, in the middle of a rename")
@@ -75,7 +75,7 @@ extension Vault {
         let file = try enter(
             File(
                 vault: self, descriptor: descriptor, isWritable: false, header: header, isNew: false, status: status),
-            at: place, since: placements)
+            at: binding, since: headerWrites)
         return try file.renewWrap()
     }
 }

@@ -62,8 +62,8 @@ public final class StateFolder {
     public var keyPath: String { path + ".key" }
 
     public init() throws(Errno) {
-        let place = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-        var template = Array("\(place)/latchkey-crash.XXXXXX".utf8CString)
+        let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+        var template = Array("\(parent)/latchkey-crash.XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else { throw Errno.current }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
@@ -110,8 +110,8 @@ extension Descriptor {
 }
 
 extension Descriptor {
-    /// All that a vault has in its folder but owners, modes, special files and the attributes of directories. `copies` are the first names of the
-    /// inodes that were copied.
+    /// All that a vault has in its folder but owners, modes, special files and the attributes of directories. `copies`
+    /// are the first names of the inodes that were copied.
     fileprivate func copyContents(
         to target: Descriptor, _ copies: inout [UInt64: (directory: Descriptor, name: Name)]
     ) throws(Errno) {

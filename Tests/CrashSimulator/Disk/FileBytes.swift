@@ -43,12 +43,12 @@ public struct FileBytes: Sendable {
     func slice(from offset: Int, count wanted: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: wanted)
         let end = min(offset + wanted, count)
-        var place = offset
-        while place < end {
-            let (chunk, start) = place.quotientAndRemainder(dividingBy: Self.chunkSize)
-            let part = min(Self.chunkSize - start, end - place)
-            if let source = chunks[chunk] { bytes.overwrite(at: place - offset, with: source[start..<start + part]) }
-            place += part
+        var position = offset
+        while position < end {
+            let (chunk, start) = position.quotientAndRemainder(dividingBy: Self.chunkSize)
+            let part = min(Self.chunkSize - start, end - position)
+            if let source = chunks[chunk] { bytes.overwrite(at: position - offset, with: source[start..<start + part]) }
+            position += part
         }
         return bytes
     }

@@ -22,7 +22,7 @@ struct PendingContents: Hashable, Sendable {
     /// The sectors that writes have touched, in their order, each with the indices of those steps.
     private(set) var sectors: [Int] = []
     private(set) var touches: [[Int]] = []
-    private var places: [Int: Int] = [:]
+    private var indices: [Int: Int] = [:]
     /// The indices of the steps that are resizes.
     private var resizes: [Int] = []
 
@@ -61,18 +61,18 @@ struct PendingContents: Hashable, Sendable {
     private mutating func touch(_ range: Range<Int>, isZero: Bool = false) {
         for sector in range.lowerBound / Self.sectorSize...(range.upperBound - 1) / Self.sectorSize {
             let start = sector * Self.sectorSize
-            if isZero, places[sector] == nil, durable.isZero(in: start..<start + Self.sectorSize) { continue }
-            if let place = places[sector] {
-                touches[place].append(steps.count)
+            if isZero, indices[sector] == nil, durable.isZero(in: start..<start + Self.sectorSize) { continue }
+            if let index = indices[sector] {
+                touches[index].append(steps.count)
                 continue
             }
-            let place = sectors.last ?? -1 < sector ? sectors.count : sectors.firstIndex { $0 > sector }!
-            sectors.insert(sector, at: place)
-            touches.insert([steps.count], at: place)
-            if place == sectors.count - 1 {
-                places[sector] = place
+            let index = sectors.last ?? -1 < sector ? sectors.count : sectors.firstIndex { $0 > sector }!
+            sectors.insert(sector, at: index)
+            touches.insert([steps.count], at: index)
+            if index == sectors.count - 1 {
+                indices[sector] = index
             } else {
-                for index in place..<sectors.count { places[sectors[index]] = index }
+                for index in index..<sectors.count { indices[sectors[index]] = index }
             }
         }
     }
@@ -115,9 +115,9 @@ struct PendingContents: Hashable, Sendable {
         return bytes
     }
 
-    private func contents(ofSector place: Int, seen: Int, length: Int) -> [UInt8] {
-        let start = sectors[place] * Self.sectorSize
-        let reached = touches[place].prefix(seen)
+    private func contents(ofSector index: Int, seen: Int, length: Int) -> [UInt8] {
+        let start = sectors[index] * Self.sectorSize
+        let reached = touches[index].prefix(seen)
         var bytes = durable.slice(from: start, count: Self.sectorSize)
         // A page behind the end of a truncation that has not happened is still the old one.
         var end = Int.max

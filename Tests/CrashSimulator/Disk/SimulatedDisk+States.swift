@@ -53,13 +53,13 @@ extension SimulatedDisk {
 
     /// Pending changes of which the later one leaves nothing of the earlier one.
     var replacements: [(earlier: Int, later: Int)] {
-        var last: [InodeChange.Place: Int] = [:]
+        var last: [InodeChange.Target: Int] = [:]
         var pairs: [(earlier: Int, later: Int)] = []
         for (index, change) in pending.enumerated() {
-            guard case .inode(let inode, let change) = change.kind, let place = change.place(in: inode) else {
+            guard case .inode(let inode, let change) = change.kind, let target = change.target(in: inode) else {
                 continue
             }
-            if let earlier = last.updateValue(index, forKey: place) { pairs.append((earlier, index)) }
+            if let earlier = last.updateValue(index, forKey: target) { pairs.append((earlier, index)) }
         }
         return pairs
     }
@@ -67,17 +67,17 @@ extension SimulatedDisk {
 
 extension InodeChange {
     /// What a change sets.
-    struct Place: Hashable {
+    struct Target: Hashable {
         let inode: RecordedInode
         /// Of an attribute.
         let name: String?
     }
 
     /// Nil for a change that may leave something of the one before.
-    fileprivate func place(in inode: RecordedInode) -> Place? {
+    fileprivate func target(in inode: RecordedInode) -> Target? {
         switch self {
-        case .attribute(let name, _): Place(inode: inode, name: name)
-        case .stamp: Place(inode: inode, name: nil)
+        case .attribute(let name, _): Target(inode: inode, name: name)
+        case .stamp: Target(inode: inode, name: nil)
         case .mode, .owner: nil
         }
     }

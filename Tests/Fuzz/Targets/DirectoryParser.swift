@@ -38,7 +38,7 @@ final class DirectoryParser: FuzzedParser {
         try demandSuccess(of: "sealing a record") { () throws(CryptoError) in
             Base64URL.encode(
                 try planted.keys.directories.seal(
-                    record, associatedData: PlantedVault.volumeID.bytes, Place.zero.bytes))
+                    record, associatedData: PlantedVault.volumeID.bytes, NameBinding.zero.bytes))
         }
     }
 

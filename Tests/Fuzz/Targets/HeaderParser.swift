@@ -20,17 +20,18 @@ final class HeaderParser: FuzzedParser {
             header.changed.nanoseconds < 1_000_000_000 && header.shownChange(of: header.written) == header.changed
                 && header.hidesChange(now: header.written),
             "a time of change of \(header.changed)")
-        try demand(header.places.isEmpty == header.flags.contains(.manyLinks), "a file of no places")
-        for place in header.places + [.zero] { try resolve(header, at: place) }
+        try demand(header.bindings.isEmpty == header.flags.contains(.manyLinks), "a file of no bindings")
+        for binding in header.bindings + [.zero] { try resolve(header, at: binding) }
     }
 
     /// What holds of a file that is found at a place.
-    private func resolve(_ header: FileHeader, at place: Place) throws(Finding) {
-        let belongs = header.places.isEmpty || header.places.contains(place)
-        try demand(header.belongs(at: place) == belongs, "a file that belongs where it does not")
-        let resolved = header.resolved(at: place)
-        try demand(resolved.coming == nil && resolved.resolved(at: place) == resolved, "a header that does not resolve")
-        let isLast = header.places.last == place
+    private func resolve(_ header: FileHeader, at binding: NameBinding) throws(Finding) {
+        let belongs = header.bindings.isEmpty || header.bindings.contains(binding)
+        try demand(header.belongs(at: binding) == belongs, "a file that belongs where it does not")
+        let resolved = header.resolved(at: binding)
+        try demand(
+            resolved.coming == nil && resolved.resolved(at: binding) == resolved, "a header that does not resolve")
+        let isLast = header.bindings.last == binding
         try demand(
             resolved.protection == (isLast ? header.coming ?? header.protection : header.protection),
             "the class of another place")

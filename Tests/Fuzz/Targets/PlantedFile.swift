@@ -23,12 +23,12 @@ struct PlantedFile {
     /// Takes length, provisional length, first sparse block, the blocks, the size, and changes of single bytes.
     init(_ reader: inout Reader, in planted: PlantedVault, sealer: inout BlockSealer) throws(Finding) {
         let wrap = try sealer.wrap(in: planted)
-        let place = Place(planted.keys.places.tag(of: PlantedVault.rootID.bytes, Self.name.bytes))
+        let binding = NameBinding(planted.keys.bindings.tag(of: PlantedVault.rootID.bytes, Self.name.bytes))
         header = FileHeader(
             volume: PlantedVault.volumeID, file: Self.identifier,
             protection: FileProtection(
                 protectionClass: .none, isExplicit: false, wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes),
-            place: place)
+            binding: binding)
         header.generation = 7
         header.length = reader.integer(bytes: 3) % UInt64(Self.mostBlocks * Self.blockSize + 1)
         header.provisionalLength = header.length + reader.integer() % UInt64(2 * Self.blockSize + 1)

@@ -33,7 +33,7 @@ final class PlantedVault {
         let record = DirectoryRecord(
             directory: Self.rootID, defaultClass: .completeUntilFirstUserAuthentication, isExplicit: true)
         let text = Base64URL.encode(
-            try keys.directories.seal(record.encoded, associatedData: Self.volumeID.bytes, Place.zero.bytes))
+            try keys.directories.seal(record.encoded, associatedData: Self.volumeID.bytes, NameBinding.zero.bytes))
         switch recordKind {
         case .symbolicLink: try store.makeSymbolicLink(to: text, "lk.dir", in: store.root)
         case .file: try store.plant(text, at: "lk.dir")

@@ -13,9 +13,9 @@ final class PolicyParser: FuzzedParser {
         do throws(PolicyError) { policy = try Policy(parsing: text, path: Self.path) } catch {
             return try demand(error.line.map { 1...lines ~= $0 } == true, "an error outside of the file: \(error)")
         }
-        let places = policy.statements.map(\.line)
-        try demand(places.allSatisfy { 1...lines ~= $0 }, "a rule outside of the file")
-        try demand(zip(places, places.dropFirst()).allSatisfy { $0 < $1 }, "two rules in one line")
+        let lineNumbers = policy.statements.map(\.line)
+        try demand(lineNumbers.allSatisfy { 1...lines ~= $0 }, "a rule outside of the file")
+        try demand(zip(lineNumbers, lineNumbers.dropFirst()).allSatisfy { $0 < $1 }, "two rules in one line")
         // Each as it may stand in a file that has been through another editor.
         let again = try demandSuccess(of: "reading with other ends of lines") { () throws(PolicyError) in
             try Policy(parsing: Self.withOtherEnds(text) + "\r\n# end", path: Self.path)

@@ -63,8 +63,8 @@ extension Bench {
         let stored = scene.backing(path)
         let count = scene.current.bytes(stored).count
         for size in 0..<count {
-            let place = (size + StoredHeader.storedBlock - StoredHeader.size) % StoredHeader.storedBlock
-            let isAtBorder = place < 40 || place > StoredHeader.storedBlock - 40
+            let position = (size + StoredHeader.storedBlock - StoredHeader.size) % StoredHeader.storedBlock
+            let isAtBorder = position < 40 || position > StoredHeader.storedBlock - 40
             guard count <= 4700 && scene.isSized(path) || isAtBorder || size % 61 == 0 else { continue }
             try attempt("/\(path) truncated to \(size)", lookingAt: scene.names(ofFileAt: path)) {
                 $0.edit(stored) { $0.removeSubrange(size...) }

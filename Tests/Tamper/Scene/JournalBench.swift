@@ -58,14 +58,14 @@ final class JournalBench {
         return (vault, try vault.openRoot())
     }
 
-    private func place(_ path: String, _ vault: Vault, _ root: Directory) throws -> (Directory, Name) {
+    private func locate(_ path: String, _ vault: Vault, _ root: Directory) throws -> (Directory, Name) {
         let parts = path.split(separator: "/").map { Name(bytes: $0.utf8)! }
         return (try vault.openDirectory(parts[0], in: root), parts[1])
     }
 
     /// Writes over what is durable, and behind it; then syncs.
     private func rewrite(_ path: String, _ round: Int, _ vault: Vault, _ root: Directory) throws {
-        let (parent, name) = try place(path, vault, root)
+        let (parent, name) = try locate(path, vault, root)
         let file = try vault.openFile(name, in: parent)
         var bytes = states[path]!.last!
         let written = [UInt8](of: path, version: 10 + round, count: 300)
@@ -78,7 +78,7 @@ final class JournalBench {
     }
 
     private func make(_ path: String, _ vault: Vault, _ root: Directory) throws {
-        let (parent, name) = try place(path, vault, root)
+        let (parent, name) = try locate(path, vault, root)
         let ownership = Ownership(mode: 0o644, user: getuid(), group: getgid())
         let file = try vault.createFile(name, in: parent, ownership, parent.record.defaultClass)
         let bytes = [UInt8](of: path, version: 1, count: 5000)

@@ -29,7 +29,7 @@ struct Scholar {
 
         for name in names(in: path) {
             let child = path.isEmpty ? "\(name)" : "\(path)/\(name)"
-            let place = try vault.backingPath(of: name, in: directory, at: stored)
+            let path = try vault.backingPath(of: name, in: directory, at: stored)
             knowledge.backing[child] = place
             knowledge.places[child] =
                 Array(unsafe keys.places.tag(of: identifier.span.bytes, name.bytes.span.bytes).prefix(16))

@@ -120,8 +120,8 @@ public final class TamperScene {
         for code in Self.classes.map(\.letter) {
             let parent = try vault.openDirectory(Name(bytes: code.utf8)!, in: root)
             let prefix = try vault.backingPath(of: Name(bytes: code.utf8)!, in: root, at: "") + "/"
-            func place(_ name: Name) -> Place {
-                Place(unsafe keys.places.tag(of: parent.identifier.bytes.span.bytes, name.bytes.span.bytes))
+            func place(_ name: Name) -> NameBinding {
+                NameBinding(unsafe keys.places.tag(of: parent.identifier.bytes.span.bytes, name.bytes.span.bytes))
             }
             func edit(_ name: Name, _ change: (inout FileHeader) throws -> Void) throws {
                 let path = prefix + (try vault.backingPath(of: name, in: parent, at: ""))

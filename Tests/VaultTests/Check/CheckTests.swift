@@ -82,7 +82,7 @@ import Testing
         try FileManager.default.moveItem(atPath: other, toPath: one)
         try FileManager.default.moveItem(atPath: one + ".x", toPath: other)
         #expect(
-            try scene.found() == [Found(.damage, .place, "/folder/first"), Found(.damage, .place, "/top")])
+            try scene.found() == [Found(.damage, .binding, "/folder/first"), Found(.damage, .binding, "/top")])
     }
 
     @Test(arguments: [true, false])

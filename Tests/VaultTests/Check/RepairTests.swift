@@ -61,7 +61,8 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             // The place of another: the ID is still in it.
             let record = try scene.test.vault.readRecord(.directoryRecord, at: .zero, in: scene.test.store.root)
             try scene.test.vault.writeRecord(
-                record, at: Place([UInt8](repeating: 7, count: 16)), as: .directoryRecord, in: scene.test.store.root)
+                record, at: NameBinding([UInt8](repeating: 7, count: 16)), as: .directoryRecord,
+                in: scene.test.store.root)
         case .rootRecordLost: try manager.removeItem(atPath: scene.test.path + "/lk.dir")
         case .longName:
             try manager.removeItem(atPath: try scene.backing("/" + CheckScene.longName.description) + ".name")

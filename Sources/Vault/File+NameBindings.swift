@@ -8,27 +8,28 @@ import Store
 extension File {
     /// What a rename or link has changed, to take it back.
     struct Move {
-        fileprivate let places: [Place]
+        fileprivate let bindings: [NameBinding]
         fileprivate let protection: FileProtection
     }
 
-    /// Before a rename or link to `place`: it may stand there as well, durably. With `protection`, it takes that class
-    /// and mark, which hold there.
+    /// Before a rename or link to `binding`: it may stand there as well, durably. With `protection`, it takes that
+    /// class and mark, which hold there.
     ///
     /// - Parameters:
     ///   - replaced: the time of the backing file that is there. Something durable is lost with the rename, so all of
     ///     this file must be durable.
     ///   - isRename: the place that it stands at will be left.
     func beginMove(
-        to place: Place, taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing replaced: Timespec?,
+        to binding: NameBinding, taking protection: (class: ProtectionClass, isExplicit: Bool)?,
+        replacing replaced: Timespec?,
         isRename: Bool
     ) throws(VaultError) -> Move {
         var made: Move?
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try flushBindings()
             noteTouch()
-            let move = Move(places: state.header.places, protection: state.header.protection)
-            let places = Self.adding(place, to: state.header.places)
+            let move = Move(bindings: state.header.bindings, protection: state.header.protection)
+            let bindings = Self.adding(binding, to: state.header.bindings)
             var taken = state.header.protection
             if let protection {
                 // As for a change of class: whoever has the file open may hold its key, and that alone does not do.
@@ -43,22 +44,22 @@ extension File {
             // was renamed: a stricter class comes before the name, so that it is never lost.
             let isStricter = taken.protectionClass.isStricter(than: move.protection.protectionClass)
             let comesFirst = isStricter ? try vault.backingStatus(of: .file(descriptor)).linkCount > 1 : false
-            if taken != move.protection, !places.isEmpty, !comesFirst,
+            if taken != move.protection, !bindings.isEmpty, !comesFirst,
                 taken.wrap.count + move.protection.wrap.count <= FileHeader.largestWrap
             {
                 state.writeback.leaving = move.protection
             }
             do throws(VaultError) {
                 try checkpointAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
-                    header.places = places
+                    header.bindings = bindings
                     header.protection = taken
                 }
                 try forget()
             } catch {
                 // What is on disk may say more; what is written next says that nothing has changed.
                 state.writeback.leaving = nil
-                if state.header.places != move.places || state.header.protection != move.protection {
-                    state.header.places = move.places
+                if state.header.bindings != move.bindings || state.header.protection != move.protection {
+                    state.header.bindings = move.bindings
                     state.header.protection = move.protection
                     state.writeback.isHeaderCurrent = false
                     list()
@@ -71,11 +72,11 @@ extension File {
         return made!
     }
 
-    private static func adding(_ place: Place, to places: [Place]) -> [Place] {
-        if places.isEmpty { return [] }
+    private static func adding(_ binding: NameBinding, to bindings: [NameBinding]) -> [NameBinding] {
+        if bindings.isEmpty { return [] }
         // The coming place is the last one.
-        let places = places.filter { $0 != place } + [place]
-        return places.count > FileHeader.mostPlaces ? [] : places
+        let bindings = bindings.filter { $0 != binding } + [binding]
+        return bindings.count > FileHeader.mostBindings ? [] : bindings
     }
 
     /// The journal could make the file again where it stood: no more, durably. Needs room in it.
@@ -91,25 +92,27 @@ extension File {
     func cancelMove(_ move: Move) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             state.writeback.leaving = nil
-            guard state.header.places != move.places || state.header.protection != move.protection else { return true }
+            guard state.header.bindings != move.bindings || state.header.protection != move.protection else {
+                return true
+            }
             try changeHeader { header in
-                header.places = move.places
+                header.bindings = move.bindings
                 header.protection = move.protection
             }
             return true
         }
     }
 
-    /// After a rename to another place, or an unlink: `place` is left, once the folders are durable. Needs `lock`
+    /// After a rename to another place, or an unlink: `binding` is left, once the folders are durable. Needs `lock`
     /// exclusively.
-    func leave(_ place: Place, for newPlace: Place? = nil, _ folders: [Descriptor]) {
-        guard place != newPlace else { return }
+    func leave(_ binding: NameBinding, for newBinding: NameBinding? = nil, _ folders: [Descriptor]) {
+        guard binding != newBinding else { return }
         // A rename was told before it was made.
-        if newPlace == nil { noteTouch() }
+        if newBinding == nil { noteTouch() }
         state.writeback.movedIn += folders
         list()
-        let left = (state.writeback.finalPlaces ?? state.header.places).filter { $0 != place }
-        if !left.isEmpty { state.writeback.finalPlaces = left }
+        let left = (state.writeback.finalBindings ?? state.header.bindings).filter { $0 != binding }
+        if !left.isEmpty { state.writeback.finalBindings = left }
     }
 
     /// After a link: the name is there for good once its folder is durable.
@@ -120,10 +123,10 @@ extension File {
         }
     }
 
-    /// The folders are durable: places that are left are forgotten. Needs `lock` exclusively.
-    func leavePlaces() {
-        if let places = state.writeback.finalPlaces { state.header.places = places }
-        state.writeback.finalPlaces = nil
+    /// The folders are durable: bindings that are left are forgotten. Needs `lock` exclusively.
+    func dropOldBindings() {
+        if let bindings = state.writeback.finalBindings { state.header.bindings = bindings }
+        state.writeback.finalBindings = nil
         state.writeback.leaving = nil
         state.writeback.movedIn = []
     }
@@ -134,7 +137,7 @@ extension File {
         for folder in state.writeback.movedIn {
             try vault.flush(folder: folder)
         }
-        leavePlaces()
+        dropOldBindings()
         // Whoever flushes these folders at the moment has not flushed those that come to be left next.
         state.writeback.round += 1
     }
@@ -174,12 +177,12 @@ extension File {
 }
 
 extension File {
-    /// After a crash in the middle of a rename: it stands at `place` and nowhere else. Nil when it has several links.
-    func stay(at place: Place?) throws(VaultError) {
+    /// After a crash in the middle of a rename: it stands at `binding` and nowhere else. Nil when it has several links.
+    func stay(at binding: NameBinding?) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try changeHeader { header in
-                guard let place, !header.places.isEmpty else { return }
-                header.places = [place]
+                guard let binding, !header.bindings.isEmpty else { return }
+                header.bindings = [binding]
                 // From now on it does not look like one of several any more.
                 header.leap()
             }
