@@ -1314,7 +1314,7 @@ class Listing:
     entries: list[Entry] = field(default_factory=list)
     foreign: list[bytes] = field(default_factory=list)
     rubbish: list[bytes] = field(default_factory=list)
-    remnants: list[bytes] = field(default_factory=list)
+    orphans: list[bytes] = field(default_factory=list)
 
 
 def read_file(path: bytes, limit: int) -> bytes:
@@ -1401,14 +1401,14 @@ class Vault:
             backing = os.path.join(directory.backing, stored_name)
             place = place_of(self.keys, directory.record.identifier, name)
             entry = Entry(name, backing, place, os.lstat(backing))
-            if self.is_remnant(entry):
-                listing.remnants.append(backing_name)
+            if self.is_orphan(entry):
+                listing.orphans.append(backing_name)
             else:
                 listing.entries.append(entry)
         listing.entries.sort(key=lambda entry: entry.name)
         return listing
 
-    def is_remnant(self, entry: Entry) -> bool:
+    def is_orphan(self, entry: Entry) -> bool:
         """Whether this is what a crash left of something that nothing had made durable."""
         if not self.replay.left_by_a_cut(entry.status):
             return False
@@ -1609,7 +1609,7 @@ def verify_command(vault: Vault) -> int:
                     report("foreign", path, shown(name))
                 for name in listing.rubbish:
                     report("rubbish", path, shown(name))
-                for name in listing.remnants:
+                for name in listing.orphans:
                     report("remnants", path, shown(name))
                 pending += [(os.path.join(path, found.name), found) for found in listing.entries]
         except Locked:

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -258,6 +259,10 @@ void lk_unlock_memory(void *start, size_t size) {
 void lk_do_not_dump(void *start, size_t size) {
     size = whole_pages(&start, size);
     madvise(start, size, MADV_DONTDUMP);
+}
+
+int lk_eventfd(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
 int lk_signalfd(const sigset_t *signals) {

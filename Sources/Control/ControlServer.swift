@@ -75,9 +75,9 @@ public final class ControlServer: Sendable {
         self.limits = limits
         information = ServiceInformation(
             vendor: "Latchkey", product: "latchkey", version: version, url: "", interfaces: InterfaceDescription.names)
-        stopping = try Wakeup()
-        drained = try Wakeup()
-        someoneWaits = try Wakeup()
+        do throws(Errno) { (stopping, drained, someoneWaits) = (try Wakeup(), try Wakeup(), try Wakeup()) } catch {
+            throw .io(error, doing: "make an eventfd")
+        }
         path = directory.socket(volume: volume)
         withdraw = { directory.withdraw(volume: volume, device: device) }
         state = Mutex(

@@ -1,4 +1,5 @@
 import Glibc
+import Posix
 import Synchronization
 
 /// Hands each change of state to all who watch, without ever waiting for one of them, and keeps the last ones for those
@@ -76,7 +77,7 @@ public final class StatusSubscription: Sendable {
     let wakeup: Wakeup
 
     fileprivate init(first: [StatusChange]) throws(ControlError) {
-        wakeup = try Wakeup()
+        do { wakeup = try Wakeup() } catch { throw .io(error, doing: "make an eventfd") }
         state = Mutex(State(queue: first))
         wakeup.signal()
     }

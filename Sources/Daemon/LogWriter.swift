@@ -16,25 +16,24 @@ final class LogWriter: Sendable {
     }
 
     private let state = Mutex(State())
-    private let wakeups: Pipe
+    private let worker: OnDemandWorker
     private let sink: LogSink
 
     init(to sink: LogSink) throws(Errno) {
         self.sink = sink
-        wakeups = try Pipe()
-        let ready = wakeups.readEnd
-        try startThread { [weak self] in
-            while ready.readByte() { self?.write() }
-        }
+        worker = try OnDemandWorker()
+        try worker.start { [weak self] in self?.write() }
     }
+
+    // Does not wait for the thread: it may hang in the sink.
+    deinit { worker.end() }
 
     func append(_ line: LogLine) {
         state.withLock { state in
             guard state.lines.count < Self.limit else { return state.dropped += 1 }
             state.lines.append(line)
-            // One byte for all lines that the writer has not taken yet.
-            if state.lines.count == 1 { try? wakeups.writeEnd.writeByte() }
         }
+        worker.wake()
     }
 
     private func write() {

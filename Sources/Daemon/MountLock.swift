@@ -7,9 +7,9 @@ import Synchronization
 /// The lock of one mount: the machine, its timer, the thread that takes the keys out, and those who watch.
 ///
 /// Every event is handled whole under one mutex, effects included, so that keys are never admitted behind the back of a
-/// lock. Only the eviction runs outside, in a thread of its own. The mutex is the outermost lock of the process, and the
-/// mount never calls back. Of the mount's own locks only those are taken under it that nobody holds while he waits for
-/// a disk: a request that is stuck delays neither a lock, nor the deadline, nor a status.
+/// lock. Only the eviction runs outside, in a thread of its own. The mutex is the outermost lock of the process, and
+/// the mount never calls back. Of the mount's own locks only those are taken under it that nobody holds while he waits
+/// for a disk: a request that is stuck delays neither a lock, nor the deadline, nor a status.
 public final class MountLock: Sendable {
     private struct State {
         var machine: LockMachine
@@ -27,7 +27,7 @@ public final class MountLock: Sendable {
     private let mount: any MountedFileSystem
     private let facts: MountFacts
     private let timer: BootTimer
-    private let evictions: Pipe
+    private let evictor: OnDemandWorker
     private let feed = StatusFeed()
     private let log: Logger
 
@@ -37,13 +37,11 @@ public final class MountLock: Sendable {
         self.facts = facts
         self.log = log
         timer = try BootTimer()
-        evictions = try Pipe()
-        // Made now, not at a lock: then it might fail.
-        let requests = evictions.readEnd
-        try startThread { [weak self] in
-            while requests.readByte() { self?.evict() }
-        }
+        evictor = try OnDemandWorker()
+        try evictor.start { [weak self] in self?.evict() }
     }
+
+    deinit { evictor.end() }
 
     /// Readable when the deadline has passed; then somebody calls `deadlinePassed`.
     public var deadline: Descriptor { timer.descriptor }
@@ -60,8 +58,8 @@ public final class MountLock: Sendable {
         handle(now ? .lockNow : .lock)
     }
 
-    /// Locks without grace, and waits until the keys are gone; not longer than `seconds`, after which they still go as soon
-    /// as they can.
+    /// Locks without grace, and waits until the keys are gone; not longer than `seconds`, after which they still go as
+    /// soon as they can.
     func lockAndWait(seconds: Double) {
         let isLocking = { (status: Status) in status.state == .locking }
         guard isLocking(lock(now: true)) else { return }
@@ -72,8 +70,8 @@ public final class MountLock: Sendable {
         }
     }
 
-    /// The mount has left the tree, and programs may use its files still. It locks: nobody sees it any more, and who has
-    /// unmounted it wants its keys gone. An unlock is possible after that.
+    /// The mount has left the tree, and programs may use its files still. It locks: nobody sees it any more, and who
+    /// has unmounted it wants its keys gone. An unlock is possible after that.
     func noteDetached() {
         let isNew = state.withLock { state in
             defer { state.isDetached = true }
@@ -175,12 +173,7 @@ public final class MountLock: Sendable {
 
     private func startEviction() {
         mount.setDeadline(BootClock.now)
-        do {
-            try evictions.writeEnd.writeByte()
-        } catch {
-            // At most one eviction is asked for at a time: the pipe is never full, and its reader never gone.
-            fatalError("cannot start the eviction: \(error)")
-        }
+        evictor.wake()
     }
 
     private func disarm() {

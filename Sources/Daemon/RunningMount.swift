@@ -31,7 +31,8 @@ final class RunningMount: Sendable {
         self.log = log
     }
 
-    /// Opens the vault, proves the passcode if there is one, mounts, and answers signals, the control socket and the kernel.
+    /// Opens the vault, proves the passcode if there is one, mounts, and answers signals, the control socket and the
+    /// kernel.
     ///
     /// Every thread that the daemon needs is made here. When it throws, the mount is gone again.
     ///
@@ -69,8 +70,10 @@ final class RunningMount: Sendable {
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
             let socket = configuration.socketDirectory.socket(volume: opened.volume)
+            let unmounter = try StartError.makingThreads { () throws(Errno) in try OnDemandWorker() }
             let thread = SignalThread(
-                signals: signals, lock: lock, mount: mount, log: log, idleLimit: configuration.lockWhenIdle,
+                signals: signals, unmounter: unmounter, lock: lock, mount: mount, log: log,
+                idleLimit: configuration.lockWhenIdle,
                 watch: try StartError.when("watch the table of mounts") { () throws(Errno) in
                     try MountWatch(device: mount.device)
                 }

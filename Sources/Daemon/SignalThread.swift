@@ -4,12 +4,12 @@ import Logging
 import Posix
 import Synchronization
 
-/// The thread that hears the signals and the deadline, and looks whether anybody uses the mount and whether it is in the
-/// tree.
+/// The thread that hears the signals and the deadline, and looks whether anybody uses the mount and whether it is in
+/// the tree.
 ///
 /// SIGUSR1 locks, with the grace. SIGTERM, SIGINT and SIGHUP unmount: in the ordinary way, or lazily if the mount is in
-/// use, and then it locks, with the grace, and the daemon goes on for its last user. So it is where another program has taken
-/// the mount out of the tree. A second signal makes durable what was written, and ends at once.
+/// use, and then it locks, with the grace, and the daemon goes on for its last user. So it is where another program has
+/// taken the mount out of the tree. A second signal makes durable what was written, and ends at once.
 public final class SignalThread: Sendable {
     private let signals: SignalDescriptor
     private let lock: MountLock
@@ -18,8 +18,8 @@ public final class SignalThread: Sendable {
     /// The time without use after which it locks.
     private let idleLimit: Duration?
     private let watch: MountWatch?
-    /// Takes a byte for an unmount.
-    private let unmounts = Mutex<Descriptor?>(nil)
+    // A thread apart: umount(2) waits for the file system, and the deadline does not.
+    private let unmounter: OnDemandWorker
     /// Ends the process; another thing in tests.
     private let exit: @Sendable () -> Void
 
@@ -27,10 +27,12 @@ public final class SignalThread: Sendable {
 
     /// - Parameter signals: blocks `handled`; made before any thread is.
     init(
-        signals: SignalDescriptor, lock: MountLock, mount: any MountedFileSystem, log: Logger,
+        signals: SignalDescriptor, unmounter: OnDemandWorker, lock: MountLock, mount: any MountedFileSystem,
+        log: Logger,
         idleLimit: Duration? = nil, watch: MountWatch? = nil, exit: @escaping @Sendable () -> Void
     ) {
         self.signals = signals
+        self.unmounter = unmounter
         self.lock = lock
         self.mount = mount
         self.log = log
@@ -40,13 +42,7 @@ public final class SignalThread: Sendable {
     }
 
     public func start() throws(Errno) {
-        // umount(2) waits for the file system, and the deadline does not: a thread apart. It is made now, for when a signal
-        // comes there may be none to be had.
-        let requests = try Pipe()
-        unmounts.withLock { $0 = requests.writeEnd }
-        try startThread { [requests = requests.readEnd] in
-            while requests.readByte() { self.unmount() }
-        }
+        try unmounter.start { self.unmount() }
         try startThread { self.run() }
     }
 
@@ -61,7 +57,7 @@ public final class SignalThread: Sendable {
                     timeout: idle?.interval)
                 look(&idle)
                 if ready.contains(0) { lock.deadlinePassed() }
-                if ready.contains(1) { try take(signals.next(), isEnding: &isEnding) }
+                if ready.contains(1) { take(try signals.next(), isEnding: &isEnding) }
                 if ready.contains(2), watched?.isGone == true {
                     log.notice("the mount has left the tree: it locks, and ends with its last user")
                     lock.noteDetached()
@@ -82,7 +78,7 @@ public final class SignalThread: Sendable {
         lock.lock(now: false)
     }
 
-    private func take(_ signal: Int32, isEnding: inout Bool) throws(Errno) {
+    private func take(_ signal: Int32, isEnding: inout Bool) {
         if signal == SIGUSR1 {
             log.notice("locking: signal SIGUSR1")
             lock.lock(now: false)
@@ -93,7 +89,7 @@ public final class SignalThread: Sendable {
         } else {
             isEnding = true
             log.notice("unmounting", metadata: ["signal": "\(signal)"])
-            try unmounts.withLock { $0 }?.writeByte()
+            unmounter.wake()
         }
     }
 

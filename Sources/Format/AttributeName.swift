@@ -5,7 +5,7 @@ public enum AttributeName: Hashable, Sendable {
     /// The hash of the encrypted name as base64url; that stands before the value.
     case long(hash: [UInt8])
     /// What of a value is too long for one attribute, by the value's nonce.
-    case rest(nonce: [UInt8])
+    case continuation(nonce: [UInt8])
 
     /// What the backing names begin with; what lacks it is foreign.
     public enum Prefix: String, Sendable {
@@ -17,8 +17,8 @@ public enum AttributeName: Hashable, Sendable {
 
     /// Before the hash of a name that is too long.
     public static let longInfix = "long."
-    /// Before the nonce of a value whose rest it is.
-    public static let restInfix = "rest."
+    /// Before the nonce of a value that it continues.
+    public static let continuationInfix = "rest."
     /// setxattr(2) takes names of up to 255 bytes.
     public static let largest = 255
     /// And values of up to 64 KiB: XATTR_SIZE_MAX.
@@ -32,10 +32,11 @@ public enum AttributeName: Hashable, Sendable {
             let hash = Array(own.dropFirst(Self.longInfix.utf8.count))
             guard Base64URL.decode(hash)?.count == 32 else { return nil }
             self = .long(hash: hash)
-        } else if own.starts(with: Self.restInfix.utf8) {
-            guard let nonce = Base64URL.decode(Array(own.dropFirst(Self.restInfix.utf8.count))), nonce.count == 16
+        } else if own.starts(with: Self.continuationInfix.utf8) {
+            guard let nonce = Base64URL.decode(Array(own.dropFirst(Self.continuationInfix.utf8.count))),
+                nonce.count == 16
             else { return nil }
-            self = .rest(nonce: nonce)
+            self = .continuation(nonce: nonce)
         } else {
             guard let ciphertext = Base64URL.decode(Array(own)) else { return nil }
             self = .short(ciphertext: ciphertext)
@@ -52,7 +53,7 @@ public enum AttributeName: Hashable, Sendable {
         return switch self {
         case .short(let ciphertext): prefix.rawValue + text(Base64URL.encode(ciphertext))
         case .long(let hash): prefix.rawValue + Self.longInfix + text(hash)
-        case .rest(let nonce): prefix.rawValue + Self.restInfix + text(Base64URL.encode(nonce))
+        case .continuation(let nonce): prefix.rawValue + Self.continuationInfix + text(Base64URL.encode(nonce))
         }
     }
 }

@@ -14,9 +14,9 @@ extension FileHeader {
         let flags = Flags(rawValue: bytes.integer(at: 57, as: UInt8.self))
         guard flags.isSubset(of: .known) else { throw .badField("flags") }
         let wrapCount = Int(bytes.integer(at: 60, as: UInt16.self))
-        let comingCount = Int(bytes.integer(at: 98, as: UInt16.self))
-        guard wrapCount + comingCount <= Self.largestWrap else { throw .badField("wrap length") }
-        let wrapsEnd = Self.wrapOffset + wrapCount + comingCount
+        let pendingCount = Int(bytes.integer(at: 98, as: UInt16.self))
+        guard wrapCount + pendingCount <= Self.largestWrap else { throw .badField("wrap length") }
+        let wrapsEnd = Self.wrapOffset + wrapCount + pendingCount
         guard let protectionClass = ProtectionClass(rawValue: bytes.integer(at: 56, as: UInt8.self)) else {
             throw .badField("class")
         }
@@ -25,16 +25,16 @@ extension FileHeader {
             wrapAlgorithm: bytes.integer(at: 58, as: UInt8.self),
             wrap: bytes.array(Self.wrapOffset..<Self.wrapOffset + wrapCount))
         if flags.contains(.moving) {
-            let comingFlags = Flags(rawValue: bytes.integer(at: 63, as: UInt8.self))
-            guard let comingClass = ProtectionClass(rawValue: bytes.integer(at: 62, as: UInt8.self)),
-                comingFlags.isSubset(of: .explicitClass)
+            let pendingFlags = Flags(rawValue: bytes.integer(at: 63, as: UInt8.self))
+            guard let pendingClass = ProtectionClass(rawValue: bytes.integer(at: 62, as: UInt8.self)),
+                pendingFlags.isSubset(of: .explicitClass)
             else { throw .badField("second class") }
-            coming = FileProtection(
-                protectionClass: comingClass, isExplicit: comingFlags.contains(.explicitClass),
+            pending = FileProtection(
+                protectionClass: pendingClass, isExplicit: pendingFlags.contains(.explicitClass),
                 wrapAlgorithm: bytes.integer(at: 96, as: UInt8.self),
                 wrap: bytes.array(Self.wrapOffset + wrapCount..<wrapsEnd))
         } else {
-            guard bytes.isZero(62..<64), bytes.isZero(96..<97), comingCount == 0 else {
+            guard bytes.isZero(62..<64), bytes.isZero(96..<97), pendingCount == 0 else {
                 throw .badField("second class")
             }
         }
@@ -48,7 +48,7 @@ extension FileHeader {
 
         let bindingCount = Int(bytes.integer(at: 59, as: UInt8.self))
         guard bindingCount <= Self.mostBindings, (bindingCount == 0) == flags.contains(.manyLinks),
-            coming == nil || bindingCount > 0
+            pending == nil || bindingCount > 0
         else { throw .badField("bindings") }
         bindings = (0..<bindingCount).map { NameBinding(bytes, at: Self.bindingsOffset + 16 * $0) }
         modified = try Self.time(bytes, at: Self.modifiedOffset, Self.nanosecondsOffset)
@@ -71,7 +71,7 @@ extension FileHeader {
     /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
     public func encode(into bytes: inout MutableRawSpan) {
         precondition(bindings.count <= Self.mostBindings)
-        precondition(protection.wrap.count + (coming?.wrap.count ?? 0) <= Self.largestWrap)
+        precondition(protection.wrap.count + (pending?.wrap.count ?? 0) <= Self.largestWrap)
         for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
         bytes.store(Self.magic, at: 0)
         bytes.store(Self.version, at: 8)
@@ -96,12 +96,12 @@ extension FileHeader {
             binding.store(into: &bytes, at: Self.bindingsOffset + 16 * index)
         }
         bytes.store(protection.wrap, at: Self.wrapOffset)
-        if let coming {
-            bytes.store(coming.protectionClass.rawValue, at: 62)
-            bytes.store((coming.isExplicit ? Flags.explicitClass : []).rawValue, at: 63)
-            bytes.store(coming.wrapAlgorithm, at: 96)
-            bytes.store(UInt16(coming.wrap.count), at: 98)
-            bytes.store(coming.wrap, at: Self.wrapOffset + protection.wrap.count)
+        if let pending {
+            bytes.store(pending.protectionClass.rawValue, at: 62)
+            bytes.store((pending.isExplicit ? Flags.explicitClass : []).rawValue, at: 63)
+            bytes.store(pending.wrapAlgorithm, at: 96)
+            bytes.store(UInt16(pending.wrap.count), at: 98)
+            bytes.store(pending.wrap, at: Self.wrapOffset + protection.wrap.count)
         }
     }
 }

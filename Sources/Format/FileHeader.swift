@@ -38,7 +38,7 @@ public struct FileHeader: Hashable, Sendable {
         public static let explicitClass = Flags(rawValue: 1)
         /// It has, or had, more links than there is room for places: its place is not checked.
         public static let manyLinks = Flags(rawValue: 2)
-        /// A rename is under way that changes the class: at the last place the coming protection holds.
+        /// A rename is under way that changes the class: at the last place the pending protection holds.
         public static let moving = Flags(rawValue: 4)
 
         static let known: Flags = [.explicitClass, .manyLinks, .moving]
@@ -49,7 +49,7 @@ public struct FileHeader: Hashable, Sendable {
     public let file: FileIdentifier
     public var protection: FileProtection
     /// What holds once the file stands at the last of its places.
-    public var coming: FileProtection?
+    public var pending: FileProtection?
     /// Grows by one at each write of the header.
     public var generation: UInt64
     /// The confirmed length in bytes: every block below it was durable before this header was written.
@@ -58,7 +58,7 @@ public struct FileHeader: Hashable, Sendable {
     public var provisionalLength: UInt64
     /// Blocks from here on that are all zeros on disk read as zeros.
     public var firstSparseBlock: UInt64
-    /// Where the file may stand: one for each link, and the coming one of a rename under way. Empty: anywhere.
+    /// Where the file may stand: one for each link, and the pending one of a rename under way. Empty: anywhere.
     public var bindings: [NameBinding]
     /// The time of modification that stat(2) shows while the backing file's own is `stamp`.
     public var modified = FileTime.zero
@@ -89,7 +89,7 @@ public struct FileHeader: Hashable, Sendable {
         var flags: Flags = []
         if protection.isExplicit { flags.insert(.explicitClass) }
         if bindings.isEmpty { flags.insert(.manyLinks) }
-        if coming != nil { flags.insert(.moving) }
+        if pending != nil { flags.insert(.moving) }
         return flags
     }
 
@@ -98,17 +98,17 @@ public struct FileHeader: Hashable, Sendable {
 
     /// What the header says of a file that is found at `binding`.
     public func resolved(at binding: NameBinding) -> FileHeader {
-        guard let coming else { return self }
+        guard let pending else { return self }
         var header = self
-        if bindings.last == binding { header.protection = coming }
-        header.coming = nil
+        if bindings.last == binding { header.protection = pending }
+        header.pending = nil
         return header
     }
 
     /// What holds of a file when nobody knows where it stood: in the middle of a rename, the stricter one of its
     /// classes.
     public mutating func resolveStrictly() {
-        if let coming, coming.protectionClass.isStricter(than: protection.protectionClass) { protection = coming }
-        coming = nil
+        if let pending, pending.protectionClass.isStricter(than: protection.protectionClass) { protection = pending }
+        pending = nil
     }
 }

@@ -26,7 +26,7 @@ public struct FileSummary: Hashable, Sendable {
     ///
     /// - Parameter header: of a file all of whose length is confirmed.
     public init?(_ header: FileHeader) {
-        guard header.features == .none, header.bindings.count == 1, header.coming == nil,
+        guard header.features == .none, header.bindings.count == 1, header.pending == nil,
             [header.modified, header.changed, header.written].allSatisfy({ $0.sinceEpoch != nil })
         else { return nil }
         file = header.file

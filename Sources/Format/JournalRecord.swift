@@ -12,8 +12,8 @@ public struct JournalRecord: Hashable, Sendable {
         case header = 3
         /// The file was removed.
         case forget = 4
-        /// An empty directory was moved aside for another one; the payload is an `AsideNote`.
-        case aside = 5
+        /// An empty directory was moved aside for another one; the payload is a `TombstoneNote`.
+        case tombstone = 5
         /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here
         /// on, and its payload a `DuplicateNote`.
         case duplicate = 6
@@ -97,26 +97,26 @@ public struct JournalRecord: Hashable, Sendable {
     }
 }
 
-/// The payload of an *aside* record: in the folder at `path`, `aside` was called `name`.
-public struct AsideNote: Hashable, Sendable {
+/// The payload of a *tombstone* record: in the folder at `path`, `tombstone` was called `name`.
+public struct TombstoneNote: Hashable, Sendable {
     /// From the vault's root; empty for the root itself.
     public var path: [UInt8]
-    public var aside: [UInt8]
+    public var tombstone: [UInt8]
     public var name: [UInt8]
 
-    public init(path: [UInt8], aside: [UInt8], name: [UInt8]) {
+    public init(path: [UInt8], tombstone: [UInt8], name: [UInt8]) {
         self.path = path
-        self.aside = aside
+        self.tombstone = tombstone
         self.name = name
     }
 
     public init(decoding bytes: [UInt8]) throws(FormatError) {
         let parts = bytes.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
-        guard parts.count == 3, !parts[1].isEmpty, !parts[2].isEmpty else { throw .badField("aside") }
-        (path, aside, name) = (parts[0], parts[1], parts[2])
+        guard parts.count == 3, !parts[1].isEmpty, !parts[2].isEmpty else { throw .badField("tombstone") }
+        (path, tombstone, name) = (parts[0], parts[1], parts[2])
     }
 
-    public var encoded: [UInt8] { path + [0] + aside + [0] + name }
+    public var encoded: [UInt8] { path + [0] + tombstone + [0] + name }
 }
 
 /// The payload of a *duplicate* record: the ID that is in the file's header, and the file's path.

@@ -54,8 +54,8 @@ public final class Notifier: Sendable {
     }
 
     private func notify(_ send: (OpaquePointer) -> Int32) throws(Errno) {
-        guard use.enter() else { return }
-        defer { use.leave() }
+        guard use.acquire() else { return }
+        defer { use.release() }
         guard let raw = unsafe OpaquePointer(bitPattern: session.withLock { $0 }) else { return }
         let result = unsafe send(raw)
         switch Errno(rawValue: -result) {

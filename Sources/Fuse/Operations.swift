@@ -16,7 +16,7 @@ extension Session {
 
     /// Takes the duty to answer: `run` waits for it.
     func reply<Value: ~Copyable>(_ request: fuse_req_t, limit: Int = 0) -> Reply<Value> {
-        let isRunning = use.enter()
+        let isRunning = use.acquire()
         assert(isRunning, "a request after the workers have ended")
         return unsafe Reply(request, limit: limit)
     }

@@ -29,7 +29,7 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         assertionFailure("a FUSE request was dropped without an answer")
         let session = unsafe Session.of(request)
         unsafe fuse_reply_err(request, Errno.EIO.rawValue)
-        session.use.leave()
+        session.use.release()
     }
 
     /// Answers with an error. ESTALE has the kernel look the path up again and repeat the call; the repeated one is
@@ -67,7 +67,7 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         discard self
         let session = unsafe Session.of(request)
         let result = unsafe send(request)
-        session.use.leave()
+        session.use.release()
         return result == 0
     }
 }

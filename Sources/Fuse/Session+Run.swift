@@ -33,7 +33,7 @@ extension Session {
     /// freed. Throws what ended the workers early, EIO if the kernel and libfuse did not come to terms.
     public func wait() throws(Errno) {
         guard let raw = unsafe runningSession else { preconditionFailure("a session is started, then waited for once") }
-        for thread in withState({ $0.workers }) { pthread_join(thread, nil) }
+        for worker in withState({ $0.workers }) { worker.join() }
         if let failure = unsafe end(raw) { throw failure }
     }
 
@@ -49,7 +49,7 @@ extension Session {
         return unsafe raw
     }
 
-    private func startWorkers(_ count: Int) -> (threads: [pthread_t], failure: Errno?) {
+    private func startWorkers(_ count: Int) -> (workers: [Worker], failure: Errno?) {
         precondition(count > 0)
         var all = sigset_t()
         var previous = sigset_t()
@@ -59,23 +59,13 @@ extension Session {
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
 
-        var threads: [pthread_t] = []
+        var workers: [Worker] = []
         for _ in 0..<count {
-            var thread = pthread_t()
-            let session = unsafe Unmanaged.passRetained(self)
-            let result = unsafe pthread_create(
-                &thread, nil,
-                { session in
-                    unsafe Unmanaged<Session>.fromOpaque(session!).takeRetainedValue().work()
-                    return nil
-                }, session.toOpaque())
-            guard result == 0 else {
-                unsafe session.release()
-                return (threads, Errno(rawValue: result))
-            }
-            threads.append(thread)
+            let worker = Worker()
+            do throws(Errno) { try worker.start { [self] in work() } } catch { return (workers, error) }
+            workers.append(worker)
         }
-        return (threads, nil)
+        return (workers, nil)
     }
 
     /// One worker: receives requests into a buffer of its own, one at a time, and has libfuse call the operation.

@@ -25,7 +25,7 @@ public final class Session: Sendable {
         var point: MountPoint?
         var isInitialized = false
         /// The threads that serve requests, for `wait` to join.
-        var workers: [pthread_t] = []
+        var workers: [Worker] = []
         /// The first error that ended a worker.
         var failure: Errno?
     }

@@ -20,15 +20,15 @@ final class UseCount: Sendable {
     }
 
     /// False once `close` was called.
-    func enter() -> Bool {
+    func acquire() -> Bool {
         guard state.add(1, ordering: .acquiringAndReleasing).oldValue & Self.closed == 0 else {
-            leave()
+            release()
             return false
         }
         return true
     }
 
-    func leave() {
+    func release() {
         if state.subtract(1, ordering: .acquiringAndReleasing).newValue == Self.closed {
             unsafe sem_post(drained)
         }

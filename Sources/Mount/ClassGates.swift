@@ -88,7 +88,7 @@ final class ClassGates: Sendable {
     }
 
     /// Enters the gate of a class; false when it does not let this access in. True must be followed by `leave`.
-    func enter(_ protectionClass: ProtectionClass, for access: Access) -> Bool {
+    func admit(_ protectionClass: ProtectionClass, for access: Access) -> Bool {
         let gate = gate(protectionClass)
         // Who will not be let in is told so at once: a waiting drain stands before new readers, and waits itself for
         // what may be stuck on a slow disk.

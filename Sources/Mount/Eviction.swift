@@ -66,9 +66,9 @@ struct Eviction {
     /// the invalidation has written.
     private func flushDirtyPages() {
         do {
-            let done = try Pipe()
-            fileSystem.late.flush(writeDirtyPages) { try? done.writeEnd.writeByte() }
-            _ = try Poll.readable([done.readEnd], timeout: Self.flushPatience)
+            let done = try Wakeup()
+            fileSystem.late.flush(writeDirtyPages) { done.signal() }
+            _ = try Poll.readable([done.readable], timeout: Self.flushPatience)
         } catch {
             fileSystem.log(.trouble("cannot flush mapped files apart: \(error)"))
             writeDirtyPages()
@@ -108,7 +108,7 @@ struct Eviction {
         for (done, node) in nodes.enumerated() {
             progress.step = .invalidating(left: nodes.count - done)
             // Before: what is closed behind the invalidation may have been written to between the two.
-            let isIdle = !node.glance.load(ordering: .sequentiallyConsistent).hasHandles
+            let isIdle = !node.flags.load(ordering: .sequentiallyConsistent).hasHandles
             do {
                 try session.notifier.invalidate(node.id)
             } catch {
@@ -130,7 +130,7 @@ struct Eviction {
     private func wipeFileKeys() {
         var files: [(Node, File)] = []
         var busy: [Node] = []
-        for node in strict(fileSystem.nodes.open) where !node.glance.load(ordering: .sequentiallyConsistent).isClosing {
+        for node in strict(fileSystem.nodes.open) where !node.flags.load(ordering: .sequentiallyConsistent).isClosing {
             if let file = node.state.withLockIfAvailable({ $0.file?.file }) {
                 if let file { files.append((node, file)) }
             } else {
@@ -162,10 +162,10 @@ struct Eviction {
     private func strict(_ nodes: [Node]) -> [Node] {
         nodes.filter { node in
             guard node.isFile else { return false }
-            let glance = node.glance.load(ordering: .sequentiallyConsistent)
-            return switch glance.protectionClass {
+            let flags = node.flags.load(ordering: .sequentiallyConsistent)
+            return switch flags.protectionClass {
             case .complete: true
-            case .completeUnlessOpen: !glance.hasHandles
+            case .completeUnlessOpen: !flags.hasHandles
             default: false
             }
         }

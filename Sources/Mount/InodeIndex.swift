@@ -38,8 +38,8 @@ struct InodeIndex {
         nodes[buckets[bucket(of: inode, tag(of: inode), nodes)].number]
     }
 
-    /// Enters a node, in place of another of the same inode.
-    mutating func enter(_ number: UInt32, of inode: BackingInode, _ nodes: NodeSlots) {
+    /// Inserts a node, in place of another of the same inode.
+    mutating func insert(_ number: UInt32, of inode: BackingInode, _ nodes: NodeSlots) {
         let tag = tag(of: inode)
         let bucket = bucket(of: inode, tag, nodes)
         if buckets[bucket].number == 0 { count += 1 }

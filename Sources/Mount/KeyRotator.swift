@@ -24,13 +24,13 @@ final class KeyRotator: Sendable {
     private let flags: Flags
     private let log: @Sendable (MountEvent) -> Void
     private let isReadOnly: Bool
-    private let bell: Pipe
+    private let wakeup: Wakeup
     private let state = Mutex(State())
     private let worker = Worker()
 
     private struct State {
         var keys: Keys?
-        var isRung = false
+        var isSignalled = false
         var step = ProtectedMount.Rotation.Step.waiting
         /// Why the last walk, or what comes behind it, has failed.
         var failure: String?
@@ -50,7 +50,7 @@ final class KeyRotator: Sendable {
         rotation = KeyRotation(of: fileSystem.vault, tree: fileSystem.tree) {
             flags.isStopped.load(ordering: .relaxed) || flags.isPaused.load(ordering: .relaxed)
         }
-        bell = try Pipe()
+        wakeup = try Wakeup()
     }
 
     /// Before `start`.
@@ -58,11 +58,11 @@ final class KeyRotator: Sendable {
 
     /// How far it is; nil if there is nothing to do. Answers at once.
     var progress: ProtectedMount.Rotation? {
-        let (keys, isRung, last, failure) = state.withLock { ($0.keys, $0.isRung, $0.step, $0.failure) }
+        let (keys, isSignalled, last, failure) = state.withLock { ($0.keys, $0.isSignalled, $0.step, $0.failure) }
         guard let keys, keys.areOld() else { return nil }
         var progress = rotation.progress
         progress.failure = progress.failure ?? failure
-        let step = isRung && !isReadOnly && last == .waiting && rotation.hasKeys ? .renewing : last
+        let step = isSignalled && !isReadOnly && last == .waiting && rotation.hasKeys ? .renewing : last
         return ProtectedMount.Rotation(step: step, progress: progress)
     }
 
@@ -74,19 +74,15 @@ final class KeyRotator: Sendable {
     /// There is something to do perhaps, and the keys for it.
     func resume() {
         flags.isPaused.store(false, ordering: .relaxed)
-        ring()
+        signal()
     }
 
     /// The same, but not while somebody locks.
-    func resumeUnlessPaused() { ring() }
+    func resumeUnlessPaused() { signal() }
 
-    private func ring() {
-        let isFirst = state.withLock { state in
-            defer { state.isRung = true }
-            return !state.isRung
-        }
-        // One byte at most is in the pipe.
-        if isFirst { try? bell.writeEnd.writeByte() }
+    private func signal() {
+        state.withLock { $0.isSignalled = true }
+        wakeup.signal()
     }
 
     /// No thread is needed for a vault that is only read.
@@ -100,7 +96,7 @@ final class KeyRotator: Sendable {
     /// Ends the thread; returns when it has ended.
     func stop() {
         flags.isStopped.store(true, ordering: .relaxed)
-        ring()
+        signal()
         worker.join()
     }
 
@@ -111,12 +107,12 @@ final class KeyRotator: Sendable {
         _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, 5)
         var patience: Duration? = nil
         while !flags.isStopped.load(ordering: .relaxed) {
-            let rings = (try? Poll.readable([bell.readEnd], timeout: patience)) ?? []
-            if !rings.isEmpty { _ = bell.readEnd.readByte() }
+            _ = try? Poll.readable([wakeup.readable], timeout: patience)
+            wakeup.clear()
             let hasKeys = rotation.hasKeys
             state.withLock { state in
-                state.isRung = false
-                // Whoever has rung is not to see what was the last time.
+                state.isSignalled = false
+                // The one who signalled is not to see what was the last time.
                 if hasKeys { (state.step, state.failure) = (.renewing, nil) }
             }
             patience = work() ? nil : Self.pause

@@ -14,7 +14,7 @@ final class Node: Sendable {
     let identity: Identity
     /// For those who must not wait for the state: under its lock files are opened and checkpointed, and the table is
     /// asked.
-    let glance = Atomic(NodeGlance(rawValue: 0))
+    let flags = Atomic(NodeFlags(rawValue: 0))
     /// Linux's own are of 32 bits.
     private let device: UInt32
     let state: Mutex<State>
@@ -63,7 +63,7 @@ final class Node: Sendable {
     }
 
     /// Somebody uses its file. Waits for nobody.
-    var isOpen: Bool { glance.load(ordering: .sequentiallyConsistent).isOpen }
+    var isOpen: Bool { flags.load(ordering: .sequentiallyConsistent).isOpen }
 
     var isDirectory: Bool { if case .directory = identity { true } else { false } }
     var isFile: Bool { if case .file = identity { true } else { false } }

@@ -6,7 +6,7 @@ import Synchronization
 final class NodeTable: Sendable {
     private let state: Mutex<State>
     let root: Node
-    let census = OpenFileCensus()
+    let openCounts = OpenFileCounts()
 
     private struct State {
         var slots = NodeSlots()
@@ -38,7 +38,7 @@ final class NodeTable: Sendable {
         // The first number is the one that the kernel has for the root.
         _ = state.slots.add { _ in root }
         state.slots[lookupsOf: root.id.slot] = 1
-        state.byInode.enter(root.id.slot, of: root.backing, state.slots)
+        state.byInode.insert(root.id.slot, of: root.backing, state.slots)
         self.state = Mutex(state)
     }
 
@@ -62,7 +62,7 @@ final class NodeTable: Sendable {
             let made = state.made
             let node = state.slots.add { Node(id: NodeID(slot: $0, made: made), backing: inode, identity: identity) }
             state.slots[lookupsOf: node.id.slot] = 1
-            state.byInode.enter(node.id.slot, of: inode, state.slots)
+            state.byInode.insert(node.id.slot, of: inode, state.slots)
             return node
         }
     }
@@ -109,7 +109,7 @@ final class NodeTable: Sendable {
 
     /// Those of which the kernel may hold pages.
     var withPages: [Node] {
-        state.withLock { $0.slots.filter { $0.glance.load(ordering: .sequentiallyConsistent).mayHavePages } }
+        state.withLock { $0.slots.filter { $0.flags.load(ordering: .sequentiallyConsistent).mayHavePages } }
     }
 
     var count: Int { state.withLock { $0.slots.count } }

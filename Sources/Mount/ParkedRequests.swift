@@ -26,14 +26,13 @@ final class ParkedRequests: Sendable {
     let whenLocked: WhenLocked
     private let state = Mutex(State())
     private let count = Atomic(0)
-    private let alarm: Pipe
-    private let isAlarmed = Atomic(false)
+    private let wakeup: Wakeup
     private let retries = WorkQueue()
     private let watcher = Worker()
 
     init(_ whenLocked: WhenLocked) throws(Errno) {
         self.whenLocked = whenLocked
-        alarm = try Pipe()
+        wakeup = try Wakeup()
     }
 
     /// How many wait. Waits for nobody.
@@ -80,7 +79,7 @@ final class ParkedRequests: Sendable {
         if isTaken {
             // Behind its entry: who was interrupted before is found by the alarm that this raises.
             owed.announceInterrupt()
-            if arrival.deadline != nil || mayWait != nil { raiseAlarm() }
+            if arrival.deadline != nil || mayWait != nil { wakeup.signal() }
         } else if isClosed {
             request.fail(.ENOKEY)
         } else {
@@ -99,7 +98,7 @@ final class ParkedRequests: Sendable {
     }
 
     /// Somebody who waits was sent a signal. Waits for nobody.
-    func interrupted() { raiseAlarm() }
+    func interrupted() { wakeup.signal() }
 
     /// Refuses all that wait and all that come: no unlock is to be expected any more.
     func close() {
@@ -108,7 +107,7 @@ final class ParkedRequests: Sendable {
             return takeAll(&state)
         }
         for request in requests { request.fail(.ENOKEY) }
-        raiseAlarm()
+        wakeup.signal()
     }
 
     /// Returns when no request is being begun anew, and none is watched.
@@ -124,14 +123,7 @@ final class ParkedRequests: Sendable {
         return state.requests
     }
 
-    private func raiseAlarm() {
-        guard isAlarmed.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
-        else { return }
-        // At most one byte is under way: the pipe is never full, and its reader never gone.
-        do { try alarm.writeEnd.writeByte() } catch { fatalError("cannot write into a pipe: \(error)") }
-    }
-
-    /// Until something is to be looked at without an alarm.
+    /// Until something is to be looked at without a wakeup.
     private var patience: Duration? {
         state.withLock { state in
             if state.isClosed { return .zero }
@@ -155,11 +147,8 @@ final class ParkedRequests: Sendable {
     /// Answers those whose time is up, those who were sent a signal, and those who may not wait.
     private func watch() {
         while true {
-            let alarms = try? Poll.readable([alarm.readEnd], timeout: patience)
-            if alarms?.isEmpty == false {
-                _ = alarm.readEnd.readByte()
-                isAlarmed.store(false, ordering: .sequentiallyConsistent)
-            }
+            _ = try? Poll.readable([wakeup.readable], timeout: patience)
+            wakeup.clear()
             let answers = answers()
             let now = BootClock.now
             var late: [(ParkedRequest, Errno)] = []

@@ -24,7 +24,7 @@ extension VaultFileSystem {
             // The kernel asks with a handle for the end of the file: lseek(2), or read(2) there, or any read(2) where
             // reads may wait. That is contents.
             let file = try openFile(of: node)
-            let protectionClass = try enterGate(of: file, for: .use)
+            let protectionClass = try passGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
             let status = node.shown(try file.status())
             reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))

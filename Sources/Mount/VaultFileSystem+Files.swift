@@ -24,7 +24,7 @@ extension VaultFileSystem {
             node = try self.node(id)
             let file = try tree.withShared { () throws(VaultError) in try useFile(of: node) }
             do throws(VaultError) {
-                let protectionClass = try enterGate(of: file, for: .open)
+                let protectionClass = try passGate(of: file, for: .open)
                 defer { gates.leave(protectionClass) }
                 // Now, not at the first read: class B is used under a lock by those who opened it before.
                 try file.loadKey()
@@ -37,7 +37,7 @@ extension VaultFileSystem {
                 let opened = nodes.update(node) { addHandle(to: node, file, flags, share, isNew: false, in: &$0) }
                 if !reply.succeed(opened) { removeHandle(of: node, flags, share) }
             } catch {
-                disuseFile(of: node)
+                releaseFile(of: node)
                 throw error
             }
         } catch {
@@ -91,7 +91,7 @@ extension VaultFileSystem {
             made = try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
                 let protectionClass = vault.classOfNew(in: directory)
-                return try enterMade(protectionClass, opening: (flags, share), at: nil) { () throws(VaultError) in
+                return try createAdmitted(protectionClass, opening: (flags, share), at: nil) { () throws(VaultError) in
                     try vault.createNamelessFile(in: directory, request.ownership(mode), protectionClass)
                 }
             }
@@ -112,7 +112,7 @@ extension VaultFileSystem {
         opening: (flags: Int32, share: HandleShare)?
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
         let protectionClass = try vault.classOfNewFile(location.name, in: directory)
-        return try enterMade(protectionClass, opening: opening, at: location) { () throws(VaultError) in
+        return try createAdmitted(protectionClass, opening: opening, at: location) { () throws(VaultError) in
             try vault.createFile(location.name, in: directory, ownership, protectionClass)
         }
     }
@@ -121,11 +121,11 @@ extension VaultFileSystem {
     /// handle that keeps the key of class B. Counts a lookup, and a user of the file.
     ///
     /// - Parameter location: nil for a file without a name.
-    private func enterMade(
+    private func createAdmitted(
         _ protectionClass: ProtectionClass, opening: (flags: Int32, share: HandleShare)?, at location: Location?,
         _ make: () throws(VaultError) -> File
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
-        guard gates.enter(protectionClass, for: .create) else { throw .locked }
+        guard gates.admit(protectionClass, for: .create) else { throw .locked }
         defer { gates.leave(protectionClass) }
         let file = try make()
         let status: FileStatus
@@ -184,7 +184,7 @@ extension VaultFileSystem {
             return state.file!.handles == 0 ? state.file!.file : nil
         }
         if let last { evictIfLocked(node, last) }
-        disuseFile(of: node)
+        releaseFile(of: node)
     }
 
     /// After a change of class: what was let in under a weaker one has replied before the file counts as stricter, so
@@ -215,7 +215,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let file = try openFile(of: try node(id))
             guard size <= PlainBuffer.size, offset >= 0 else { throw .system(.EINVAL) }
-            let protectionClass = try enterGate(of: file, for: .read)
+            let protectionClass = try passGate(of: file, for: .read)
             defer { gates.leave(protectionClass) }
             if protectionClass == .complete, gates.state(of: protectionClass) == .evicting { late.countPage() }
             let buffer = buffers.take()
@@ -250,7 +250,7 @@ extension VaultFileSystem {
             guard offset >= 0 else { throw .system(.EINVAL) }
             // Also while locked: what refuses it reckons with where it ends.
             guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
-            let protectionClass = try enterGate(of: file, for: isPage ? .page : .use)
+            let protectionClass = try passGate(of: file, for: isPage ? .page : .use)
             defer { gates.leave(protectionClass) }
             if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
             if !isPage { try file.dropCapabilities() }
@@ -322,7 +322,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             let file = try openFile(of: node)
-            let protectionClass = try enterGate(of: file, for: .use)
+            let protectionClass = try passGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
             guard offset >= 0, offset < Int64(file.length) else { throw .system(.ENXIO) }
             // Who can write through a mapping may have done so, and the kernel does not write that back for this.

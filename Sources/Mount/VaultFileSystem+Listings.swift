@@ -131,7 +131,7 @@ extension VaultFileSystem {
         }
         do throws(VaultError) {
             let found = try vault.lookupInBrief(entry, in: directory)
-            return enter(found, at: Location(parent: parent, name: entry.name)).0
+            return instantiate(found, at: Location(parent: parent, name: entry.name)).0
         } catch {
             if error == .system(.ENOENT) { return nil }
             return Fuse.Entry(node: NodeID(rawValue: 0), status: unknown, attributeTimeout: 0, entryTimeout: 0)

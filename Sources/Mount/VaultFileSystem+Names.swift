@@ -10,7 +10,7 @@ extension VaultFileSystem {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
             let found = try vault.lookupInBrief(name, in: directory)
-            return enter(found, at: Location(parent: parent, name: name)).0
+            return instantiate(found, at: Location(parent: parent, name: name)).0
         }
     }
 
@@ -51,16 +51,16 @@ extension VaultFileSystem {
     }
 
     func forget(_ id: NodeID, count: UInt64) {
-        if let node = nodes.forget(id, count: count) { letGo(node) }
+        if let node = nodes.forget(id, count: count) { releaseKeptFile(of: node) }
     }
 
     /// Nobody comes any more to open a file that was kept open for them.
-    func letGo(_ node: Node) {
+    func releaseKeptFile(of node: Node) {
         let keepers = node.state.withLock { state in
             defer { state.keepers = 0 }
             return state.keepers
         }
-        for _ in 0..<keepers { disuseFile(of: node) }
+        for _ in 0..<keepers { releaseFile(of: node) }
     }
 
     func mkdir(
@@ -69,7 +69,7 @@ extension VaultFileSystem {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
             try vault.makeDirectory(name, in: directory, request.ownership(mode))
-            return enter(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
+            return instantiate(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
         }
     }
 
@@ -79,7 +79,7 @@ extension VaultFileSystem {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
             try vault.makeSymbolicLink(to: target, name, in: directory, user: request.user, group: request.group)
-            return enter(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
+            return instantiate(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
         }
     }
 
@@ -93,11 +93,11 @@ extension VaultFileSystem {
             if FileKind(mode: mode) == .regular {
                 let (entry, node, _) = try makeFile(
                     location, in: directory, request.ownership(mode), opening: nil)
-                disuseFile(of: node)
+                releaseFile(of: node)
                 return entry
             }
             try vault.makeNode(name, in: directory, mode: mode, device: device, request.ownership(mode))
-            return enter(try vault.lookup(name, in: directory), at: location).0
+            return instantiate(try vault.lookup(name, in: directory), at: location).0
         }
     }
 
@@ -122,14 +122,14 @@ extension VaultFileSystem {
             let location = Location(parent: parent, name: name)
             func unlink(alone: Bool) throws(VaultError) -> Bool {
                 let directory = try directory(of: parent)
-                var gone: Gone?
+                var removed: RemovedEntry?
                 let isDone = try vault.unlink(name, in: directory) { (own) throws(VaultError) in
                     guard alone || !isKnownByName(own.kind) else { return false }
                     let status = own.kind == .symbolicLink ? try vault.status(of: name, in: directory) : own
-                    gone = self.gone(status, name, in: directory)
+                    removed = self.removedEntry(status, name, in: directory)
                     return true
                 }
-                if isDone, let gone { nameIsGone(location, of: gone) }
+                if isDone, let removed { noteRemoval(location, of: removed) }
                 return isDone
             }
             if try tree.withShared({ () throws(VaultError) in try unlink(alone: false) }) { return }
@@ -142,26 +142,26 @@ extension VaultFileSystem {
 
     /// What is about to lose a name. Its node is looked up before: the inode's number is free afterwards, and another
     /// file may have it at once.
-    struct Gone {
+    struct RemovedEntry {
         let status: FileStatus
         let node: Node?
         /// Of a symbolic link.
         let target: [UInt8]?
     }
 
-    func gone(_ status: FileStatus, _ name: Name, in directory: Directory) -> Gone {
+    func removedEntry(_ status: FileStatus, _ name: Name, in directory: Directory) -> RemovedEntry {
         let node = nodes[BackingInode(status)]
         let isRead = node != nil && status.kind == .symbolicLink
-        return Gone(
+        return RemovedEntry(
             status: status, node: node, target: isRead ? try? vault.readSymbolicLink(name, in: directory) : nil)
     }
 
     /// A name was removed, or given to something else.
-    func nameIsGone(_ location: Location, of gone: Gone) {
-        guard let node = gone.node else { return }
-        var status = gone.status
+    func noteRemoval(_ location: Location, of removed: RemovedEntry) {
+        guard let node = removed.node else { return }
+        var status = removed.status
         status.linkCount -= min(1, status.linkCount)
-        node.remove(location, leaving: (status, gone.target))
+        node.remove(location, leaving: (status, removed.target))
         if node.isDirectory || status.linkCount == 0 { nodes.unlinked(node) }
     }
 
@@ -169,11 +169,11 @@ extension VaultFileSystem {
         answer(reply, parent, name) { (parent) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
-                let gone = self.gone(try vault.status(of: name, in: directory), name, in: directory)
+                let removed = self.removedEntry(try vault.status(of: name, in: directory), name, in: directory)
                 // Whoever has it open goes on with it when it has no name to be opened by.
-                if let node = gone.node, node.isDirectory { _ = try? self.directory(of: node) }
+                if let node = removed.node, node.isDirectory { _ = try? self.directory(of: node) }
                 try vault.removeDirectory(name, in: directory)
-                nameIsGone(Location(parent: parent, name: name), of: gone)
+                noteRemoval(Location(parent: parent, name: name), of: removed)
             }
         }
     }
@@ -201,7 +201,7 @@ extension VaultFileSystem {
                 try link(nil)
             }
             let location = Location(parent: newParent, name: newName)
-            return enter(try vault.lookup(newName, in: newDirectory), at: location).0
+            return instantiate(try vault.lookup(newName, in: newDirectory), at: location).0
         }
     }
 }

@@ -66,11 +66,11 @@ extension VaultFileSystem {
         of node: Node, _ body: (File) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
         let file = try useFile(of: node)
-        defer { disuseFile(of: node) }
+        defer { releaseFile(of: node) }
         return try body(file)
     }
 
-    /// Counts a user of a node's file, who ends with `disuseFile`. Needs `tree` shared.
+    /// Counts a user of a node's file, who ends with `releaseFile`. Needs `tree` shared.
     func useFile(of node: Node) throws(VaultError) -> File {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
         return try nodes.update(node) { (state) throws(VaultError) in
@@ -126,7 +126,7 @@ extension VaultFileSystem {
     }
 
     /// A user of the file is done; the last one closes it, with its length written.
-    func disuseFile(of node: Node) {
+    func releaseFile(of node: Node) {
         var isGone = false
         let isClosed = nodes.update(node) { state in
             state.file!.users -= 1
@@ -165,17 +165,17 @@ extension VaultFileSystem {
     func withGate<Result>(
         of file: File, for access: Access, _ body: (ProtectionClass) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
-        let protectionClass = try enterGate(of: file, for: access)
+        let protectionClass = try passGate(of: file, for: access)
         defer { gates.leave(protectionClass) }
         return try body(protectionClass)
     }
 
     /// Enters the gate of the file's class, which is returned and is to be left after the reply; `locked` when it is
     /// shut for that access.
-    func enterGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
+    func passGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
         while true {
             let protectionClass = file.protectionClass
-            guard gates.enter(protectionClass, for: access) else { throw .locked }
+            guard gates.admit(protectionClass, for: access) else { throw .locked }
             // The class may have been changed between the look and the gate.
             if file.protectionClass == protectionClass { return protectionClass }
             gates.leave(protectionClass)
@@ -183,21 +183,21 @@ extension VaultFileSystem {
     }
 
     /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
-    func enter(_ entry: BriefEntry, at location: Location) -> (Fuse.Entry, Node) {
+    func instantiate(_ entry: BriefEntry, at location: Location) -> (Fuse.Entry, Node) {
         switch entry {
-        case .whole(let entry): return enter(entry, at: location)
+        case .whole(let entry): return instantiate(entry, at: location)
         case .summarized(let status, let summary):
             let file = Node.ClosedFile(summary, length: UInt64(status.size))
-            return enter(file, summary.file, status, at: location)
+            return instantiate(file, summary.file, status, at: location)
         }
     }
 
     /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
-    func enter(_ entry: FoundEntry, at location: Location) -> (Fuse.Entry, Node) {
+    func instantiate(_ entry: FoundEntry, at location: Location) -> (Fuse.Entry, Node) {
         let inode = BackingInode(entry.status)
         let node: Node
         switch entry.details {
-        case .file(let header): return enter(Node.ClosedFile(header), header.file, entry.status, at: location)
+        case .file(let header): return instantiate(Node.ClosedFile(header), header.file, entry.status, at: location)
         case .directory(let directory):
             node = nodes.look(up: inode, .directory(directory.identifier))
             let isNew = node.state.withLock { state in
@@ -215,7 +215,7 @@ extension VaultFileSystem {
         return (answer, node)
     }
 
-    private func enter(
+    private func instantiate(
         _ found: Node.ClosedFile, _ identifier: FileIdentifier, _ status: FileStatus, at location: Location
     ) -> (Fuse.Entry, Node) {
         let node = nodes.look(up: BackingInode(status), .file(identifier))

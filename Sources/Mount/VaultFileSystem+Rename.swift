@@ -63,7 +63,7 @@ extension VaultFileSystem {
     /// What stands somewhere, with its node, of which a lookup counts.
     private func found(at location: Location) throws(VaultError) -> (node: Node, details: FoundEntry.Details) {
         let entry = try vault.lookup(location.name, in: try directory(of: location.parent))
-        return (enter(entry, at: location).1, entry.details)
+        return (instantiate(entry, at: location).1, entry.details)
     }
 
     /// Runs `body` with something open that is about to get another name.
@@ -83,16 +83,16 @@ extension VaultFileSystem {
         let newDirectory = try self.directory(of: new.parent)
         let status = try vault.status(of: old.name, in: directory)
         let target = try target(at: new, in: newDirectory)
-        let gone = target.map { self.gone($0.status, new.name, in: newDirectory) }
+        let removed = target.map { self.removedEntry($0.status, new.name, in: newDirectory) }
         if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
         if kind.noReplace && target != nil { throw .system(.EEXIST) }
 
         // Whoever has an empty directory open that is replaced goes on with it.
-        if let node = gone?.node, node.isDirectory { _ = try? self.directory(of: node) }
+        if let node = removed?.node, node.isDirectory { _ = try? self.directory(of: node) }
         var isDone = false
-        let kept = gone.flatMap { keepOpen($0) }
+        let kept = removed.flatMap { keepOpen($0) }
         // The kernel may not know it any more, and then forgets nothing.
-        defer { if let kept { isDone ? forget(kept.id, count: 0) : letGo(kept) } }
+        defer { if let kept { isDone ? forget(kept.id, count: 0) : releaseKeptFile(of: kept) } }
 
         func perform(_ moved: Moved) throws(VaultError) {
             try vault.rename(
@@ -103,7 +103,7 @@ extension VaultFileSystem {
         case .regular:
             // The kernel has looked it up, so its node is there unless it is another file by now.
             let entry = try vault.lookup(old.name, in: directory)
-            let (found, node) = enter(entry, at: old)
+            let (found, node) = instantiate(entry, at: old)
             defer { forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
                 let classBefore = file.protectionClass
@@ -120,7 +120,7 @@ extension VaultFileSystem {
             }
         case .directory:
             let entry = try vault.lookup(old.name, in: directory)
-            let (found, node) = enter(entry, at: old)
+            let (found, node) = instantiate(entry, at: old)
             defer { forget(found.node, count: 1) }
             try perform(.directory(try self.directory(of: node)))
         default:
@@ -130,14 +130,16 @@ extension VaultFileSystem {
             node.remove(old)
             node.add(new)
         }
-        if let gone { nameIsGone(new, of: gone) }
+        if let removed { noteRemoval(new, of: removed) }
         isDone = true
     }
 
     /// Keeps a file open that another file takes the only known name of: a call may have found it by that name and be
     /// about to ask for it.
-    private func keepOpen(_ gone: Gone) -> Node? {
-        guard let node = gone.node, node.isFile, gone.status.linkCount == 1 || node.names.count < 2 else { return nil }
+    private func keepOpen(_ removed: RemovedEntry) -> Node? {
+        guard let node = removed.node, node.isFile, removed.status.linkCount == 1 || node.names.count < 2 else {
+            return nil
+        }
         // The first open may show that the length in its summary is wrong; the second one then reads the header.
         guard (try? useFile(of: node)) != nil || (try? useFile(of: node)) != nil else { return nil }
         node.state.withLock { $0.keepers += 1 }

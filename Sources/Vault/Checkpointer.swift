@@ -5,31 +5,30 @@ public final class Checkpointer: Sendable {
     /// As long as file systems commonly let data wait.
     private static let interval = Duration.seconds(5)
     /// How often it looks whether there is anything to checkpoint.
-    private static let glance = Duration.milliseconds(500)
+    private static let pollInterval = Duration.milliseconds(500)
 
     private let vault: Vault
     private let failed: @Sendable (VaultError) -> Void
-    /// Rung for its end.
-    private let end: Bell
-    private let pressure: Bell
+    private let end: Wakeup
+    private let lowSpace: Wakeup
     private let worker = Worker()
 
     /// - Parameter failed: told of each checkpoint that fails, which is tried again.
     public init(_ vault: Vault, failed: @escaping @Sendable (VaultError) -> Void) throws(Errno) {
         self.vault = vault
         self.failed = failed
-        (end, pressure) = (try Bell(), try Bell())
+        (end, lowSpace) = (try Wakeup(), try Wakeup())
     }
 
     /// - Throws: why no thread can be made.
     public func start() throws(Errno) {
         try worker.start { [self] in run() }
-        vault.pressure.withLock { [pressure] in $0 = pressure }
+        vault.lowSpace.withLock { [lowSpace] in $0 = lowSpace }
     }
 
     /// Ends the thread; returns when it has ended.
     public func stop() {
-        end.ring()
+        end.signal()
         worker.join()
     }
 
@@ -38,18 +37,18 @@ public final class Checkpointer: Sendable {
         var isListening = true
         while true {
             // Poll does not fail for valid descriptors.
-            let bells = isListening ? [end.descriptor, pressure.descriptor] : [end.descriptor]
-            let rings = (try? Poll.readable(bells, timeout: Self.glance)) ?? []
+            let wakeups = isListening ? [end.readable, lowSpace.readable] : [end.readable]
+            let signalled = (try? Poll.readable(wakeups, timeout: Self.pollInterval)) ?? []
             isListening = true
-            if rings.contains(0) { return }
-            if rings.contains(1) { pressure.silence() }
+            if signalled.contains(0) { return }
+            if signalled.contains(1) { lowSpace.clear() }
             guard !vault.isCheckpointed else {
                 dirtySince = nil
                 continue
             }
             let since = dirtySince ?? BootClock.now
             dirtySince = since
-            guard BootClock.now - since >= Self.interval || vault.isPressed else { continue }
+            guard BootClock.now - since >= Self.interval || vault.isLowOnSpace else { continue }
             do throws(VaultError) { try vault.checkpoint() } catch {
                 failed(error)
                 // Or it would fail, and say so, as often as somebody writes.
@@ -61,13 +60,13 @@ public final class Checkpointer: Sendable {
 }
 
 extension Vault {
-    /// Has the journal's other half freed while the active one fills up. Of the files that wait a glance sees enough.
-    func ringIfPressed() {
-        if journal.withLock({ $0 })?.isPressed ?? false { pressure.withLock { $0 }?.ring() }
+    /// Wakes the checkpointer when the active half of the journal fills up, so that it frees the other half in time.
+    func signalLowSpace() {
+        if journal.withLock({ $0 })?.isLowOnSpace ?? false { lowSpace.withLock { $0 }?.signal() }
     }
 
-    /// Checkpoints now saves somebody from waiting for it.
-    var isPressed: Bool {
-        files.dirtyCount > mostDirtyFiles / 2 || journal.withLock { $0 }?.isPressed ?? false
+    /// A checkpoint now keeps a later write from having to wait for one.
+    var isLowOnSpace: Bool {
+        files.dirtyCount > mostDirtyFiles / 2 || journal.withLock { $0 }?.isLowOnSpace ?? false
     }
 }

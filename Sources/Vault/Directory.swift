@@ -14,7 +14,7 @@ public final class Directory: Sendable {
     struct State {
         var record: DirectoryRecord
         var binding: NameBinding
-        /// It has been renamed, and its record there is still the coming one: folders that must be durable before that
+        /// It has been renamed, and its record there is still the pending one: folders that must be durable before that
         /// can change.
         var movedIn: [Descriptor] = []
         /// Likewise, and those folders are not known any more.

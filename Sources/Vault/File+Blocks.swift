@@ -65,8 +65,8 @@ extension File {
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
             count = try vault.store.read(descriptor, into: &span, at: Int64(offset))
         } catch { throw .system(error) }
-        if count < buffer.count, state.writeback.comingSize > offset + UInt64(count) {
-            let end = Int(min(UInt64(buffer.count), state.writeback.comingSize - offset))
+        if count < buffer.count, state.writeback.pendingSize > offset + UInt64(count) {
+            let end = Int(min(UInt64(buffer.count), state.writeback.pendingSize - offset))
             unsafe explicit_bzero(buffer.baseAddress! + count, end - count)
             count = end
         }

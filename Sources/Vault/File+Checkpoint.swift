@@ -142,7 +142,7 @@ extension File {
         guard !state.writeback.isJournaled else { return }
         state.writeback.durableEnd = state.writeback.durableEndSinceHeader
         // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
-        if !state.hasResidue { try truncateBackingFile(isConfirmed: true) }
+        if !state.hasStaleTail { try truncateBackingFile(isConfirmed: true) }
         unlistIfClean()
     }
 

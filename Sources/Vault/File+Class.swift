@@ -21,7 +21,7 @@ extension File {
                     try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: vault.fileKeys)
                 let wrap = try self.wrap(fresh, for: protectionClass)
                 // What lies beyond the length belongs to the old key, and is truncated before anything is written.
-                state.hasResidue = true
+                state.hasStaleTail = true
                 try changeProtection(FileProtection(protectionClass, isExplicit: true, wrap))
                 key.withLock { if $0 != nil { $0 = fresh } }
             } else {

@@ -31,7 +31,7 @@ extension File {
         } catch {
             if pass.savedCount > 0 { putBack(pass, scratch, in: file) }
             // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
-            state.hasResidue = true
+            state.hasStaleTail = true
             let size = Int64(neededBackingSize)
             if let status = try? vault.store.status(of: descriptor), status.size > size {
                 try? vault.store.truncate(file, to: size)

@@ -30,9 +30,9 @@ extension File {
             header.changed = FileTime(times.changed)
         }
         header.provisionalLength = state.length
-        if let leaving = state.writeback.leaving {
-            header.coming = header.protection
-            header.protection = leaving
+        if let current = state.writeback.currentProtection {
+            header.pending = header.protection
+            header.protection = current
         }
         return header.signed(vault.keys)
     }

@@ -108,7 +108,7 @@ extension File {
             try truncateBackingFile(isConfirmed: false)
         } catch {
             // The file has been truncated. The next write truncates its backing file.
-            state.hasResidue = true
+            state.hasStaleTail = true
             return
         }
         if state.writeback.durableEnd > length, state.writeback.durableEnd - length > Self.largestJournaledTruncation {

@@ -47,7 +47,7 @@ extension File {
             if taken != move.protection, !bindings.isEmpty, !comesFirst,
                 taken.wrap.count + move.protection.wrap.count <= FileHeader.largestWrap
             {
-                state.writeback.leaving = move.protection
+                state.writeback.currentProtection = move.protection
             }
             do throws(VaultError) {
                 try checkpointAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
@@ -57,7 +57,7 @@ extension File {
                 try forget()
             } catch {
                 // What is on disk may say more; what is written next says that nothing has changed.
-                state.writeback.leaving = nil
+                state.writeback.currentProtection = nil
                 if state.header.bindings != move.bindings || state.header.protection != move.protection {
                     state.header.bindings = move.bindings
                     state.header.protection = move.protection
@@ -74,7 +74,7 @@ extension File {
 
     private static func adding(_ binding: NameBinding, to bindings: [NameBinding]) -> [NameBinding] {
         if bindings.isEmpty { return [] }
-        // The coming place is the last one.
+        // The pending binding is the last one.
         let bindings = bindings.filter { $0 != binding } + [binding]
         return bindings.count > FileHeader.mostBindings ? [] : bindings
     }
@@ -91,7 +91,7 @@ extension File {
     /// Instead of a rename or link that failed: as it was.
     func cancelMove(_ move: Move) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            state.writeback.leaving = nil
+            state.writeback.currentProtection = nil
             guard state.header.bindings != move.bindings || state.header.protection != move.protection else {
                 return true
             }
@@ -127,7 +127,7 @@ extension File {
     func dropOldBindings() {
         if let bindings = state.writeback.finalBindings { state.header.bindings = bindings }
         state.writeback.finalBindings = nil
-        state.writeback.leaving = nil
+        state.writeback.currentProtection = nil
         state.writeback.movedIn = []
     }
 

@@ -8,7 +8,7 @@ import Store
 extension File {
     /// Truncates what lies behind the length in the backing file, once after a crash or a failed write.
     func truncateStaleTail(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        guard state.hasResidue else { return }
+        guard state.hasStaleTail else { return }
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         if UInt64(size) > neededBackingSize {
             let tail = Int(state.length % BlockGeometry.blockSize)
@@ -30,7 +30,7 @@ extension File {
             }
             try truncateBackingFile(isConfirmed: true)
         }
-        state.hasResidue = false
+        state.hasStaleTail = false
     }
 
     /// Truncates the backing file as far as nothing is needed of it.

@@ -40,9 +40,9 @@ extension File {
     private func flushFirst() throws(VaultError) -> Bool {
         let writeback = state.writeback
         guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.durableEnd == 0,
-            writeback.torn.isEmpty, writeback.truncation == .durable, writeback.leaving == nil,
+            writeback.torn.isEmpty, writeback.truncation == .durable, writeback.currentProtection == nil,
             state.header.length == 0,
-            state.length > 0, !state.hasResidue, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
+            state.length > 0, !state.hasStaleTail, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
         else { return false }
         if !writeback.isHeaderCurrent { try writeStampedHeader() }
         try flush(dataOnly: false)

@@ -50,7 +50,7 @@ extension File {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
             state.writeback.modified = nil
-            if own.linkCount == 1, state.writeback.leaving == nil, state.header.length == state.length {
+            if own.linkCount == 1, state.writeback.currentProtection == nil, state.header.length == state.length {
                 vault.summarize(state.header, of: descriptor)
             }
         } catch {

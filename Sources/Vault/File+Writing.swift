@@ -150,7 +150,7 @@ extension File {
             }
             do throws(VaultError) { try journal(blocks, of: scratch) } catch {
                 state.length = lengthBefore
-                state.hasResidue = true
+                state.hasStaleTail = true
                 throw error
             }
         }

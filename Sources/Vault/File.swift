@@ -44,7 +44,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         /// The live length; the header's is what was confirmed.
         var length: UInt64
         /// The backing file may be longer than the length needs: what a crash left.
-        var hasResidue: Bool
+        var hasStaleTail: Bool
         /// A crash left blocks between the confirmed length and the live one that may not verify: those read as zeros.
         var isUnproven: Bool
         /// What has to be done until all of this lies in the backing file, durably.
@@ -57,7 +57,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             self.header = header
             self.writable = writable
             length = header.provisionalLength
-            hasResidue = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
+            hasStaleTail = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
             isUnproven = header.length < length
             writeback.inPlaceLength = header.length
             writeback.toldLength = length
@@ -170,7 +170,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             }
             state.writeback.slots = overlay.slots
             state.writeback.holes = overlay.holes
-            state.writeback.comingSize = max(
+            state.writeback.pendingSize = max(
                 overlay.slots.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }.max() ?? 0,
                 overlay.holes.ranges.last.map { BlockGeometry.backingOffset(ofBlock: $0.upperBound) } ?? 0)
             state.writeback.modified = overlay.modified

@@ -35,9 +35,9 @@ final class FileTable: Sendable {
         state.withLock { $0.files[identity]?.file }
     }
 
-    /// Enters a file that was opened, unless there is one already; the one that counts.
-    func enter(_ file: File) -> File {
-        let (entered, inMemory) = state.withLock { state -> (File, [File]) in
+    /// Inserts a file that was opened, unless there is one already; the one that counts.
+    func insert(_ file: File) -> File {
+        let (inserted, inMemory) = state.withLock { state -> (File, [File]) in
             if let known = state.files[file.identity]?.file { return (known, []) }
             state.files[file.identity] = WeakFile(file: file)
             state.byInode[file.identity.inode] = file.identity
@@ -45,7 +45,7 @@ final class FileTable: Sendable {
         }
         // Let go of outside the lock: somebody else's reference may be gone by now.
         withExtendedLifetime(inMemory) {}
-        return entered
+        return inserted
     }
 
     /// Those in memory.

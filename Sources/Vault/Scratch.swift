@@ -100,18 +100,18 @@ final class ScratchPool: Sendable {
 /// A file's key while it is in memory; wiped when the last user lets go of it.
 final class FileKey: Sendable {
     let secret: Secret
-    private let census: KeyCensus
+    private let keys: KeyCount
 
-    init(_ secret: consuming Secret, countedBy census: KeyCensus) {
+    init(_ secret: consuming Secret, countedBy keys: KeyCount) {
         self.secret = secret
-        self.census = census
-        census.count.add(1, ordering: .relaxed)
+        self.keys = keys
+        keys.count.add(1, ordering: .relaxed)
     }
 
-    deinit { census.count.subtract(1, ordering: .relaxed) }
+    deinit { keys.count.subtract(1, ordering: .relaxed) }
 }
 
 /// How many file keys of a vault are in memory: whoever asks waits for no file.
-final class KeyCensus: Sendable {
+final class KeyCount: Sendable {
     let count = Atomic(0)
 }

@@ -18,7 +18,7 @@ extension Vault {
         return try openValue(bytes.dropFirst(stored.note.count), of: name, owner.identifier)
     }
 
-    /// An attribute by its stored name, which is no rest's: name and value in plaintext.
+    /// An attribute by its stored name, which is no continuation's: name and value in plaintext.
     func openAttribute(
         _ stored: AttributeName, of owner: AttributeSubject
     ) throws(VaultError) -> (name: [UInt8], value: [UInt8]) {
@@ -79,9 +79,9 @@ extension Vault {
 
     func removeAttribute(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) {
         let stored = try storedName(ofAttribute: name, of: owner).name
-        let rest = rest(of: stored, of: owner)
+        let continuation = continuation(of: stored, of: owner)
         try removeStored(stored, of: owner)
-        if let rest { drop(rest, of: owner) }
+        if let continuation { drop(continuation, of: owner) }
     }
 
     /// The names, without foreign ones and those that do not decrypt.
@@ -172,7 +172,7 @@ extension Vault {
             let ciphertext = Array(bytes[2..<count])
             guard Self.hash(of: ciphertext) == hash else { return nil }
             return plainName(ofAttribute: ciphertext, of: owner.identifier).map { ($0, count) }
-        case .rest: return nil
+        case .continuation: return nil
         }
     }
 

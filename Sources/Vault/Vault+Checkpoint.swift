@@ -114,7 +114,7 @@ extension Vault {
                 let journal = try openJournal()
                 return (try journal.reserve(count), journal.usersOfOtherHalf)
             }
-            if hasRoom { return ringIfPressed() }
+            if hasRoom { return signalLowSpace() }
             var listed: Set<FileIdentity> = []
             try checkpoint {
                 let left = files.dirty(users.map(\.key))

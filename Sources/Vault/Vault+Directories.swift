@@ -63,19 +63,19 @@ extension Vault {
     /// Removes an empty directory: one in which lies nothing but its record and the rubbish of crashes.
     public func removeDirectory(_ name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        let aside = try setAside(stored, in: parent)
-        removeAside(aside, in: parent)
+        let tombstone = try moveAside(stored, in: parent)
+        removeTombstone(tombstone, in: parent)
         files.forgetFolder(stored.name, in: parent)
         dropSidecar(of: stored, in: parent)
     }
 
-    /// Moves an empty directory out of the way; `ENOTEMPTY` for one that is not empty.
+    /// ConcurrentRenames an empty directory out of the way; `ENOTEMPTY` for one that is not empty.
     ///
     /// With its record in it, no backing store would remove it or rename over it; and with the record taken out first,
     /// a crash would leave a directory without one.
     ///
     /// - Parameter noting: a crash puts it back, unless something else stands in its place by then.
-    func setAside(_ stored: StoredName, in parent: Directory, noting: Bool = false) throws(VaultError) -> Name {
+    func moveAside(_ stored: StoredName, in parent: Directory, noting: Bool = false) throws(VaultError) -> Name {
         let entries = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in
             let folder = try openFolder(stored.name, in: parent.descriptor)
@@ -87,34 +87,34 @@ extension Vault {
             case .entry, .longEntry, .foreign: throw .system(.ENOTEMPTY)
             }
         }
-        let aside = Name.temporary()
-        if noting { try noteAside(aside, of: stored, in: parent) }
+        let tombstone = Name.temporary()
+        if noting { try noteTombstone(tombstone, of: stored, in: parent) }
         try backing { () throws(Errno) in
-            try store.rename(stored.name, in: parent.descriptor, to: aside, in: parent.descriptor, flags: 0)
+            try store.rename(stored.name, in: parent.descriptor, to: tombstone, in: parent.descriptor, flags: 0)
         }
-        return aside
+        return tombstone
     }
 
-    private func noteAside(_ aside: Name, of stored: StoredName, in parent: Directory) throws(VaultError) {
+    private func noteTombstone(_ tombstone: Name, of stored: StoredName, in parent: Directory) throws(VaultError) {
         let room = Journal.room(records: 1, payload: JournalRecord.largestPayload)
         try makeRoom(room)
         defer { giveBackRoom(room) }
         try backing { () throws(Errno) in
             let path = parent.descriptor === store.root ? [] : try store.path(of: parent.descriptor)
-            let note = AsideNote(path: path, aside: aside.bytes, name: stored.name.bytes).encoded
+            let note = TombstoneNote(path: path, tombstone: tombstone.bytes, name: stored.name.bytes).encoded
             let journal = try openJournal()
             // Of no file; and what the record says holds only until the folder is synced, so it keeps no half in use.
             let slot = try unsafe journal.append(
-                JournalRecord(.aside, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
+                JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
             try journal.flush(upTo: slot.sequence)
         }
     }
 
     /// Removes what was set aside. It is rubbish already, so a failure is not told.
-    func removeAside(_ aside: Name, in parent: Directory) {
-        if !isPrivileged { try? store.setMode(0o700, of: aside, in: parent.descriptor) }
-        forgetFailure(ofFolder: aside, in: parent.descriptor)
-        try? store.unlinkTree(aside, in: parent.descriptor)
+    func removeTombstone(_ tombstone: Name, in parent: Directory) {
+        if !isPrivileged { try? store.setMode(0o700, of: tombstone, in: parent.descriptor) }
+        forgetFailure(ofFolder: tombstone, in: parent.descriptor)
+        try? store.unlinkTree(tombstone, in: parent.descriptor)
     }
 
     /// Renames something new into place, where nothing stands yet.

@@ -139,10 +139,10 @@ extension Vault {
     /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
     public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
-        let asides = asides(in: directory.descriptor)
+        let tombstones = tombstones(in: directory.descriptor)
         return entries.compactMap { entry in
             guard !isHidden(entry.name, in: directory) else { return nil }
-            return plainName(of: asides[entry.name] ?? entry.name, in: directory).map {
+            return plainName(of: tombstones[entry.name] ?? entry.name, in: directory).map {
                 ListedEntry(name: $0, stored: entry.name, inode: entry.inode, kind: entry.kind)
             }
         }
@@ -280,8 +280,11 @@ extension Vault {
     public func link(
         _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
     ) throws(VaultError) {
-        let ends = [Moves.Moved(name: name, parent: parent), Moves.Moved(name: newName, parent: newParent)]
-        try moves.noting(file == nil ? [] : ends) { () throws(VaultError) in
+        let ends = [
+            ConcurrentRenames.Renamed(name: name, parent: parent),
+            ConcurrentRenames.Renamed(name: newName, parent: newParent),
+        ]
+        try renames.noting(file == nil ? [] : ends) { () throws(VaultError) in
             try linkEntry(name, in: parent, file: file, to: newName, in: newParent)
         }
     }

@@ -32,31 +32,31 @@ extension Vault {
         if expected != nil, self.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
         }
-        let file = try enter(
+        let file = try register(
             File(
                 vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
                 isNew: false, status: status), at: binding, since: headerWrites)
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
         // A crash in the middle of a rename: this is where it has come to stand.
-        let isBetween = header.coming != nil || (status.linkCount == 1 && header.bindings.count > 1)
+        let isBetween = header.pending != nil || (status.linkCount == 1 && header.bindings.count > 1)
         if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? binding : nil) }
         return file
     }
 
-    /// Enters a file that was opened; the one that counts. Who had it open when its header was read need not have it
+    /// Inserts a file that was opened; the one that counts. Who had it open when its header was read need not have it
     /// any more, but may have written it since: then it is read again.
     ///
     /// - Parameters:
     ///   - binding: where it was found; nil where it does not belong.
     ///   - headerWrites: how many headers had been written before it was read.
-    func enter(_ file: File, at binding: NameBinding?, since headerWrites: UInt64) throws(VaultError) -> File {
+    func register(_ file: File, at binding: NameBinding?, since headerWrites: UInt64) throws(VaultError) -> File {
         // Whoever else finds it in the table waits until it is right.
         try file.lock.withExclusive { () throws(VaultError) in
-            let known = files.enter(file)
+            let known = files.insert(file)
             guard known === file, self.headerWrites.load(ordering: .acquiring) != headerWrites else { return known }
             let header = try readHeader(of: file.descriptor)
             guard header.generation != file.state.header.generation else { return file }
-            guard binding.map(header.belongs) ?? (header.coming == nil) else { throw .system(.ESTALE) }
+            guard binding.map(header.belongs) ?? (header.pending == nil) else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
             file.state = File.State(
                 binding.map(header.resolved(at:)) ?? header, isNew: false, status, writable: file.state.writable)
@@ -113,14 +113,14 @@ extension Vault {
         }
         do throws(VaultError) {
             let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
-            let file = files.enter(
+            let file = files.insert(
                 File(
                     vault: self, descriptor: descriptor, isWritable: true, header: header, isNew: true,
                     status: status))
             file.key.withLock { $0 = key }
             file.mayHaveCapabilities.store(false, ordering: .relaxed)
             // Whoever gives files new keys may have come past here before it was.
-            if ring.generation != generation { moves.noteUnknown() }
+            if ring.generation != generation { renames.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.writeHeaderInPlace()
                 file.state.writeback.createdIn = createdIn

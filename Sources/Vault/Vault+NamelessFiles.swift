@@ -38,7 +38,7 @@ extension Vault {
 
     /// Gives a file without a name one; `EEXIST` if something has that name, `ENOENT` if the file has had one.
     public func giveName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
-        try moves.noting([Moves.Moved(name: name, parent: parent)]) { () throws(VaultError) in
+        try renames.noting([ConcurrentRenames.Renamed(name: name, parent: parent)]) { () throws(VaultError) in
             try giveFirstName(name, in: parent, to: file)
         }
     }

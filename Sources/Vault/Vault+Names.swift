@@ -42,8 +42,8 @@ extension Vault {
     /// The backing name of the entry `name`; docs/FORMAT.md, "Names".
     func storedName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {
         let stored = try ownStoredName(name, in: directory)
-        guard isReadOnly, let aside = aside(for: stored.name, in: directory.descriptor) else { return stored }
-        return StoredName(name: aside, sidecar: nil)
+        guard isReadOnly, let tombstone = tombstone(for: stored.name, in: directory.descriptor) else { return stored }
+        return StoredName(name: tombstone, sidecar: nil)
     }
 
     private func ownStoredName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {

@@ -20,40 +20,40 @@ extension Vault {
             // Best effort: what stays is refused, and in nobody's way.
             switch BackingName(entry.name.bytes) {
             case .entry, .longEntry:
-                switch remnant(entry.name, status, in: folder, windows) {
+                switch orphan(entry.name, status, in: folder, windows) {
                 case nil: break
-                case .empty: try? removeRemnant(entry.name, status, in: folder)
+                case .empty: try? removeOrphan(entry.name, status, in: folder)
                 case .recordless: try? store.rename(entry.name, in: folder, to: .lost(), in: folder, flags: 0)
                 }
             case .temporary:
-                if !isInUse(status) { try? removeRemnant(entry.name, status, in: folder) }
+                if !isInUse(status) { try? removeOrphan(entry.name, status, in: folder) }
             case .reserved, .sidecar, .foreign:
                 break
             }
         }
     }
 
-    /// Whether an entry is a remnant in a vault that is only read: not shown.
+    /// Whether an entry is a orphan in a vault that is only read: not shown.
     func isHidden(_ name: Name, in directory: Directory) -> Bool {
         guard isReadOnly else { return false }
         let windows = windows.withLock { $0 }
         guard !windows.isEmpty, let status = try? store.status(of: name, in: directory.descriptor),
             status.isWithin(windows), overlays.withLock({ $0.made[status.inode] == nil })
         else { return false }
-        return remnant(name, status, in: directory.descriptor, windows) != nil
+        return orphan(name, status, in: directory.descriptor, windows) != nil
     }
 
     /// What a crash has left under a name that was never durable.
-    enum Remnant {
+    enum Orphan {
         /// Nothing but names.
         case empty
         /// A directory without its record, with something in it: nobody can tell its name any more, but it stays.
         case recordless
     }
 
-    func remnant(
+    func orphan(
         _ name: Name, _ status: FileStatus, in folder: Descriptor, _ windows: [JournalHead.Window], depth: Int = 0
-    ) -> Remnant? {
+    ) -> Orphan? {
         switch status.kind {
         case .regular:
             guard let file = try? store.open(name, in: folder, OpenFlags.read, mode: 0) else { return nil }
@@ -75,7 +75,7 @@ extension Vault {
                     guard let status = try? store.status(of: entry.name, in: inner), status.isWithin(windows) else {
                         return false
                     }
-                    return remnant(entry.name, status, in: inner, windows, depth: depth + 1) == .empty
+                    return orphan(entry.name, status, in: inner, windows, depth: depth + 1) == .empty
                 }
             }
             return isEmpty ? .empty : .recordless
@@ -90,7 +90,7 @@ extension Vault {
         return UInt64(max(0, status.changed.seconds)) + 2 >= opened
     }
 
-    func removeRemnant(_ name: Name, _ status: FileStatus, in folder: Descriptor) throws(Errno) {
+    func removeOrphan(_ name: Name, _ status: FileStatus, in folder: Descriptor) throws(Errno) {
         if status.kind == .directory {
             try store.unlinkTree(name, in: folder)
         } else {

@@ -62,23 +62,23 @@ extension Vault {
                 }
                 let isNoted = try backing { () throws(Errno) in
                     let journal = try openJournal()
-                    var coming: [(file: FileIdentity, intent: Journal.Intent, path: [UInt8])] = []
+                    var pending: [(file: FileIdentity, intent: Journal.Intent, path: [UInt8])] = []
                     for change in changes {
-                        coming += journal.intents(under: change).map {
+                        pending += journal.intents(under: change).map {
                             ($0.key, $0.value, change.applied(to: $0.value.path))
                         }
                     }
-                    guard coming.count <= most else {
+                    guard pending.count <= most else {
                         // Those who write to these do not wait for this.
-                        most = min(bound, 2 * coming.count)
+                        most = min(bound, 2 * pending.count)
                         return false
                     }
                     // Without a path a file is found by its header.
-                    guard coming.allSatisfy({ $0.intent.low > 0 || !$0.path.isEmpty }) else { return false }
-                    for (file, intent, path) in coming {
+                    guard pending.allSatisfy({ $0.intent.low > 0 || !$0.path.isEmpty }) else { return false }
+                    for (file, intent, path) in pending {
                         _ = try journal.append(Journal.Intent(path: path, low: intent.low, high: intent.high), of: file)
                     }
-                    if !coming.isEmpty { try journal.flush() }
+                    if !pending.isEmpty { try journal.flush() }
                     return true
                 }
                 if isNoted { try body() }

@@ -147,7 +147,7 @@ extension Vault {
         try flush(folder: directory.descriptor)
     }
 
-    /// After the rename: makes the coming record the record, once the folders are durable. Until then both are good,
+    /// After the rename: makes the pending record the record, once the folders are durable. Until then both are good,
     /// each at its place, and whoever comes next tries again.
     func finishMove(of directory: Directory, in folders: [Descriptor]) {
         directory.state.withLock { $0.movedIn = folders }
@@ -167,7 +167,7 @@ extension Vault {
         directory.state.withLock { ($0.movedIn, $0.isBetween) = ([], false) }
     }
 
-    /// Makes the coming record the record.
+    /// Makes the pending record the record.
     func finishMove(of directory: Directory) throws(VaultError) {
         try changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in
@@ -178,7 +178,7 @@ extension Vault {
         }
     }
 
-    /// After a rename that failed: takes the coming record away again.
+    /// After a rename that failed: takes the pending record away again.
     func cancelMove(of directory: Directory) {
         try? changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in

@@ -20,8 +20,11 @@ extension Vault {
         _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
         replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
-        let ends = [Moves.Moved(name: name, parent: parent), Moves.Moved(name: newName, parent: newParent)]
-        try moves.noting(ends) { () throws(VaultError) in
+        let ends = [
+            ConcurrentRenames.Renamed(name: name, parent: parent),
+            ConcurrentRenames.Renamed(name: newName, parent: newParent),
+        ]
+        try renames.noting(ends) { () throws(VaultError) in
             try renameEntry(
                 name, in: parent, moved, to: newName, in: newParent, replaced: replaced,
                 replacesDirectory: replacesDirectory, kind)
@@ -81,16 +84,16 @@ extension Vault {
         try checkpoint()
         let binding = binding(of: newName, in: newParent)
         try beginMove(of: directory, to: binding)
-        var aside: Name?
+        var tombstone: Name?
         do throws(VaultError) {
-            aside = replacesDirectory ? try setAside(new, in: newParent, noting: true) : nil
+            tombstone = replacesDirectory ? try moveAside(new, in: newParent, noting: true) : nil
             do throws(VaultError) {
                 let change = { self.change(of: old.name, in: parent, to: new.name, in: newParent, isFolder: true) }
                 try keepingIntents({ change().map { [$0] } }) { () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
                 }
             } catch {
-                if let aside { try? renameFresh(aside, to: new.name, in: newParent) }
+                if let tombstone { try? renameFresh(tombstone, to: new.name, in: newParent) }
                 throw error
             }
         } catch {
@@ -102,7 +105,7 @@ extension Vault {
         directory.state.withLock { $0.binding = binding }
         finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
         // Not before its absence is durable: a crash that takes the rename back must find it.
-        if let aside, directory.state.withLock({ $0.movedIn.isEmpty }) { removeAside(aside, in: newParent) }
+        if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) { removeTombstone(tombstone, in: newParent) }
     }
 
     /// The class and mark that a file takes over from the one that it replaces: the atomic save of every editor must

@@ -15,7 +15,7 @@ extension Vault {
         try flush(folder: directory.descriptor)
     }
 
-    /// Has the sidecar of a long name removed once it is durable that the entry is gone. A leftover is harmless.
+    /// Has the sidecar of a long name removed once it is durable that the entry is gone. A orphan is harmless.
     func dropSidecar(of stored: StoredName, in directory: Directory) {
         guard let sidecar = stored.sidecar else { return }
         let folder = directory.descriptor

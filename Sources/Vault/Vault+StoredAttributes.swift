@@ -2,9 +2,9 @@ import Format
 import Posix
 import Store
 
-// Attributes in the backing store. A value of which all that is stored does not fit into one has its rest in a second
-// one, whose name is the value's nonce: so that a new value's rest can be there before the value is, and an old one's
-// until it is not. A rest without a value is harmless, not shown, and found by fsck.
+// Attributes in the backing store. A value of which all that is stored does not fit into one has its continuation in a
+// second one, whose name is the value's nonce: so that a new value's continuation can be there before the value is, and
+// an old one's until it is not. A continuation without a value is harmless, not shown, and found by fsck.
 
 extension Vault {
     /// Its owner need not be allowed to read a file whose attributes he may read: those of access control.
@@ -16,11 +16,11 @@ extension Vault {
         }
     }
 
-    /// All that is stored of an attribute, its rest too.
+    /// All that is stored of an attribute, its continuation too.
     func wholeValue(of stored: AttributeName, of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         var value = try storedValue(of: stored, of: owner)
-        while let rest = stored.rest(of: value) {
-            do throws(VaultError) { return value + (try storedValue(of: rest, of: owner)) } catch {
+        while let continuation = stored.continuation(of: value) {
+            do throws(VaultError) { return value + (try storedValue(of: continuation, of: owner)) } catch {
                 guard error == .system(.ENODATA) else { throw error }
             }
             // Nobody keeps getxattr(2) from coming while the value is replaced: then it is another one by now.
@@ -31,46 +31,46 @@ extension Vault {
         return value
     }
 
-    /// Where the rest of what is stored now would be; nil if all of it is in one attribute.
-    func rest(of stored: AttributeName, of owner: AttributeSubject) -> AttributeName? {
-        (try? storedValue(of: stored, of: owner)).flatMap(stored.rest)
+    /// Where the continuation of what is stored now would be; nil if all of it is in one attribute.
+    func continuation(of stored: AttributeName, of owner: AttributeSubject) -> AttributeName? {
+        (try? storedValue(of: stored, of: owner)).flatMap(stored.continuation)
     }
 
     /// Sets it as a whole: after a crash too it is the old or the new one, on a store that keeps no order as well.
     func putSealed(_ attribute: SealedAttribute, flags: Int32, of owner: AttributeSubject) throws(VaultError) {
-        let old = rest(of: attribute.name, of: owner)
+        let old = continuation(of: attribute.name, of: owner)
         let fits = attribute.bytes.prefix(AttributeName.largestValue)
-        let rest = attribute.bytes.dropFirst(fits.count)
-        let restName = AttributeName.rest(nonce: attribute.nonce)
-        if !rest.isEmpty {
-            try setStored(restName, to: Array(rest), flags: 0, of: owner)
+        let continuation = attribute.bytes.dropFirst(fits.count)
+        let continuationName = AttributeName.continuation(nonce: attribute.nonce)
+        if !continuation.isEmpty {
+            try setStored(continuationName, to: Array(continuation), flags: 0, of: owner)
             try flush(owner)
         }
         do throws(VaultError) { try setStored(attribute.name, to: Array(fits), flags: flags, of: owner) } catch {
-            if !rest.isEmpty { try? removeUnused(restName, of: attribute.name, of: owner) }
+            if !continuation.isEmpty { try? removeUnused(continuationName, of: attribute.name, of: owner) }
             throw error
         }
         if let old { drop(old, of: owner) }
     }
 
-    /// Removes the rest of a value that could not be set, unless it has been after all: a store that failed need not
-    /// have done nothing.
+    /// Removes the continuation of a value that could not be set, unless it has been after all: a store that failed
+    /// need not have done nothing.
     private func removeUnused(
-        _ rest: AttributeName, of stored: AttributeName, of owner: AttributeSubject
+        _ continuation: AttributeName, of stored: AttributeName, of owner: AttributeSubject
     ) throws(VaultError) {
         do throws(VaultError) {
-            guard stored.rest(of: try storedValue(of: stored, of: owner)) != rest else { return }
+            guard stored.continuation(of: try storedValue(of: stored, of: owner)) != continuation else { return }
         } catch {
             guard error == .system(.ENODATA) else { throw error }
         }
-        try removeStored(rest, of: owner)
+        try removeStored(continuation, of: owner)
     }
 
-    /// Removes the rest of a value that is there no longer. What fails leaves it for fsck.
-    func drop(_ rest: AttributeName, of owner: AttributeSubject) {
+    /// Removes the continuation of a value that is there no longer. What fails leaves it for fsck.
+    func drop(_ continuation: AttributeName, of owner: AttributeSubject) {
         do throws(VaultError) {
             try flush(owner)
-            try removeStored(rest, of: owner)
+            try removeStored(continuation, of: owner)
         } catch { return }
     }
 
@@ -106,12 +106,12 @@ extension Vault {
 }
 
 extension AttributeName {
-    /// Where the rest of a value is, if there is one: of one that fills an attribute to the last byte there need not
-    /// be.
-    func rest(of value: [UInt8]) -> AttributeName? {
+    /// Where the continuation of a value is, if there is one: of one that fills an attribute to the last byte there
+    /// need not be.
+    func continuation(of value: [UInt8]) -> AttributeName? {
         guard value.count == Self.largestValue, let start = noteCount(in: value), value.count >= start + 16 else {
             return nil
         }
-        return .rest(nonce: Array(value[start..<start + 16]))
+        return .continuation(nonce: Array(value[start..<start + 16]))
     }
 }

@@ -148,7 +148,7 @@ extension Vault {
     /// Of a target that several links may name: nobody's to write to.
     private static let sharedMode: UInt32 = 0o400
 
-    /// Has a long target removed once it is durable that its link is gone. A leftover is harmless.
+    /// Has a long target removed once it is durable that its link is gone. A orphan is harmless.
     func drop(_ target: Name, in directory: Directory) {
         guard let folder = try? openTargets(), let status = try? store.status(of: target, in: folder),
             status.mode & 0o200 != 0

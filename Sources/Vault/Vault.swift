@@ -17,8 +17,8 @@ public final class Vault: Sendable {
     let traits: StoreTraits
     let scratches = ScratchPool()
     let files = FileTable()
-    let fileKeys = KeyCensus()
-    let moves = Moves()
+    let fileKeys = KeyCount()
+    let renames = ConcurrentRenames()
     /// How many file keys are in memory. Waits for nobody.
     public var fileKeysInMemory: Int { fileKeys.count.load(ordering: .relaxed) }
     /// Held shared while the path of a file is put into the journal, and exclusively while a folder gets another name.
@@ -52,8 +52,8 @@ public final class Vault: Sendable {
 
     private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
     let halfSize: UInt64
-    /// Who checkpoints by and by is woken with it.
-    let pressure = Mutex<Bell?>(nil)
+    /// Wakes the checkpointer, if there is one.
+    let lowSpace = Mutex<Wakeup?>(nil)
     private let dirtyLimit = Atomic<Int>(1024)
     /// How many files may wait to be checkpointed: each keeps a descriptor open.
     public var mostDirtyFiles: Int {

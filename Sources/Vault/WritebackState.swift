@@ -46,7 +46,7 @@ struct WritebackState {
     /// have been written since.
     var holes = RangeSet<UInt64>()
     /// How long those make the backing file of a vault that is only read, with a hole before them perhaps.
-    var comingSize: UInt64 = 0
+    var pendingSize: UInt64 = 0
     /// Blocks that lie nowhere as a whole: a full disk has stopped their writing in the middle.
     var torn: [UInt64: [UInt8]] = [:]
     /// The last record of the file in the journal.
@@ -75,7 +75,7 @@ struct WritebackState {
     /// The bindings that are left then.
     var finalBindings: [NameBinding]?
     /// The class and wrap that hold where the file stood before a rename that took over another class.
-    var leaving: FileProtection?
+    var currentProtection: FileProtection?
     /// The folder that it was made in, until its header is durable.
     var createdIn: DirectoryIdentifier?
     /// It has no name any more.

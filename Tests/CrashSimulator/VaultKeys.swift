@@ -97,7 +97,7 @@ public final class VaultKeys: Sendable {
     }
 }
 
-/// Sets no space aside, as some stores cannot: that would take longest of all, and only helps what comes after.
+/// Sets no space tombstone, as some stores cannot: that would take longest of all, and only helps what comes after.
 private final class Unallocating: Interceptor {
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result

@@ -26,7 +26,7 @@ import Testing
             ("create", .create), ("open", .open), ("use", .use), ("read", .read), ("page", .page),
         ]
         return all.filter { _, access in
-            guard gates.enter(protectionClass, for: access) else { return false }
+            guard gates.admit(protectionClass, for: access) else { return false }
             gates.leave(protectionClass)
             return true
         }.map(\.0).joined(separator: " ")
@@ -57,7 +57,8 @@ import Testing
         #expect(admitted(gates, .complete) == "create open use read page")
     }
 
-    /// Who is in the middle of a read(2) is served while the keys are taken out; who comes when a machine wakes up is not.
+    /// Who is in the middle of a read(2) is served while the keys are taken out; who comes when a machine wakes up is
+    /// not.
     @Test func `reads are served for a second after the deadline`() {
         let gates = ClassGates(servesReads: true) { _ in true }
         gates.close(at: BootClock.now - .milliseconds(10))
@@ -70,15 +71,15 @@ import Testing
 
     @Test func `opening waits for nobody`() {
         gates.shut(to: .closed, [.complete, .completeUnlessOpen])
-        #expect(gates.enter(.none, for: .use))
-        #expect(gates.enter(.completeUnlessOpen, for: .use))
+        #expect(gates.admit(.none, for: .use))
+        #expect(gates.admit(.completeUnlessOpen, for: .use))
         let hasEnded = ends { [gates] in gates.open([.complete, .completeUnlessOpen, .none]) }
         #expect(hasEnded)
-        #expect(gates.enter(.complete, for: .open))
+        #expect(gates.admit(.complete, for: .open))
     }
 
     @Test func `shutting waits for who is inside, and lets nobody in meanwhile`() {
-        #expect(gates.enter(.complete, for: .use))
+        #expect(gates.admit(.complete, for: .use))
         let isShut = DispatchSemaphore(value: 0)
         Thread.detachNewThread { [gates] in
             gates.shut(to: .evicting, [.complete, .completeUnlessOpen])
@@ -91,7 +92,7 @@ import Testing
         // At once, though a thread waits for the lock before it.
         let result = Flag()
         let hasEnded = ends { [gates] in
-            let enters = gates.enter(.complete, for: .use) || gates.enter(.completeUnlessOpen, for: .open)
+            let enters = gates.admit(.complete, for: .use) || gates.admit(.completeUnlessOpen, for: .open)
             result.value.store(enters, ordering: .releasing)
         }
         #expect(hasEnded)
@@ -104,7 +105,7 @@ import Testing
     }
 
     @Test func `who has waited at a gate is looked at again`() {
-        #expect(gates.enter(.complete, for: .use))
+        #expect(gates.admit(.complete, for: .use))
         // Waits for who is inside; who comes then waits behind it, though the gate is open.
         Thread.detachNewThread { [gates] in gates.drain(.complete) }
         let result = Flag()
@@ -112,7 +113,7 @@ import Testing
         Thread.detachNewThread { [gates] in
             // Long enough for the other thread to wait, as a rule.
             Thread.sleep(forTimeInterval: 0.1)
-            result.value.store(gates.enter(.complete, for: .use), ordering: .releasing)
+            result.value.store(gates.admit(.complete, for: .use), ordering: .releasing)
             hasEntered.signal()
         }
         Thread.sleep(forTimeInterval: 0.3)

@@ -64,9 +64,9 @@ import Testing
             if let id = known[number] { #expect(table[id] === node) }
         }
         #expect(table.open.isEmpty)
-        table[try inode(known.keys.first!)]!.glance.store(NodeGlance(rawValue: 1), ordering: .sequentiallyConsistent)
+        table[try inode(known.keys.first!)]!.flags.store(NodeFlags(rawValue: 1), ordering: .sequentiallyConsistent)
         #expect(table.open.map(\.id) == [known.values.first!])
-        table.open[0].glance.store(NodeGlance(rawValue: 0), ordering: .sequentiallyConsistent)
+        table.open[0].flags.store(NodeFlags(rawValue: 0), ordering: .sequentiallyConsistent)
         for id in former { #expect(table[id] == nil) }
         for id in known.values { table.forget(id, count: 1) }
         #expect(table.count == 1)

@@ -45,7 +45,7 @@ import Testing
     @Test func tellsWhatIsOpenWithoutWaitingForANode() throws {
         let table = try table()
         let node = node(7, in: table)
-        node.glance.store(NodeGlance(rawValue: 3 | 1 << 3), ordering: .sequentiallyConsistent)
+        node.flags.store(NodeFlags(rawValue: 3 | 1 << 3), ordering: .sequentiallyConsistent)
         let isDone = DispatchSemaphore(value: 0)
         let outcome = node.state.withLock { _ in
             Thread.detachNewThread {
@@ -59,26 +59,26 @@ import Testing
         #expect(outcome == .success)
     }
 
-    @Test func aGlanceShowsWhatTheStateSays() throws {
+    @Test func theFlagsShowWhatTheStateSays() throws {
         let table = try table()
         let node = node(7, in: table)
         table.update(node) { $0.protectionClass = .completeUnlessOpen }
-        let glance = { node.glance.load(ordering: .sequentiallyConsistent) }
-        #expect(glance().protectionClass == .completeUnlessOpen)
-        #expect(!glance().mayHavePages && !glance().isOpen && !glance().hasHandles && !glance().isClosing)
+        let flags = { node.flags.load(ordering: .sequentiallyConsistent) }
+        #expect(flags().protectionClass == .completeUnlessOpen)
+        #expect(!flags().mayHavePages && !flags().isOpen && !flags().hasHandles && !flags().isClosing)
         table.update(node) { $0.mayHavePages = true }
-        #expect(glance().mayHavePages)
+        #expect(flags().mayHavePages)
         #expect(isEmpty(table.openFiles))
         for protectionClass in ProtectionClass.allCases {
             table.update(node) { $0.protectionClass = protectionClass }
-            #expect(glance().protectionClass == protectionClass)
+            #expect(flags().protectionClass == protectionClass)
             // Its pages are dropped by its class, and it is not done with them yet.
             table.update(node) { state in
                 table.noteClosing(of: node, state)
-                #expect(glance().isClosing && glance().mayHavePages && !glance().hasHandles)
-                #expect(glance().protectionClass == protectionClass)
+                #expect(flags().isClosing && flags().mayHavePages && !flags().hasHandles)
+                #expect(flags().protectionClass == protectionClass)
             }
-            #expect(!glance().isClosing)
+            #expect(!flags().isClosing)
         }
     }
 }

@@ -33,16 +33,16 @@ import Testing
                 case .long:
                     let value = bytes(item.storedValue)
                     #expect(AttributeName.isLong(ciphertextCount: Int(value[0]) + Int(value[1]) << 8, prefix))
-                case .rest: Issue.record("a rest: \(item.storedName)")
+                case .continuation: Issue.record("a continuation: \(item.storedName)")
                 }
                 #expect(AttributeName(backing: item.storedName, prefix == .user ? .trusted : .user) == nil)
             }
         }
         for item in given.large {
             #expect((item.restName != nil) == (item.size > 65_503))
-            guard let rest = item.restName else { continue }
-            #expect(AttributeName(backing: rest) == .rest(nonce: bytes(item.nonce)))
-            #expect(AttributeName.rest(nonce: bytes(item.nonce)).backing() == rest)
+            guard let continuation = item.restName else { continue }
+            #expect(AttributeName(backing: continuation) == .continuation(nonce: bytes(item.nonce)))
+            #expect(AttributeName.continuation(nonce: bytes(item.nonce)).backing() == continuation)
         }
     }
 

@@ -36,7 +36,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         var header = sampleHeader()
         #expect(try decoded(encoded(header)) == header)
         header.bindings.append(NameBinding([UInt8](49...64)))
-        header.coming = FileProtection(
+        header.pending = FileProtection(
             protectionClass: .none, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.firstSparseBlock = 5
         header.provisionalLength += 1
@@ -48,12 +48,12 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
     /// In the middle of a rename, when nobody knows where the file stood.
     @Test(arguments: [ProtectionClass.complete, .none]) func theStricterClassHolds(coming: ProtectionClass) {
         var header = sampleHeader()
-        header.coming = FileProtection(
+        header.pending = FileProtection(
             protectionClass: coming, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.resolveStrictly()
         #expect(header.protectionClass == (coming == .complete ? .complete : .completeUnlessOpen))
         #expect(header.protection.wrap.count == (coming == .complete ? 40 : 72))
-        #expect(header.coming == nil)
+        #expect(header.pending == nil)
     }
 
     @Test func fieldsLieWhereTheFormatSays() {
@@ -161,15 +161,15 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(header.belongs(at: .zero) && header.flags.contains(.manyLinks))
     }
 
-    @Test func theComingProtectionHoldsAtTheLastPlace() {
+    @Test func thePendingProtectionHoldsAtTheLastBinding() {
         var header = sampleHeader()
         let (first, last) = (header.bindings[0], NameBinding([UInt8](repeating: 9, count: 16)))
-        let coming = FileProtection(
+        let pending = FileProtection(
             protectionClass: .complete, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 1, count: 40))
         header.bindings.append(last)
-        header.coming = coming
-        #expect(header.resolved(at: last).protection == coming)
+        header.pending = pending
+        #expect(header.resolved(at: last).protection == pending)
         #expect(header.resolved(at: first).protection == header.protection)
-        #expect(header.resolved(at: first).coming == nil)
+        #expect(header.resolved(at: first).pending == nil)
     }
 }

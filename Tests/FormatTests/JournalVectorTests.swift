@@ -7,7 +7,7 @@ import Testing
     private struct Journal: Decodable {
         let heads: Vectors<Head, Refused>
         let records: Vectors<Record, Refused>
-        let asides: Vectors<Aside, Refused>
+        let tombstones: Vectors<Aside, Refused>
     }
 
     // The vectors keep the names that the fields had when they were made.
@@ -47,7 +47,7 @@ import Testing
 
     private struct Aside: Decodable {
         let folder: String
-        let aside: String
+        let tombstone: String
         let name: String
         let payload: String
     }
@@ -120,17 +120,17 @@ import Testing
     }
 
     @Test func asideNotes() throws {
-        let vectors = (try vectors("journal") as Journal).asides
+        let vectors = (try vectors("journal") as Journal).tombstones
         for item in vectors.cases {
-            let note = try AsideNote(decoding: bytes(item.payload))
+            let note = try TombstoneNote(decoding: bytes(item.payload))
             #expect(note.path == Array(item.folder.utf8))
-            #expect(note.aside == Array(item.aside.utf8))
+            #expect(note.tombstone == Array(item.tombstone.utf8))
             #expect(note.name == Array(item.name.utf8))
             #expect(note.encoded == bytes(item.payload))
         }
         for item in vectors.refused where item.by == "form" {
             let raw = bytes(try #require(item.payload))
-            #expect(throws: FormatError.self, "\(item.why)") { try AsideNote(decoding: raw) }
+            #expect(throws: FormatError.self, "\(item.why)") { try TombstoneNote(decoding: raw) }
         }
     }
 }

@@ -81,9 +81,9 @@ import Testing
         header.modified = .zero
         header.bindings.append(NameBinding([UInt8](2...17)))
         #expect(FileSummary(header) == nil)
-        header.coming = header.protection
+        header.pending = header.protection
         #expect(FileSummary(header) == nil)
-        header.coming = nil
+        header.pending = nil
         header.bindings = []
         #expect(FileSummary(header) == nil)
     }

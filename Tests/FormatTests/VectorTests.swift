@@ -95,8 +95,8 @@ import Testing
             let header = try unsafe FileHeader(decoding: raw.span.bytes)
             #expect(header.file.bytes == bytes(item.fileID))
             expect(header.protection, item.first)
-            #expect((header.coming == nil) == (item.second == nil))
-            if let coming = header.coming, let second = item.second { expect(coming, second) }
+            #expect((header.pending == nil) == (item.second == nil))
+            if let pending = header.pending, let second = item.second { expect(pending, second) }
             #expect(header.bindings.map(\.bytes) == item.places.map(bytes))
             #expect(header.length == item.length)
             #expect(header.provisionalLength == item.provisionalLength)
@@ -128,7 +128,7 @@ import Testing
                 let place = NameBinding(bytes(standing.place))
                 #expect(header.belongs(at: place))
                 let resolved = header.resolved(at: place)
-                #expect(resolved.coming == nil)
+                #expect(resolved.pending == nil)
                 #expect(resolved.protectionClass.rawValue == standing.class)
                 #expect(resolved.protection.isExplicit == standing.explicit)
                 #expect(resolved.protection.wrap == bytes(standing.wrap))

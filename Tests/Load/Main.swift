@@ -103,8 +103,8 @@ struct Load {
         case 15, 16:
             let (seed, bytes) = bytes(Int.random(in: 0...20_000, using: &random))
             try log("save \(index) \(bytes.count) \(seed)") { () throws(Refusal) in
-                try make("docs/coming", bytes)
-                try must(unsafe rename("\(path)/docs/coming", "\(path)/docs/\(index)"))
+                try make("docs/next", bytes)
+                try must(unsafe rename("\(path)/docs/next", "\(path)/docs/\(index)"))
             }
             if Bool.random(using: &random) {
                 try log("syncdocs") { () throws(Refusal) in try synchronizeFolder("docs") }

@@ -6,20 +6,20 @@ import Testing
 @Suite struct WorkerTests {
     private final class Owner: Sendable {
         let worker = Worker()
-        let bell: Posix.Pipe
+        let wakeup: Wakeup
         let ends = Atomic(0)
 
-        init() throws { bell = try Posix.Pipe() }
+        init() throws { wakeup = try Wakeup() }
 
         func start() throws {
             try worker.start { [self] in
-                _ = bell.readEnd.readByte()
+                wakeup.wait()
                 ends.add(1, ordering: .relaxed)
             }
         }
 
         func stop() {
-            try? bell.writeEnd.writeByte()
+            wakeup.signal()
             worker.join()
         }
     }

@@ -37,16 +37,16 @@ import Testing
         let checkpointer = try Checkpointer(test.vault) { _ in count.failures.add(1, ordering: .relaxed) }
         try checkpointer.start()
         defer { checkpointer.stop() }
-        let bell = try #require(test.vault.pressure.withLock { $0 })
+        let lowSpace = try #require(test.vault.lowSpace.withLock { $0 })
         let end = ContinuousClock.now + .seconds(60)
         while count.failures.load(ordering: .relaxed) == 0 {
             try #require(ContinuousClock.now < end, "nothing is checkpointed")
-            bell.ring()
+            lowSpace.signal()
             usleep(1000)
         }
         let before = count.failures.load(ordering: .relaxed)
         for _ in 0..<400 {
-            bell.ring()
+            lowSpace.signal()
             usleep(2000)
         }
         #expect(count.failures.load(ordering: .relaxed) - before < 200)

@@ -141,7 +141,7 @@ struct Seeded: RandomNumberGenerator {
         #expect(try test.vault.openFile("file", in: test.root).contents(5000) == [1, 2, 3])
     }
 
-    @Test func residueBehindTheLengthIsNoPartOfTheFile() throws {
+    @Test func aStaleTailIsNoPartOfTheFile() throws {
         let test = try TestVault()
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 6000), at: 0)

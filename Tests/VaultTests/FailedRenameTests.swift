@@ -47,7 +47,7 @@ import Testing
         #expect(!file.header.flags.contains(.moving))
     }
 
-    /// The coming record has become the record, and what comes after that fails: the next rename does not look for it.
+    /// The pending record has become the record, and what comes after that fails: the next rename does not look for it.
     @Test func aRecordThatHasComeIsNotMissed() throws {
         let (test, faults) = try scene()
         let directory = try test.makeDirectory("first")

@@ -39,26 +39,28 @@ import Testing
         try expectHarmless(test, outside, isRepaired: isRepaired)
     }
 
-    static let asides: [(folder: String, aside: String, name: String)] = [
+    static let tombstones: [(folder: String, tombstone: String, name: String)] = [
         ("..", "lk.tmp.a", "AAAAAAAAAAAAAAAAAAAAAAAAAAA"), ("", "../outside", "AAAAAAAAAAAAAAAAAAAAAAAAAAA"),
         ("", "lk.tmp.a", "../renamed"), ("", "lk.tmp.a", ".."), ("", "lk.keybag", "AAAAAAAAAAAAAAAAAAAAAAAAAAA"),
         ("", "lk.tmp.a", "lk.keybag"), ("../", "outside", "renamed"), ("/", "lk.tmp.a", "AAAAAAAAAAAAAAAAAAAAAAAAAAA"),
     ]
 
-    @Test(arguments: asides.indices, [true, false]) func aFolderIsPutBackInTheVaultOnly(index: Int, isRepaired: Bool)
+    @Test(arguments: tombstones.indices, [true, false]) func aFolderIsPutBackInTheVaultOnly(
+        index: Int, isRepaired: Bool
+    )
         throws
     {
         let test = try TestVault()
         let outside = try Outside(of: test, mentionedAs: "../outside")
-        let (folder, aside, name) = Self.asides[index]
+        let (folder, tombstone, name) = Self.tombstones[index]
         let file = try test.create("file")
         try file.write([1, 2, 3], at: 0)
         try file.synchronize(dataOnly: true)
-        let note = AsideNote(
-            path: Array(folder.utf8), aside: Array(aside.replacing("../outside", with: outside.path).utf8),
+        let note = TombstoneNote(
+            path: Array(folder.utf8), tombstone: Array(tombstone.replacing("../outside", with: outside.path).utf8),
             name: Array(name.utf8)
         ).encoded
-        try append(to: test, .aside, note, of: .zero) { _ in }
+        try append(to: test, .tombstone, note, of: .zero) { _ in }
         try expectHarmless(test, outside, isRepaired: isRepaired)
     }
 

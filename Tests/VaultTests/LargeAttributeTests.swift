@@ -26,7 +26,7 @@ struct LargeAttributeTests {
         [UInt8](repeating: letter.asciiValue!, count: count)
     }
 
-    private func rests(of file: Descriptor) throws -> [String] {
+    private func continuations(of file: Descriptor) throws -> [String] {
         try file.attributeNames().filter { $0.hasPrefix("user.lk.rest.") }.sorted()
     }
 
@@ -41,7 +41,7 @@ struct LargeAttributeTests {
                 try test.vault.setAttribute(name, to: Self.value("v", count), flags: 0, of: owner)
                 #expect(try test.vault.attribute(name, of: owner) == Self.value("v", count), "\(count)")
                 #expect(try test.vault.attributeNames(of: owner) == [name])
-                #expect(try rests(of: file.descriptor).count == (count > fits ? 1 : 0), "\(count)")
+                #expect(try continuations(of: file.descriptor).count == (count > fits ? 1 : 0), "\(count)")
             }
             try test.vault.setAttribute(name, to: Self.value("w"), flags: 0, of: owner)
             try test.vault.removeAttribute(name, of: owner)
@@ -60,11 +60,11 @@ struct LargeAttributeTests {
             try test.vault.setAttribute(Self.name, to: Self.value("b"), flags: XATTR_CREATE, of: owner)
         }
         #expect(try test.vault.attribute(Self.name, of: owner) == Self.value("a"))
-        #expect(try rests(of: owner.descriptor).count == 1)
+        #expect(try continuations(of: owner.descriptor).count == 1)
     }
 
-    /// A rest that is gone, changed, another value's, another file's, or of an earlier value.
-    @Test func aRestBelongsToItsValue() throws {
+    /// A continuation that is gone, changed, another value's, another file's, or of an earlier value.
+    @Test func aContinuationBelongsToItsValue() throws {
         let test = try TestVault()
         let (file, other) = (try test.create("file"), try test.create("other"))
         for (letter, file) in [("a", file), ("b", other)] as [(Character, File)] {
@@ -72,13 +72,13 @@ struct LargeAttributeTests {
             try test.vault.setAttribute(Self.long, to: Self.value(letter, 65_530), flags: 0, of: .file(file))
         }
         let backing = file.descriptor
-        func rest(of name: [UInt8], _ file: File) throws -> (name: String, bytes: [UInt8]) {
+        func continuation(of name: [UInt8], _ file: File) throws -> (name: String, bytes: [UInt8]) {
             let subject = AttributeOwner.file(file).subject
             let stored = try test.vault.storedName(ofAttribute: name, of: subject).name
-            let rest = try #require(test.vault.rest(of: stored, of: subject)).backing()
-            return (rest, try file.descriptor.attribute(rest))
+            let continuation = try #require(test.vault.continuation(of: stored, of: subject)).backing()
+            return (continuation, try file.descriptor.attribute(continuation))
         }
-        let own = try rest(of: Self.name, file)
+        let own = try continuation(of: Self.name, file)
         func expectRefused(_ what: String) throws {
             #expect(throws: VaultError.damaged("an extended attribute was changed"), "\(what)") {
                 try test.vault.attribute(Self.name, of: .file(file))
@@ -89,8 +89,10 @@ struct LargeAttributeTests {
         }
         try backing.removeAttribute(own.name)
         try expectRefused("gone")
-        for foreign in [try rest(of: Self.long, file).bytes, try rest(of: Self.name, other).bytes, [], own.bytes + [0]]
-        {
+        for foreign in [
+            try continuation(of: Self.long, file).bytes, try continuation(of: Self.name, other).bytes, [],
+            own.bytes + [0],
+        ] {
             try backing.setAttribute(own.name, to: foreign)
             try expectRefused("exchanged")
         }
@@ -98,9 +100,9 @@ struct LargeAttributeTests {
         changed[0] ^= 1
         try backing.setAttribute(own.name, to: changed)
         try expectRefused("changed")
-        // A new value under the old name does not take the old rest.
+        // A new value under the old name does not take the old continuation.
         try test.vault.setAttribute(Self.name, to: Self.value("c"), flags: 0, of: .file(file))
-        try backing.setAttribute(try rest(of: Self.name, file).name, to: own.bytes)
+        try backing.setAttribute(try continuation(of: Self.name, file).name, to: own.bytes)
         #expect(throws: VaultError.damaged("an extended attribute was changed")) {
             try test.vault.attribute(Self.name, of: .file(file))
         }
@@ -152,7 +154,8 @@ struct LargeAttributeTests {
                 // A flush that has failed is told at the end too.
                 try? vault.close()
                 let findings = try scene.found()
-                #expect(findings.allSatisfy { $0 == Found(.leftover, .rest, "/top") }, "call \(call): \(findings)")
+                #expect(
+                    findings.allSatisfy { $0 == Found(.orphan, .continuation, "/top") }, "call \(call): \(findings)")
                 try scene.repair()
                 #expect(try scene.found().isEmpty, "call \(call)")
             }
@@ -160,18 +163,18 @@ struct LargeAttributeTests {
         }
     }
 
-    /// The rest of a value that no crash has let come: not shown, told by fsck, and removed by its repair.
-    @Test func aLeftoverRest() throws {
+    /// The continuation of a value that no crash has let come: not shown, told by fsck, and removed by its repair.
+    @Test func anOrphanedContinuation() throws {
         let scene = try CheckScene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)
         try scene.test.vault.setAttribute(Self.name, to: Self.value("a"), flags: 0, of: .file(file))
-        let leftover = AttributeName.rest(nonce: [UInt8](repeating: 7, count: 16)).backing()
-        try file.descriptor.setAttribute(leftover, to: [1, 2, 3])
-        try scene.folder.descriptor.setAttribute(leftover, to: [1, 2, 3])
+        let orphan = AttributeName.continuation(nonce: [UInt8](repeating: 7, count: 16)).backing()
+        try file.descriptor.setAttribute(orphan, to: [1, 2, 3])
+        try scene.folder.descriptor.setAttribute(orphan, to: [1, 2, 3])
         #expect(try scene.test.vault.attributeNames(of: .file(file)).count == 2)
         #expect(try scene.test.vault.attributeNames(of: .directory(scene.folder)).isEmpty)
         file.close()
-        #expect(try scene.found() == [Found(.leftover, .rest, "/top"), Found(.leftover, .rest, "/folder")])
+        #expect(try scene.found() == [Found(.orphan, .continuation, "/top"), Found(.orphan, .continuation, "/folder")])
         try scene.repair()
         #expect(try scene.found().isEmpty)
         let (root, _, vault) = try scene.look(up: "/top")
@@ -180,8 +183,8 @@ struct LargeAttributeTests {
         try scene.expectUnharmed()
     }
 
-    /// A value that does not open goes with its rest, and both are written down.
-    @Test func aDamagedValueGoesWithItsRest() throws {
+    /// A value that does not open goes with its continuation, and both are written down.
+    @Test func aDamagedValueGoesWithItsContinuation() throws {
         let scene = try CheckScene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)
         try scene.test.vault.setAttribute(Self.name, to: Self.value("a"), flags: 0, of: .file(file))
@@ -195,7 +198,7 @@ struct LargeAttributeTests {
         try scene.repair()
         #expect(try scene.found().isEmpty)
         let backing = try Descriptor.open(path: try scene.backing("/top"), O_RDONLY)
-        #expect(try rests(of: backing).isEmpty)
+        #expect(try continuations(of: backing).isEmpty)
         let report = String(decoding: try scene.contents(of: "/lost+found/REPORT.txt"), as: UTF8.self)
         #expect(report.contains("attribute removed: user.lk.rest."))
     }

@@ -89,14 +89,16 @@ import Testing
             try test.vault.setAttribute(Self.name, to: [1, 2, 3], flags: 0, of: .node(node))
             try test.vault.setAttribute(Self.long, to: [4], flags: 0, of: .node(node))
             try node.setAttribute(
-                AttributeName.rest(nonce: [UInt8](repeating: 1, count: 16)).backing(.trusted), to: [1])
+                AttributeName.continuation(nonce: [UInt8](repeating: 1, count: 16)).backing(.trusted), to: [1])
             let short = try #require(
                 try node.attributeNames().first { !$0.contains("lk.long") && !$0.contains("lk.rest") })
             var bytes = try node.attribute(short)
             bytes[20] ^= 1
             try node.setAttribute(short, to: bytes)
         }
-        let expected = ["/fifo", "/link"].flatMap { [Found(.damage, .attribute, $0), Found(.leftover, .rest, $0)] }
+        let expected = ["/fifo", "/link"].flatMap {
+            [Found(.damage, .attribute, $0), Found(.orphan, .continuation, $0)]
+        }
         #expect(try scene.found() == Set(expected))
         try scene.repair()
         #expect(try scene.found().isEmpty)

@@ -58,9 +58,10 @@ import Testing
         }
     }
 
-    /// A directory that stepped aside for another one is looked for in any folder, whether it is to be put back or not.
+    /// A directory that was moved aside for another one is looked for in any folder, whether it is to be put back or
+    /// not.
     @Test(arguments: [0o000, 0o100, 0o300, 0o500, 0o600] as [UInt32], [false, true])
-    func whatSteppedAsideIsPutBackInAnyFolder(mode: UInt32, isCrash: Bool) throws {
+    func whatWasMovedAsideIsPutBackInAnyFolder(mode: UInt32, isCrash: Bool) throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)
             let (outer, folder) = (try test.makeDirectory("outer"), try test.makeDirectory("folder"))
@@ -68,7 +69,7 @@ import Testing
             _ = try test.makeDirectory("replaced", in: inner)
             if isCrash {
                 let stored = try test.vault.storedName("replaced", in: inner)
-                _ = try test.vault.setAside(stored, in: inner, noting: true)
+                _ = try test.vault.moveAside(stored, in: inner, noting: true)
             } else {
                 try test.vault.rename(
                     "folder", in: test.root, .directory(folder), to: "replaced", in: inner, replaced: nil,

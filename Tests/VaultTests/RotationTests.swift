@@ -104,14 +104,16 @@ import Testing
         try rotate(test)
         try finish(rotation(of: test.vault))
         let rotation = rotation(of: test.vault)
-        let outcome = try test.vault.moves.noting([]) { () throws(VaultError) in rotation.walk() }
+        let outcome = try test.vault.renames.noting([]) { () throws(VaultError) in rotation.walk() }
         #expect(outcome == .unproven)
         #expect(rotation.walk() == .clean)
         // More than is kept.
-        let moved = (0..<2000).map { Moves.Moved(name: Name(bytes: Array("f\($0)".utf8))!, parent: test.root) }
-        test.vault.moves.watch()
-        try test.vault.moves.noting(moved) { () throws(VaultError) in }
-        #expect(!test.vault.moves.areSeen)
+        let moved = (0..<2000).map {
+            ConcurrentRenames.Renamed(name: Name(bytes: Array("f\($0)".utf8))!, parent: test.root)
+        }
+        test.vault.renames.watch()
+        try test.vault.renames.noting(moved) { () throws(VaultError) in }
+        #expect(!test.vault.renames.areSeen)
     }
 
     /// A folder that is always where the walk has been, or will not come, is found all the same.

@@ -38,7 +38,7 @@ import Testing
     @Test func aDirectoryIsPutBackWithoutSuchARename() throws {
         let test = try TestVault { InterceptingStore($0, hook: Replacing()) }
         _ = try test.makeDirectory("folder")
-        _ = try test.vault.setAside(try test.vault.storedName("folder", in: test.root), in: test.root, noting: true)
+        _ = try test.vault.moveAside(try test.vault.storedName("folder", in: test.root), in: test.root, noting: true)
         let (vault, root) = try test.afterDeath()
         _ = try vault.openDirectory("folder", in: root)
     }

@@ -52,6 +52,9 @@ int lk_fchmod(int file, mode_t mode);
 
 int lk_is_read_call(long number);  // of read(2) or one of its like
 
+/// A nonblocking event counter at 0. Source: eventfd(2).
+int lk_eventfd(void);
+
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
 void lk_set_process_name(const char *_Nonnull name);
 void lk_bound_arenas(int count);  // M_ARENA_MAX

@@ -23,7 +23,7 @@ extension Check {
             try vault.beginSession()
         } catch {
             report(
-                Finding(error, .journal, "the journal cannot be read", at: Spot(trail: .root, stored: .journal)))
+                Finding(error, .journal, "the journal cannot be read", at: Spot(treePath: .root, stored: .journal)))
         }
     }
 }

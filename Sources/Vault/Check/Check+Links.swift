@@ -29,14 +29,15 @@ extension Check {
                 let isTemporary = BackingName(entry.name.bytes) == .temporary
                 guard isTemporary || Vault.longTarget(entry.name.bytes) != nil else { continue }
                 var finding = Finding(
-                    .leftover, isTemporary ? .temporary : .sidecar, at: Spot(trail: .root, stored: entry.name),
+                    .orphan, isTemporary ? .temporary : .sidecar, at: Spot(treePath: .root, stored: entry.name),
                     reason: isTemporary
                         ? "what an interrupted operation left" : "the target of a symbolic link that is gone")
                 finding.backingPath = Array(BackingName.targets.utf8) + [UInt8(ascii: "/")] + entry.name.bytes
                 report(finding)
             }
         } catch {
-            report(Finding(error, .symlink, "the targets cannot be listed", at: Spot(trail: .root, stored: .targets)))
+            report(
+                Finding(error, .symlink, "the targets cannot be listed", at: Spot(treePath: .root, stored: .targets)))
         }
     }
 }
@@ -49,7 +50,7 @@ extension Check {
         else { return }
         for entry in entries {
             var finding = Finding(
-                .leftover, .temporary, at: Spot(trail: .root, stored: entry.name),
+                .orphan, .temporary, at: Spot(treePath: .root, stored: entry.name),
                 reason: "a file that had no name when its session ended: the next mount removes it")
             finding.backingPath = Array(BackingName.nameless.utf8) + [UInt8(ascii: "/")] + entry.name.bytes
             report(finding)

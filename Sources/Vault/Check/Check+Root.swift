@@ -11,7 +11,7 @@ extension Check {
         do throws(VaultError) {
             return CheckedFolder(try vault.readRoot(), .root, share: CheckProgress.whole)
         } catch {
-            report(Finding(error, .directory, "its record cannot be read", at: Spot(trail: .root)))
+            report(Finding(error, .directory, "its record cannot be read", at: Spot(treePath: .root)))
             return nil
         }
     }
@@ -23,8 +23,8 @@ extension Check {
     }
 
     /// What a crash has left of an entry that was never durable.
-    func remnant(_ stored: Name, in folder: Descriptor) -> Vault.Remnant? {
+    func orphan(_ stored: Name, in folder: Descriptor) -> Vault.Orphan? {
         guard let status = try? vault.store.status(of: stored, in: folder), isSinceCrash(status) else { return nil }
-        return vault.remnant(stored, status, in: folder, crashedSessions)
+        return vault.orphan(stored, status, in: folder, crashedSessions)
     }
 }

@@ -31,7 +31,7 @@ public final class Check: Sendable {
     private let search: IdentifierSearch?
 
     /// - Parameters:
-    ///   - needsPreviousKeybag: `lk.keybag.old` is no leftover: it stands in for a keybag that does not open.
+    ///   - needsPreviousKeybag: `lk.keybag.old` is no orphan: it stands in for a keybag that does not open.
     ///   - threads: how many work at it, the one that calls `run` among them.
     ///   - found: called with each finding as it comes, by any of the threads, by one at a time for one entry.
     public convenience init(

@@ -11,7 +11,7 @@ public final class CheckProgress: Sendable {
     private let share = Atomic<UInt64>(0)
     private let skipped = Atomic<Int>(0)
     private let damageCount = Atomic<Int>(0)
-    private let leftoverCount = Atomic<Int>(0)
+    private let orphanCount = Atomic<Int>(0)
     private let noteCount = Atomic<Int>(0)
     private let uncheckedCount = Atomic<Int>(0)
     private let repairedCount = Atomic<Int>(0)
@@ -26,7 +26,7 @@ public final class CheckProgress: Sendable {
     /// Files whose contents were not read because the key of their class is not at hand.
     public var lockedFiles: Int { skipped.load(ordering: .relaxed) }
     public var damaged: Int { damageCount.load(ordering: .relaxed) }
-    public var leftovers: Int { leftoverCount.load(ordering: .relaxed) }
+    public var orphans: Int { orphanCount.load(ordering: .relaxed) }
     public var notes: Int { noteCount.load(ordering: .relaxed) }
     /// Findings that a repair has dealt with.
     public var repaired: Int { repairedCount.load(ordering: .relaxed) }
@@ -43,7 +43,7 @@ public final class CheckProgress: Sendable {
     func count(_ finding: Finding) {
         switch finding.severity {
         case .damage: damageCount.add(1, ordering: .relaxed)
-        case .leftover: leftoverCount.add(1, ordering: .relaxed)
+        case .orphan: orphanCount.add(1, ordering: .relaxed)
         case .note: noteCount.add(1, ordering: .relaxed)
         }
         if case .done = finding.repair { countRepaired() }

@@ -1,12 +1,10 @@
-import Glibc
 import Posix
 
-/// What the workers of a check have to do next: little, for whoever finds it full does the work at once himself. So
-/// memory stays bounded whatever the tree looks like.
+/// What the workers of a check have to do next. It holds few jobs: a worker that finds it full does the work itself, so
+/// that memory stays bounded whatever the tree looks like.
 ///
 /// Thread-safe.
-@safe
-final class CheckQueue: @unchecked Sendable {  // unchecked: all fields but the two pointers are guarded by `mutex`
+final class CheckQueue: Sendable {
     enum Job: Sendable {
         /// A directory with all that is below it.
         case folder(CheckedFolder)
@@ -16,55 +14,48 @@ final class CheckQueue: @unchecked Sendable {  // unchecked: all fields but the 
         case blocks(CheckedContents, Range<UInt64>)
     }
 
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private struct State {
+        var jobs: [Job] = []
+        /// Workers that are at a job, which may bring more of them.
+        var busy = 0
+    }
+
     private let capacity: Int
-    private var jobs: [Job] = []
-    /// Workers that are at a job, which may bring more of them.
-    private var busy = 0
+    private let monitor = Monitor(State())
 
-    init(capacity: Int) {
-        self.capacity = capacity
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe condition = .allocate(capacity: 1)
-        unsafe pthread_mutex_init(mutex, nil)
-        unsafe pthread_cond_init(condition, nil)
-    }
+    init(capacity: Int) { self.capacity = capacity }
 
-    deinit {
-        unsafe pthread_cond_destroy(condition)
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe condition.deallocate()
-        unsafe mutex.deallocate()
-    }
-
-    /// Leaves a job to whoever is free; false when enough wait, and the caller is to do it.
+    /// Leaves a job to a free worker; false when enough wait, and the caller is to do it.
     func offer(_ job: Job) -> Bool {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        guard jobs.count < capacity else { return false }
-        jobs.append(job)
-        unsafe pthread_cond_signal(condition)
-        return true
+        let isTaken = monitor.withLock { state in
+            guard state.jobs.count < capacity else { return false }
+            state.jobs.append(job)
+            return true
+        }
+        if isTaken { monitor.wakeOne() }
+        return isTaken
     }
 
-    /// Does jobs until none are left and nobody is at one that may bring more.
+    /// Does jobs until none are left and no worker is at one that may bring more.
     func work(_ body: (Job) -> Void) {
-        unsafe pthread_mutex_lock(mutex)
-        while true {
-            if let job = jobs.popLast() {
-                busy += 1
-                unsafe pthread_mutex_unlock(mutex)
-                body(job)
-                unsafe pthread_mutex_lock(mutex)
-                busy -= 1
-            } else if busy > 0 {
-                unsafe pthread_cond_wait(condition, mutex)
-            } else {
-                break
+        while let job = next() {
+            body(job)
+            let isLast = monitor.withLock { state in
+                state.busy -= 1
+                return state.busy == 0 && state.jobs.isEmpty
             }
+            if isLast { monitor.wakeAll() }
         }
-        unsafe pthread_cond_broadcast(condition)
-        unsafe pthread_mutex_unlock(mutex)
+    }
+
+    /// Waits for a job; nil when there is none, and none can come.
+    private func next() -> Job? {
+        monitor.wait { state -> Job?? in
+            if let job = state.jobs.popLast() {
+                state.busy += 1
+                return job
+            }
+            return state.busy > 0 ? .none : .some(nil)
+        }
     }
 }

@@ -4,7 +4,8 @@ import Posix
 import Store
 
 extension CheckWorker {
-    /// Checks that each extended attribute of ours opens, and that no rest of a value is left that is there no longer.
+    /// Checks that each extended attribute of ours opens, and that no continuation of a value is left that is there no
+    /// longer.
     func checkAttributes(of owner: AttributeSubject, _ spot: Spot) {
         let all: [String]
         do throws(Errno) { all = try store.attributeNames(of: owner.descriptor) } catch {
@@ -12,11 +13,11 @@ extension CheckWorker {
             return report(.system(error), .attribute, "its attributes cannot be listed", at: spot)
         }
         var values: [AttributeName] = []
-        var rests: Set<AttributeName> = []
+        var continuations: Set<AttributeName> = []
         for name in all where name.utf8.starts(with: owner.prefix.rawValue.utf8) {
             let stored = AttributeName(backing: name, owner.prefix)
-            if let stored, case .rest = stored {
-                rests.insert(stored)
+            if let stored, case .continuation = stored {
+                continuations.insert(stored)
                 continue
             }
             do throws(VaultError) {
@@ -26,10 +27,12 @@ extension CheckWorker {
             } catch { report(error, .attribute, "the attribute \(name) cannot be read", at: spot.of(name)) }
         }
         // Also that of a value which does not open: it goes with it.
-        if !rests.isEmpty { for value in values { _ = vault.rest(of: value, of: owner).map { rests.remove($0) } } }
-        for rest in rests {
-            let spot = spot.of(rest.backing(owner.prefix))
-            leftover(.rest, "what an interrupted change of an extended attribute left", at: spot)
+        if !continuations.isEmpty {
+            for value in values { _ = vault.continuation(of: value, of: owner).map { continuations.remove($0) } }
+        }
+        for continuation in continuations {
+            let spot = spot.of(continuation.backing(owner.prefix))
+            orphan(.continuation, "what an interrupted change of an extended attribute left", at: spot)
         }
     }
 

@@ -7,17 +7,17 @@ extension CheckWorker {
     /// Opens a directory, if its name and its record are good.
     func openFolder(_ stored: Name, in folder: CheckedFolder, share: UInt64) -> CheckedFolder? {
         guard let name = name(of: stored, in: folder) else { return nil }
-        let spot = Spot(trail: folder.trail, name: name, stored: stored)
+        let spot = Spot(treePath: folder.treePath, name: name, stored: stored)
         do throws(VaultError) {
             let directory = try vault.openDirectory(name, in: folder.directory)
             check.sight(directory.identifier)
-            return CheckedFolder(directory, folder.trail.entering(name, stored), share: share)
+            return CheckedFolder(directory, folder.treePath.appending(name, stored), share: share)
         } catch {
-            switch error.isDamage ? check.remnant(stored, in: folder.directory.descriptor) : nil {
-            case .empty: leftover(.unsynced, "a folder that was made just before a crash", at: spot)
+            switch error.isDamage ? check.orphan(stored, in: folder.directory.descriptor) : nil {
+            case .empty: orphan(.unsynced, "a folder that was made just before a crash", at: spot)
             case .recordless:
                 check.noteUnseen()
-                leftover(.unsynced, "a folder that was made just before a crash, which has no record yet", at: spot)
+                orphan(.unsynced, "a folder that was made just before a crash, which has no record yet", at: spot)
             case nil: report(error, .directory, "the folder cannot be opened", at: spot)
             }
             return nil
@@ -29,7 +29,7 @@ extension CheckWorker {
         for entry in entries where !check.isCancelled {
             var part = part
             defer { check.progress.advance(by: part) }
-            let spot = Spot(trail: folder.trail, stored: entry.name)
+            let spot = Spot(treePath: folder.treePath, stored: entry.name)
             switch BackingName(entry.name.bytes) {
             case .reserved:
                 checkReserved(spot)
@@ -43,7 +43,7 @@ extension CheckWorker {
             case .entry, .longEntry:
                 guard let name = name(of: entry.name, in: folder) else { continue }
                 check.progress.countFile()
-                check(entry, Spot(trail: folder.trail, name: name, stored: entry.name), in: folder, &part)
+                check(entry, Spot(treePath: folder.treePath, name: name, stored: entry.name), in: folder, &part)
             }
         }
     }
@@ -64,7 +64,7 @@ extension CheckWorker {
 
     /// The plaintext of an entry's name. What has none is reported.
     private func name(of stored: Name, in folder: CheckedFolder) -> Name? {
-        let spot = Spot(trail: folder.trail, stored: stored)
+        let spot = Spot(treePath: folder.treePath, stored: stored)
         let ciphertext: [UInt8]
         do throws(VaultError) {
             ciphertext = try vault.ciphertext(of: stored, in: folder.directory) ?? []
@@ -87,16 +87,16 @@ extension CheckWorker {
     }
 
     private func checkReserved(_ spot: Spot) {
-        let isRoot = spot.trail.parent == nil
+        let isRoot = spot.treePath.parent == nil
         switch spot.stored?.description {
         case BackingName.directoryRecord:
             break
         case BackingName.newDirectoryRecord:
-            leftover(.record, "the coming record of a rename that was interrupted", at: spot)
+            orphan(.record, "the pending record of a rename that was interrupted", at: spot)
         case BackingName.oldKeybag where isRoot && check.needsPreviousKeybag:
             break
         case BackingName.newKeybag where isRoot, BackingName.oldKeybag where isRoot:
-            leftover(.keybagCopy, "a keybag from an interrupted change of it", at: spot)
+            orphan(.keybagCopy, "a keybag from an interrupted change of it", at: spot)
         case _ where isRoot:
             break
         default:
@@ -105,10 +105,10 @@ extension CheckWorker {
     }
 
     private func checkTemporary(_ spot: Spot, in folder: CheckedFolder) {
-        if vault.asides(in: folder.directory.descriptor)[spot.stored!] != nil {
+        if vault.tombstones(in: folder.directory.descriptor)[spot.stored!] != nil {
             note(.journal, "an empty folder that the next mount puts back under its name", at: spot)
         } else {
-            leftover(.temporary, "what an interrupted operation left", at: spot)
+            orphan(.temporary, "what an interrupted operation left", at: spot)
         }
     }
 
@@ -117,7 +117,7 @@ extension CheckWorker {
         do throws(Errno) {
             _ = try store.status(of: entry, in: folder.directory.descriptor)
         } catch .ENOENT {
-            leftover(.sidecar, "the long name of an entry that is gone", at: spot)
+            orphan(.sidecar, "the long name of an entry that is gone", at: spot)
         } catch {
             note(.unchecked, "its entry cannot be looked up: \(error)", at: spot)
         }

@@ -94,7 +94,7 @@ extension CheckWorker {
         let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes
         let isZero = raw.isZero(0..<min(head, FileHeader.byteCount))
         if isVoid(head), check.isSinceCrash(status) {
-            leftover(.unsynced, "a file that was made just before a crash, and nothing of it was synced", at: spot)
+            orphan(.unsynced, "a file that was made just before a crash, and nothing of it was synced", at: spot)
         } else if head == 0 {
             damage(.header, "an empty file: nothing of it has reached the disk", at: spot)
         } else if isZero {

@@ -5,11 +5,11 @@ extension CheckWorker {
     /// Notes damage, which in `lost+found` is known already.
     func damage(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot, lost: LostRanges? = nil) {
         check.report(
-            Finding(spot.trail.isLostAndFound ? .note : .damage, kind, at: spot, reason: reason, lost: lost))
+            Finding(spot.treePath.isLostAndFound ? .note : .damage, kind, at: spot, reason: reason, lost: lost))
     }
 
-    func leftover(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot) {
-        check.report(Finding(.leftover, kind, at: spot, reason: reason))
+    func orphan(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot) {
+        check.report(Finding(.orphan, kind, at: spot, reason: reason))
     }
 
     func note(_ kind: Finding.Kind, _ reason: Printable, at spot: Spot) {
@@ -30,7 +30,7 @@ extension CheckWorker {
 extension Finding {
     /// What an error means: damage of that kind, a disk that fails, or something that could not be looked at.
     init(_ error: VaultError, _ kind: Kind, _ what: Printable, at spot: Spot) {
-        let damage = spot.trail.isLostAndFound ? Severity.note : .damage
+        let damage = spot.treePath.isLostAndFound ? Severity.note : .damage
         switch error {
         case .damaged(let reason):
             self.init(damage, kind, at: spot, reason: "\(reason)")

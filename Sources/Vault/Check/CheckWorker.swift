@@ -6,13 +6,13 @@ import Store
 /// A directory under check.
 final class CheckedFolder: Sendable {
     let directory: Directory
-    let trail: Trail
+    let treePath: TreePath
     /// Its part of the whole, for the progress.
     let share: UInt64
 
-    init(_ directory: Directory, _ trail: Trail, share: UInt64) {
+    init(_ directory: Directory, _ treePath: TreePath, share: UInt64) {
         self.directory = directory
-        self.trail = trail
+        self.treePath = treePath
         self.share = share
     }
 }
@@ -45,7 +45,7 @@ final class CheckWorker {
     private struct Level {
         /// Nil once it was let go: it is opened anew by its name when the walk comes back.
         var folder: CheckedFolder?
-        let trail: Trail
+        let treePath: TreePath
         /// Nil at its end.
         var listing: Descriptor?
         /// What one entry is of the whole.
@@ -60,7 +60,7 @@ final class CheckWorker {
     /// a deep tree the first and the last directories are open.
     private func walk(_ top: CheckedFolder) {
         var levels: [Level] = []
-        enter(top, &levels)
+        descend(into: top, &levels)
         while !levels.isEmpty, !check.isCancelled {
             let last = levels.count - 1
             let part = levels[last].part
@@ -71,7 +71,7 @@ final class CheckWorker {
             let folder: CheckedFolder
             do throws(VaultError) { folder = try self.folder(of: last, &levels) } catch {
                 let level = levels.removeLast()
-                report(error, .unreadable, "the folder cannot be listed to its end", at: Spot(trail: level.trail))
+                report(error, .unreadable, "the folder cannot be listed to its end", at: Spot(treePath: level.treePath))
                 continue
             }
             if let entry = levels[last].folders.popLast() {
@@ -80,8 +80,8 @@ final class CheckWorker {
                     continue
                 }
                 guard !check.queue.offer(.folder(inner)) else { continue }
-                enter(inner, &levels)
-                if levels.count > check.mostOpen { letGo(levels.count - check.mostOpen, &levels) }
+                descend(into: inner, &levels)
+                if levels.count > check.mostOpen { closeLevel(levels.count - check.mostOpen, &levels) }
             } else if let more = nextEntries(&levels[last]) {
                 if !check.queue.offer(.entries(folder, more, part: part)) { self.check(more, in: folder, part: part) }
             } else {
@@ -91,7 +91,7 @@ final class CheckWorker {
     }
 
     /// Closes a directory that the walk will come back to: what is left of its listing is looked at before.
-    private func letGo(_ level: Int, _ levels: inout [Level]) {
+    private func closeLevel(_ level: Int, _ levels: inout [Level]) {
         guard let folder = levels[level].folder else { return }
         while let more = nextEntries(&levels[level]), !check.isCancelled {
             check(more, in: folder, part: levels[level].part)
@@ -110,21 +110,21 @@ final class CheckWorker {
         while open > 0, levels[open].folder == nil { open -= 1 }
         guard var directory = levels[open].folder?.directory else { throw .system(.ESTALE) }
         for next in open..<level {
-            guard let name = levels[next + 1].trail.name else { throw .system(.ESTALE) }
+            guard let name = levels[next + 1].treePath.name else { throw .system(.ESTALE) }
             directory = try vault.openDirectory(name, in: directory)
             if next + 1 < level, level - next < check.mostOpen / 2, !levels[next + 1].isDone {
-                levels[next + 1].folder = CheckedFolder(directory, levels[next + 1].trail, share: 0)
+                levels[next + 1].folder = CheckedFolder(directory, levels[next + 1].treePath, share: 0)
             }
         }
-        let folder = CheckedFolder(directory, levels[level].trail, share: 0)
+        let folder = CheckedFolder(directory, levels[level].treePath, share: 0)
         levels[level].folder = folder
         return folder
     }
 
-    private func enter(_ folder: CheckedFolder, _ levels: inout [Level]) {
+    private func descend(into folder: CheckedFolder, _ levels: inout [Level]) {
         check.progress.countDirectory()
         checkAttributes(
-            of: AttributeOwner.directory(folder.directory).subject, Spot(trail: folder.trail))
+            of: AttributeOwner.directory(folder.directory).subject, Spot(treePath: folder.treePath))
         do throws(VaultError) {
             var part: UInt64 = 0
             if check.estimates {
@@ -133,8 +133,8 @@ final class CheckWorker {
                 while case let more = try next(listing), !more.isEmpty { count += UInt64(more.count) }
                 part = folder.share / max(count, 1)
             }
-            levels.append(Level(folder: folder, trail: folder.trail, listing: try open(folder), part: part))
-        } catch { report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: folder.trail)) }
+            levels.append(Level(folder: folder, treePath: folder.treePath, listing: try open(folder), part: part))
+        } catch { report(error, .unreadable, "the folder cannot be listed", at: Spot(treePath: folder.treePath)) }
     }
 
     /// A listing has an offset, so it is an open file of its own.
@@ -152,7 +152,7 @@ final class CheckWorker {
         guard let listing = level.listing, let folder = level.folder else { return nil }
         let entries: [DirectoryEntry]
         do throws(VaultError) { entries = try next(listing) } catch {
-            report(error, .unreadable, "the folder cannot be listed", at: Spot(trail: level.trail))
+            report(error, .unreadable, "the folder cannot be listed", at: Spot(treePath: level.treePath))
             return nil
         }
         guard !entries.isEmpty else { return nil }

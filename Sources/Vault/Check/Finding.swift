@@ -7,7 +7,7 @@ public struct Finding: Sendable {
         /// Something that was in the vault cannot be read any more, wholly or in part.
         case damage
         /// What an interruption left: in nobody's way, and of no use.
-        case leftover
+        case orphan = "leftover"
         /// Neither; for the person to know.
         case note
     }
@@ -26,12 +26,12 @@ public struct Finding: Sendable {
         case attribute
         case name
         case unreadable
-        // Leftovers.
+        // Orphans.
         case temporary
         case sidecar
         case record
         case keybagCopy = "keybag-copy"
-        case rest
+        case continuation = "rest"
         case unsynced
         // Notes.
         case foreign

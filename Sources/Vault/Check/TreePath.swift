@@ -2,18 +2,18 @@ import Posix
 
 /// Where a directory stands, by its plaintext names and by its backing names: a list from it up to the root, so that
 /// a path costs nothing until somebody asks for it.
-final class Trail: Sendable {
-    static let root = Trail(name: nil, stored: nil, parent: nil)
+final class TreePath: Sendable {
+    static let root = TreePath(name: nil, stored: nil, parent: nil)
     /// Where a repair puts what it has saved: a directory in the root; the next name if that cannot be one.
     static let lostAndFound: [Name] = ["lost+found", "lost+found-2", "lost+found-3"]
 
     let name: Name?
     let stored: Name?
-    let parent: Trail?
+    let parent: TreePath?
     /// It is the root's `lost+found`, or lies in it: what does not read here has been dealt with.
     let isLostAndFound: Bool
 
-    private init(name: Name?, stored: Name?, parent: Trail?) {
+    private init(name: Name?, stored: Name?, parent: TreePath?) {
         self.name = name
         self.stored = stored
         self.parent = parent
@@ -21,8 +21,8 @@ final class Trail: Sendable {
             parent.map { $0.isLostAndFound || ($0.parent == nil && Self.lostAndFound.contains { $0 == name }) } ?? false
     }
 
-    /// The trail of the directory `name` in this one.
-    func entering(_ name: Name, _ stored: Name) -> Trail { Trail(name: name, stored: stored, parent: self) }
+    /// The treePath of the directory `name` in this one.
+    func appending(_ name: Name, _ stored: Name) -> TreePath { TreePath(name: name, stored: stored, parent: self) }
 
     /// From `/` on.
     func path(of name: Name? = nil) -> [UInt8] {
@@ -37,9 +37,9 @@ final class Trail: Sendable {
     }
 
     /// From the root down.
-    private func names(_ kind: KeyPath<Trail, Name?>) -> [[UInt8]] {
+    private func names(_ kind: KeyPath<TreePath, Name?>) -> [[UInt8]] {
         var names: [[UInt8]] = []
-        var step: Trail? = self
+        var step: TreePath? = self
         while let here = step, let name = here[keyPath: kind] {
             names.append(name.bytes)
             step = here.parent
@@ -51,7 +51,7 @@ final class Trail: Sendable {
 /// An entry of a directory, or a directory itself: what a finding is about.
 struct Spot: Sendable {
     /// Of the directory.
-    let trail: Trail
+    let treePath: TreePath
     /// The entry's name in the mount, if it is known.
     var name: Name?
     /// The entry's backing name; nil for the directory itself.
@@ -59,6 +59,6 @@ struct Spot: Sendable {
     /// The stored name of an extended attribute.
     var attribute: String?
 
-    var path: [UInt8]? { stored != nil && name == nil ? nil : trail.path(of: name) }
-    var backingPath: [UInt8] { trail.backingPath(of: stored) }
+    var path: [UInt8]? { stored != nil && name == nil ? nil : treePath.path(of: name) }
+    var backingPath: [UInt8] { treePath.backingPath(of: stored) }
 }

@@ -27,23 +27,23 @@ struct BackingPath {
     }
 }
 
-/// What an *aside* record says, with names that stay in their folder.
-struct AsideNames {
+/// What a *tombstone* record says, with names that stay in their folder.
+struct TombstoneNames {
     let folder: BackingPath
-    let aside: Name
+    let tombstone: Name
     let name: Name
 
     /// Nil where a name is none, or not one that such a directory can have.
     init?(decoding payload: [UInt8]) {
-        guard let note = try? AsideNote(decoding: payload), let folder = BackingPath(note.path),
-            let aside = Name(bytes: note.aside), let name = Name(bytes: note.name),
-            BackingName(aside.bytes) == .temporary
+        guard let note = try? TombstoneNote(decoding: payload), let folder = BackingPath(note.path),
+            let tombstone = Name(bytes: note.tombstone), let name = Name(bytes: note.name),
+            BackingName(tombstone.bytes) == .temporary
         else { return nil }
         switch BackingName(name.bytes) {
         case .entry, .longEntry: break
         case .reserved, .temporary, .sidecar, .foreign: return nil
         }
-        (self.folder, self.aside, self.name) = (folder, aside, name)
+        (self.folder, self.tombstone, self.name) = (folder, tombstone, name)
     }
 }
 
@@ -54,7 +54,7 @@ extension RecoveryJournal {
         for entry in entries {
             let isStray =
                 switch entry.record.kind {
-                case .aside: AsideNames(decoding: try payload(of: entry)) == nil
+                case .tombstone: TombstoneNames(decoding: try payload(of: entry)) == nil
                 case .file, .duplicate: try note(of: entry) == nil
                 case .block, .header, .forget, .hole: false
                 }

@@ -124,7 +124,7 @@ final class Journal: Sendable {
 
     /// A quarter of the active half is full and the other is in use: time to checkpoint, so that it is free when this
     /// one is full.
-    var isPressed: Bool {
+    var isLowOnSpace: Bool {
         state.withLock { state in
             !state.halves[1 - state.active].users.isEmpty && state.position > state.head.halfSize / 4
         }

@@ -54,8 +54,8 @@ extension RecoveryJournal {
     /// Brings the files to where the last session left them, durably.
     func replay() throws(VaultError) {
         let entries = try entries()
-        for entry in entries where entry.record.kind == .aside {
-            if let names = AsideNames(decoding: try payload(of: entry)) { try putBack(names) }
+        for entry in entries where entry.record.kind == .tombstone {
+            if let names = TombstoneNames(decoding: try payload(of: entry)) { try putBack(names) }
         }
         var hasGivenBack = false
         for effect in try effects(of: entries) {
@@ -87,7 +87,7 @@ extension RecoveryJournal {
                 owners[note.path] = tag
             case .forget:
                 intents[tag]?.isForgotten = true
-            case .aside, .block, .header, .hole:
+            case .tombstone, .block, .header, .hole:
                 break
             }
         }
@@ -226,11 +226,11 @@ extension RecoveryJournal {
     }
 
     /// A crash between moving an empty directory aside and putting another in its place.
-    private func putBack(_ names: AsideNames) throws(VaultError) {
+    private func putBack(_ names: TombstoneNames) throws(VaultError) {
         guard let folder = try vault.openFolderForReplay(names.folder) else { return }
         do throws(VaultError) {
             try vault.withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in
-                try vault.renameFresh(names.aside, to: names.name, in: folder)
+                try vault.renameFresh(names.tombstone, to: names.name, in: folder)
             }
         } catch {
             guard error.isAbsence || error == .system(.EEXIST) || error == .system(.ENOTEMPTY) else { throw error }

@@ -19,8 +19,8 @@ struct Overlays {
     var files: [FileIdentity: Overlay] = [:]
     /// The headers of files that can only be made from the journal, by their void files' inodes.
     var made: [UInt64: FileHeader] = [:]
-    /// Empty directories that stepped aside, and would be put back.
-    var asides: [FolderEntry: Name] = [:]
+    /// Empty directories that was moved aside, and would be put back.
+    var tombstones: [FolderEntry: Name] = [:]
 
     /// Where such a directory would stand.
     struct FolderEntry: Hashable {
@@ -39,7 +39,7 @@ extension Vault {
         windows.withLock { $0.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)) }
         let entries = try old.entries()
         var overlays = Overlays()
-        overlays.asides = try old.asides(in: entries)
+        overlays.tombstones = try old.tombstones(in: entries)
         for effect in try old.effects(of: entries) {
             overlays.files[FileIdentity(identifier: effect.file, inode: effect.inode)] = old.overlay(of: effect)
             if effect.generation == 0 { overlays.made[effect.inode] = effect.header }
@@ -66,22 +66,24 @@ extension Vault {
         return overlays.withLock { $0.made[status.inode] }
     }
 
-    /// Under what name a directory lies that stepped aside from this one.
-    func aside(for name: Name, in folder: Descriptor) -> Name? {
-        guard isReadOnly, overlays.withLock({ !$0.asides.isEmpty }), let status = try? store.status(of: folder) else {
+    /// Under what name a directory lies that was moved aside from this one.
+    func tombstone(for name: Name, in folder: Descriptor) -> Name? {
+        guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
+        else {
             return nil
         }
-        return overlays.withLock { $0.asides[Overlays.FolderEntry(folder: status.inode, name: name)] }
+        return overlays.withLock { $0.tombstones[Overlays.FolderEntry(folder: status.inode, name: name)] }
     }
 
     /// The directories that would be put back in a folder, by the names under which they lie.
-    func asides(in folder: Descriptor) -> [Name: Name] {
-        guard isReadOnly, overlays.withLock({ !$0.asides.isEmpty }), let status = try? store.status(of: folder) else {
+    func tombstones(in folder: Descriptor) -> [Name: Name] {
+        guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
+        else {
             return [:]
         }
         var names: [Name: Name] = [:]
-        for (entry, aside) in overlays.withLock({ $0.asides }) where entry.folder == status.inode {
-            names[aside] = entry.name
+        for (entry, tombstone) in overlays.withLock({ $0.tombstones }) where entry.folder == status.inode {
+            names[tombstone] = entry.name
         }
         return names
     }
@@ -102,18 +104,18 @@ extension RecoveryJournal {
 
 extension RecoveryJournal {
     /// The directories that replay would put back.
-    fileprivate func asides(in entries: [Entry]) throws(VaultError) -> [Overlays.FolderEntry: Name] {
-        var asides: [Overlays.FolderEntry: Name] = [:]
-        for entry in entries where entry.record.kind == .aside {
-            guard let names = AsideNames(decoding: try payload(of: entry)),
+    fileprivate func tombstones(in entries: [Entry]) throws(VaultError) -> [Overlays.FolderEntry: Name] {
+        var tombstones: [Overlays.FolderEntry: Name] = [:]
+        for entry in entries where entry.record.kind == .tombstone {
+            guard let names = TombstoneNames(decoding: try payload(of: entry)),
                 let folder = try vault.openFolderForReplay(names.folder),
                 (try? vault.store.status(of: names.name, in: folder)) == nil,
-                (try? vault.store.status(of: names.aside, in: folder)) != nil
+                (try? vault.store.status(of: names.tombstone, in: folder)) != nil
             else { continue }
             let inode = try backing { () throws(Errno) in try vault.store.status(of: folder).inode }
             let entry = Overlays.FolderEntry(folder: inode, name: names.name)
-            asides[entry] = asides[entry] ?? names.aside
+            tombstones[entry] = tombstones[entry] ?? names.tombstone
         }
-        return asides
+        return tombstones
     }
 }

@@ -13,7 +13,7 @@ final class LostAndFound {
     private var opened: Directory?
     private var report: File?
     /// Folders that names were put into, to be made durable.
-    private(set) var trail: Trail?
+    private(set) var treePath: TreePath?
 
     init(_ vault: Vault, _ root: Directory) {
         self.vault = vault
@@ -28,10 +28,10 @@ final class LostAndFound {
 
     func directory() throws(VaultError) -> Directory {
         if let opened { return opened }
-        for name in Trail.lostAndFound {
+        for name in TreePath.lostAndFound {
             guard let directory = try folder(name, in: root) else { continue }
             opened = directory
-            trail = Trail.root.entering(name, try vault.storedName(name, in: root).name)
+            treePath = TreePath.root.appending(name, try vault.storedName(name, in: root).name)
             return directory
         }
         throw .system(.EEXIST)
@@ -39,9 +39,9 @@ final class LostAndFound {
 
     /// The directory in lost+found that stands for one of the tree, made with those above it, and its path. One in
     /// lost+found stands for itself.
-    func folder(for source: Trail) throws(VaultError) -> (directory: Directory, path: [UInt8]) {
+    func folder(for source: TreePath) throws(VaultError) -> (directory: Directory, path: [UInt8]) {
         var directory = try directory()
-        var path = trail!.path()
+        var path = treePath!.path()
         var names: [Name] = []
         var step = source
         while let parent = step.parent, let name = step.name {

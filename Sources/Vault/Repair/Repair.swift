@@ -2,7 +2,7 @@ import Format
 import Posix
 import Store
 
-/// Checks a vault and puts in order what it finds: leftovers go, and what cannot be read where it stands is moved to
+/// Checks a vault and puts in order what it finds: orphans go, and what cannot be read where it stands is moved to
 /// `lost+found` in the vault's root, under the path that it had.
 ///
 /// Each step is durable before the next one relies on it, and the vault is whole after each: a repair that is
@@ -68,7 +68,7 @@ public final class Repair: Sendable {
         if let finding = try work.openRoot() { tell(finding) }
         try check.run()
         try repair(pending.take(), work)
-        // What was set aside with all that is below it has not been looked at yet.
+        // What was set temporary with all that is below it has not been looked at yet.
         if !check.isCancelled, let folder = work.adoptedFolder {
             try check.run(from: folder)
             try repair(pending.take().filter { !work.isDone($0) }, work)

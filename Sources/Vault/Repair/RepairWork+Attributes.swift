@@ -8,18 +8,20 @@ extension RepairWork {
     func removeAttribute(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
         guard let attribute = spot.attribute else { return nil }
         let owner = try owner(of: attribute, spot)
-        let rest = AttributeName(backing: attribute, owner.prefix).flatMap { vault.rest(of: $0, of: owner) }
+        let continuation = AttributeName(backing: attribute, owner.prefix).flatMap {
+            vault.continuation(of: $0, of: owner)
+        }
         var attributes = [attribute]
-        if let rest = rest?.backing(owner.prefix) {
+        if let continuation = continuation?.backing(owner.prefix) {
             let names = try backing { () throws(Errno) in try store.attributeNames(of: owner.descriptor) }
-            if names.contains(rest) { attributes.append(rest) }
+            if names.contains(continuation) { attributes.append(continuation) }
         }
         try strip(attributes, from: owner, finding)
         return .done("removed; its bytes stand in the report")
     }
 
-    /// Removes the rest of a value that is there no longer.
-    func removeRest(_ spot: Spot) throws(VaultError) -> RepairOutcome? {
+    /// Removes the continuation of a value that is there no longer.
+    func removeContinuation(_ spot: Spot) throws(VaultError) -> RepairOutcome? {
         guard let attribute = spot.attribute else { return nil }
         let owner = try owner(of: attribute, spot)
         try remove([attribute], from: owner)
@@ -46,7 +48,7 @@ extension RepairWork {
 
     /// What an attribute that was found hangs on; its ID is of no use here.
     private func owner(of attribute: String, _ spot: Spot) throws(VaultError) -> AttributeSubject {
-        let folder = try folder(of: spot.trail)
+        let folder = try folder(of: spot.treePath)
         guard let stored = spot.stored else { return AttributeSubject(descriptor: folder.descriptor, identifier: []) }
         guard attribute.utf8.starts(with: AttributeName.Prefix.trusted.rawValue.utf8) else {
             return AttributeSubject(descriptor: try vault.openBacking(stored, in: folder), identifier: [])

@@ -5,10 +5,10 @@ import Store
 extension RepairWork {
     /// A file whose contents are lost in part: to lost+found it goes, with what reads of it, for no program is to take
     /// it for whole. With `salvages` a copy lies beside it that reads everywhere.
-    func setAside(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
+    func moveToLostAndFound(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
         guard let name = spot.name else { return nil }
-        let source = try folder(of: spot.trail)
-        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        let source = try folder(of: spot.treePath)
+        let (target, path) = try lostAndFound.folder(for: spot.treePath)
         let file = try vault.openFile(name, in: source)
         var newName = name
         let stays = source.identifier == target.identifier
@@ -59,8 +59,8 @@ extension RepairWork {
 
     /// The text of a symbolic link that leads nowhere is kept in a file.
     func repairSymbolicLink(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
-        let source = try folder(of: spot.trail)
-        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        let source = try folder(of: spot.treePath)
+        let (target, path) = try lostAndFound.folder(for: spot.treePath)
         try note(finding, [])
         let name = try keepLink(spot.stored!, in: source.descriptor, as: spot.name!, in: target)
         try flush(source.descriptor)

@@ -18,8 +18,8 @@ extension RepairWork {
     }
 
     private func repairFile(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
-        let source = try folder(of: spot.trail)
-        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        let source = try folder(of: spot.treePath)
+        let (target, path) = try lostAndFound.folder(for: spot.treePath)
         try note(finding, [])
         let isThere = source.identifier == target.identifier
         let (name, more) = try adoptFile(
@@ -37,12 +37,12 @@ extension RepairWork {
         _ stored: Name, in source: Descriptor, as base: Name?, in target: Directory, stays: Bool, _ finding: Finding
     ) throws(VaultError) -> (name: Name, more: Printable) {
         let backingFile = try openRaw(stored, in: source)
-        let remains = try FileRemains(of: backingFile, vault)
+        let salvaged = try SalvagedFile(of: backingFile, vault)
         func name(_ suffix: String = "", of file: FileIdentifier) throws(VaultError) -> Name {
             let base = base ?? Name(ascii: "\(file)")
             return stays ? base : try lostAndFound.freeName(base, suffix, in: target)
         }
-        if let header = remains.header {
+        if let header = salvaged.header {
             let name = try name(of: header.file)
             guard takenFiles.insert(header.file).inserted else {
                 return try adoptCopy(stored, in: source, backingFile, header, as: name, in: target)
@@ -50,16 +50,16 @@ extension RepairWork {
             try adopt(stored, in: source, backingFile, header, as: name, in: target)
             return (name, "")
         }
-        if let header = remains.rebuilt(vault), takenFiles.insert(header.file).inserted {
+        if let header = salvaged.rebuilt(vault), takenFiles.insert(header.file).inserted {
             let name = try name(of: header.file)
             try adopt(stored, in: source, backingFile, header, as: name, in: target)
             return (name, ", with a new header around its key, which was whole")
         }
-        guard !remains.mayHoldKey(vault) else {
+        guard !salvaged.mayHoldKey(vault) else {
             throw .damaged("what is left of its header may hold its key: it takes --unlock to tell")
         }
-        let name = try name(".unreadable", of: remains.raw?.file ?? FileIdentifier(Random.bytes(16)))
-        return (name, try keepUnreadable(stored, in: source, backingFile, remains, as: name, in: target, finding))
+        let name = try name(".unreadable", of: salvaged.raw?.file ?? FileIdentifier(Random.bytes(16)))
+        return (name, try keepUnreadable(stored, in: source, backingFile, salvaged, as: name, in: target, finding))
     }
 
     /// Opens a backing file in a folder whose record may be lost.
@@ -69,7 +69,7 @@ extension RepairWork {
         }
     }
 
-    /// Writes a header that names the coming place, durably, then moves the file there. A crash in between leaves a
+    /// Writes a header that names the pending binding, durably, then moves the file there. A crash in between leaves a
     /// file that the next repair finds in the wrong place, and moves.
     func adopt(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
@@ -135,18 +135,18 @@ extension RepairWork {
     /// Gives a file without any header one that has an ID and a key of its own: so that it can be seen, kept and
     /// deleted in the mount. Its blocks stay as they are, and so does what was left of its header, in a file beside it.
     private func keepUnreadable(
-        _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ remains: FileRemains, as name: Name,
+        _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ salvaged: SalvagedFile, as name: Name,
         in target: Directory, _ finding: Finding
     ) throws(VaultError) -> Printable {
         var more: Printable = ""
-        if remains.hasBytes {
+        if salvaged.hasBytes {
             let headName = try lostAndFound.freeName(name, ".header", in: target)
-            try lostAndFound.makeFile(headName, remains.bytes, in: target)
+            try lostAndFound.makeFile(headName, salvaged.bytes, in: target)
             more = ": its key is lost; what was left of its header is in \(headName)"
         }
         var identifier = FileIdentifier(Random.bytes(16))
         let attributes = try ownAttributes(of: backingFile)
-        if !attributes.isEmpty, let raw = remains.raw, !takenFiles.contains(raw.file),
+        if !attributes.isEmpty, let raw = salvaged.raw, !takenFiles.contains(raw.file),
             open(attributes, of: AttributeSubject(descriptor: backingFile, identifier: raw.file.bytes))
         {
             // The attributes prove the ID, and stay with it.
@@ -162,8 +162,8 @@ extension RepairWork {
         var header = FileHeader(
             volume: vault.volume, file: identifier, protection: FileProtection(.none, isExplicit: false, wrap),
             binding: .zero)
-        header.length = remains.length
-        header.provisionalLength = remains.length
+        header.length = salvaged.length
+        header.provisionalLength = salvaged.length
         try adopt(stored, in: source, backingFile, header, as: name, in: target)
         return more
     }
@@ -172,7 +172,7 @@ extension RepairWork {
     private func open(_ attributes: [String], of owner: AttributeSubject) -> Bool {
         attributes.allSatisfy { attribute in
             guard let stored = AttributeName(backing: attribute, owner.prefix) else { return false }
-            if case .rest = stored { return true }
+            if case .continuation = stored { return true }
             return (try? vault.openAttribute(stored, of: owner)) != nil
         }
     }

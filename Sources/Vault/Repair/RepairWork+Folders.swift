@@ -12,7 +12,7 @@ extension RepairWork {
     private static let strictest = ProtectionClass.complete
 
     func repairFolder(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
-        let parent = try folder(of: spot.trail)
+        let parent = try folder(of: spot.treePath)
         let folder = try vault.openFolder(spot.stored!, in: parent.descriptor)
         if try lostEntries(of: folder).isEmpty {
             try strip(
@@ -20,7 +20,7 @@ extension RepairWork {
             try writeNewRecord(at: vault.binding(of: spot.name!, in: parent), in: folder)
             return .done("it is empty: it has a new record; what is created in it is of class \(Self.strictest.name)")
         }
-        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        let (target, path) = try lostAndFound.folder(for: spot.treePath)
         try note(finding, [])
         let stays = parent.identifier == target.identifier
         return try adoptFolder(
@@ -90,7 +90,7 @@ extension RepairWork {
         return nil
     }
 
-    /// Moves what is in a directory whose names are lost, one by one; then the directory goes.
+    /// ConcurrentRenames what is in a directory whose names are lost, one by one; then the directory goes.
     private func rescue(
         _ stored: Name, in source: Descriptor, _ folder: Descriptor, as base: Name, in target: Directory,
         _ path: [UInt8], _ finding: Finding
@@ -102,13 +102,13 @@ extension RepairWork {
         }
         try strip(
             ownAttributes(of: folder), from: AttributeSubject(descriptor: folder, identifier: []), finding)
-        let aside = Name.temporary()
+        let temporary = Name.temporary()
         try backing { () throws(Errno) in
-            try store.rename(stored, in: source, to: aside, in: source)
+            try store.rename(stored, in: source, to: temporary, in: source)
             try store.synchronize(source, dataOnly: false)
         }
         // What stays is found as rubbish, or as something that is none.
-        if (try? isRubbish(aside, in: source)) == true { try? store.unlinkTree(aside, in: source) }
+        if (try? isRubbish(temporary, in: source)) == true { try? store.unlinkTree(temporary, in: source) }
         dropSidecar(of: stored, in: source)
         return try done(path, ": its names are lost, the files in it are called by their IDs")
     }
@@ -133,7 +133,7 @@ extension RepairWork {
         return left
     }
 
-    /// Moves an entry whose name is lost; where to.
+    /// ConcurrentRenames an entry whose name is lost; where to.
     func rescue(
         _ stored: Name, in folder: Descriptor, into target: Directory, _ path: [UInt8], _ finding: Finding
     ) throws(VaultError) -> Printable {
@@ -167,8 +167,8 @@ extension RepairWork {
 
     /// An entry whose long name is lost.
     func repairName(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
-        let source = try folder(of: spot.trail)
-        let (target, path) = try lostAndFound.folder(for: spot.trail)
+        let source = try folder(of: spot.treePath)
+        let (target, path) = try lostAndFound.folder(for: spot.treePath)
         try note(finding, [])
         let moved = try rescue(spot.stored!, in: source.descriptor, into: target, path, finding)
         return .done("moved to \(moved)")
@@ -183,7 +183,7 @@ extension RepairWork {
             return nil
         } catch {
             guard case .damaged(let reason) = error else { throw error }
-            var finding = Finding(.damage, .directory, at: Spot(trail: .root), reason: "\(reason)")
+            var finding = Finding(.damage, .directory, at: Spot(treePath: .root), reason: "\(reason)")
             let strict: Printable = "; what is created in it is of class \(Self.strictest.name)"
             // A new record is one that a repair was interrupted with: what that has moved opens under it, and nothing
             // else.
@@ -215,7 +215,7 @@ extension RepairWork {
                 case .entry, .longEntry: self.vault.plainName(of: entry.name, in: self.root) == nil
                 default: false
                 }
-            }, into: target, lostAndFound.trail!.path(), finding)
+            }, into: target, lostAndFound.treePath!.path(), finding)
         guard !check.isCancelled else { return .failed("it was interrupted") }
         guard left == 0 || ProtectionClass.allCases.allSatisfy(vault.canOpen) else {
             return .failed("its names are lost; \(left) of the entries in it take --unlock to be moved to lost+found")

@@ -9,7 +9,7 @@ extension RepairWork {
         var files: Set<FileIdentifier> = []
         var directories: Set<DirectoryIdentifier> = []
         for finding in findings {
-            guard let spot = finding.spot, let stored = spot.stored, let parent = try? folder(of: spot.trail) else {
+            guard let spot = finding.spot, let stored = spot.stored, let parent = try? folder(of: spot.treePath) else {
                 continue
             }
             switch finding.kind {
@@ -37,8 +37,8 @@ extension RepairWork {
     ) {
         switch try? store.status(of: stored, in: source).kind {
         case .regular:
-            guard let file = try? openRaw(stored, in: source), let remains = try? FileRemains(of: file, vault),
-                let identifier = remains.header?.file ?? remains.raw?.file
+            guard let file = try? openRaw(stored, in: source), let salvaged = try? SalvagedFile(of: file, vault),
+                let identifier = salvaged.header?.file ?? salvaged.raw?.file
             else { return }
             files.insert(identifier)
         case .directory:

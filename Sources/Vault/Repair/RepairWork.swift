@@ -15,7 +15,7 @@ final class RepairWork {
     var takenDirectories: Set<DirectoryIdentifier> = []
     /// Where files were put, in the mount.
     private var moved: Set<[UInt8]> = []
-    /// A directory with its own names was set aside.
+    /// A directory with its own names was set temporary.
     var hasAdoptedFolders = false
 
     var store: any Store { vault.store }
@@ -26,10 +26,10 @@ final class RepairWork {
         self.check = check
     }
 
-    /// Leftovers first: they make room. Folders last: what is in them is moved file by file.
+    /// Orphans first: they make room. Folders last: what is in them is moved file by file.
     static func order(_ finding: Finding) -> Int {
         switch finding.kind {
-        case .temporary, .sidecar, .record, .keybagCopy, .rest, .unsynced: 0
+        case .temporary, .sidecar, .record, .keybagCopy, .continuation, .unsynced: 0
         case .directory: 2
         default: 1
         }
@@ -40,7 +40,7 @@ final class RepairWork {
         return switch finding.kind {
         case .header, .binding, .key, .contents, .symlink, .attribute, .name: true
         case .directory: finding.spot?.stored != nil
-        case .temporary, .sidecar, .record, .keybagCopy, .rest, .unsynced: true
+        case .temporary, .sidecar, .record, .keybagCopy, .continuation, .unsynced: true
         case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: false
         }
     }
@@ -51,14 +51,14 @@ final class RepairWork {
         do throws(VaultError) {
             switch finding.kind {
             case .temporary, .sidecar, .record, .keybagCopy:
-                return try removeLeftover(spot, isTarget: finding.isOfTarget)
+                return try removeOrphan(spot, isTarget: finding.isOfTarget)
             case .unsynced: return try repairUnsynced(spot, finding)
             case .header: return try repairHeader(spot, finding)
             case .binding: return try repairBinding(spot, finding)
-            case .key, .contents: return try setAside(spot, finding)
+            case .key, .contents: return try moveToLostAndFound(spot, finding)
             case .symlink: return try repairSymbolicLink(spot, finding)
             case .attribute: return try removeAttribute(spot, finding)
-            case .rest: return try removeRest(spot)
+            case .continuation: return try removeContinuation(spot)
             case .name: return try repairName(spot, finding)
             case .directory: return try repairFolder(spot, finding)
             case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: return nil
@@ -92,16 +92,17 @@ final class RepairWork {
 
     /// lost+found, if anything in it is to be checked.
     var adoptedFolder: CheckedFolder? {
-        guard hasAdoptedFolders, let trail = lostAndFound.trail, let directory = try? lostAndFound.directory() else {
+        guard hasAdoptedFolders, let treePath = lostAndFound.treePath, let directory = try? lostAndFound.directory()
+        else {
             return nil
         }
-        return CheckedFolder(directory, trail, share: 0)
+        return CheckedFolder(directory, treePath, share: 0)
     }
 
     /// The directory of a spot, opened anew: the check has let go of it.
-    func folder(of trail: Trail) throws(VaultError) -> Directory {
+    func folder(of treePath: TreePath) throws(VaultError) -> Directory {
         var names: [Name] = []
-        var step = trail
+        var step = treePath
         while let parent = step.parent, let name = step.name {
             names.append(name)
             step = parent

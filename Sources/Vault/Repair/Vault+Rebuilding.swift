@@ -19,15 +19,15 @@ extension Vault {
     /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in
     /// it.
     func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
-        let aside = Name.temporary()
+        let tombstone = Name.temporary()
         let status = try backing { () throws(Errno) in try store.status(of: name, in: folder) }
-        try renameFresh(name, to: aside, in: folder)
+        try renameFresh(name, to: tombstone, in: folder)
         try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
         // What stays is found as rubbish.
         if status.kind == .directory {
-            try? store.removeDirectory(aside, in: folder)
+            try? store.removeDirectory(tombstone, in: folder)
         } else {
-            try? store.unlink(aside, in: folder)
+            try? store.unlink(tombstone, in: folder)
         }
     }
 

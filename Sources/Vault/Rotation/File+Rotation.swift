@@ -18,7 +18,7 @@ extension File {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             // The wrap that it had at the old name must not stay in a header that names both.
             try flushBindings()
-            guard state.writeback.leaving == nil else { throw .system(.EBUSY) }
+            guard state.writeback.currentProtection == nil else { throw .system(.EBUSY) }
             guard let protection = try renewedProtection() else { return true }
             if state.writeback.isJournaled || isStampSpent {
                 // In the backing file at once: the journal's records have the old wrap.

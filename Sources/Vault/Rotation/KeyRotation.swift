@@ -51,10 +51,10 @@ public final class KeyRotation: Sendable {
             state.progress.begin()
             state.hasFoundWork = false
         }
-        vault.moves.watch()
+        vault.renames.watch()
         guard hasKeys, walkTree(), lookAtMoved(), lookAtOpen() else { return .interrupted }
         // What has moved since the last look, and nothing of what is in memory is looked at behind it.
-        let isSeen = vault.moves.areSeen
+        let isSeen = vault.renames.areSeen
         return state.withLock { state in
             state.progress.fraction = 1
             if state.progress.failed > 0 { return .failed }
@@ -66,7 +66,7 @@ public final class KeyRotation: Sendable {
     public func makeDurable() throws(VaultError) { try vault.synchronize() }
 
     /// Nobody needs to know any more what moves.
-    public func end() { vault.moves.stopWatching() }
+    public func end() { vault.renames.stopWatching() }
 
     // MARK: -
 
@@ -79,8 +79,8 @@ public final class KeyRotation: Sendable {
         } catch { return fail(error, nil) }
     }
 
-    private func walk(from directory: Directory, _ trail: RotationTrail?) -> Bool {
-        RotationWalk(self).walk(from: directory, trail)
+    private func walk(from directory: Directory, _ walkPath: WalkPath?) -> Bool {
+        RotationWalk(self).walk(from: directory, walkPath)
     }
 
     /// Opens a folder while none gets another name.
@@ -90,18 +90,18 @@ public final class KeyRotation: Sendable {
 
     /// False if it has to stop.
     private func lookAtMoved() -> Bool {
-        while let moved = vault.moves.next() {
+        while let moved = vault.renames.next() {
             guard !mustStop else { return false }
-            let trail = RotationTrail(moved.name, in: nil)
+            let walkPath = WalkPath(moved.name, in: nil)
             do throws(VaultError) {
                 switch try vault.status(of: moved.name, in: moved.parent).kind {
-                case .regular: guard look(at: moved.name, in: moved.parent, trail) else { return false }
+                case .regular: guard look(at: moved.name, in: moved.parent, walkPath) else { return false }
                 case .directory:
                     let folder = try open(moved.name, in: moved.parent)
-                    guard walk(from: folder, trail) else { return false }
+                    guard walk(from: folder, walkPath) else { return false }
                 default: break
                 }
-            } catch { guard fail(error, trail) else { return false } }
+            } catch { guard fail(error, walkPath) else { return false } }
         }
         return true
     }
@@ -120,7 +120,7 @@ public final class KeyRotation: Sendable {
     }
 
     /// Renews a file's wrap; false if it has to stop.
-    func look(at name: Name, in parent: Directory, _ trail: RotationTrail) -> Bool {
+    func look(at name: Name, in parent: Directory, _ walkPath: WalkPath) -> Bool {
         var last = VaultError.system(.ESTALE)
         // Whoever opens a file by its name may find another there.
         for _ in 0..<3 {
@@ -132,7 +132,7 @@ public final class KeyRotation: Sendable {
                 guard error.isPassing else { break }
             }
         }
-        return fail(last, trail)
+        return fail(last, walkPath)
     }
 
     /// A file was looked at, and it had the old keys perhaps.
@@ -148,7 +148,7 @@ public final class KeyRotation: Sendable {
     func advance(by share: Double) { state.withLock { $0.progress.fraction += share } }
 
     /// False if that is no failure, but the end of this walk.
-    func fail(_ error: VaultError, _ trail: RotationTrail?) -> Bool {
+    func fail(_ error: VaultError, _ walkPath: WalkPath?) -> Bool {
         // Whoever has moved it has said so, or is about to.
         if error.isAbsence || error == .system(.EBUSY) { return true }
         if error == .system(.ESTALE) {
@@ -158,7 +158,7 @@ public final class KeyRotation: Sendable {
         if error == .locked { return false }
         state.withLock { state in
             state.progress.failed += 1
-            let path = trail.map { "\($0): " } ?? ""
+            let path = walkPath.map { "\($0): " } ?? ""
             if state.progress.failure == nil { state.progress.failure = "\(path)\(error.reason)" }
         }
         return true

@@ -21,21 +21,21 @@ public struct RotationProgress: Hashable, Sendable {
 }
 
 /// Where a walk is, for people and to find the way back; names from the vault's root, or from what has moved.
-final class RotationTrail: Sendable, CustomStringConvertible {
-    let parent: RotationTrail?
+final class WalkPath: Sendable, CustomStringConvertible {
+    let parent: WalkPath?
     let name: Name
 
-    init(_ name: Name, in parent: RotationTrail?) {
+    init(_ name: Name, in parent: WalkPath?) {
         self.name = name
         self.parent = parent
     }
 
     var description: String {
         var names: [String] = []
-        var trail: RotationTrail? = self
-        while let current = trail {
+        var walkPath: WalkPath? = self
+        while let current = walkPath {
             names.append(current.name.description)
-            trail = current.parent
+            walkPath = current.parent
         }
         return names.reversed().joined(separator: "/")
     }

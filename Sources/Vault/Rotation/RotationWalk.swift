@@ -16,26 +16,26 @@ struct RotationWalk {
     private struct Level {
         /// Nil once it was let go: it is opened anew by its name when the walk comes back.
         var directory: Directory?
-        let trail: RotationTrail?
+        let walkPath: WalkPath?
         var folders: [Name]
         /// What one of those is of the whole.
         let share: Double
     }
 
     /// False if it has to stop.
-    func walk(from top: Directory, _ trail: RotationTrail?) -> Bool {
+    func walk(from top: Directory, _ walkPath: WalkPath?) -> Bool {
         var levels: [Level] = []
-        guard enter(top, trail, share: 1, &levels) else { return false }
+        guard descend(into: top, walkPath, share: 1, &levels) else { return false }
         while let last = levels.indices.last {
             guard !rotation.mustStop else { return false }
             guard let name = levels[last].folders.popLast() else {
                 levels.removeLast()
                 continue
             }
-            let inner = RotationTrail(name, in: levels[last].trail)
+            let inner = WalkPath(name, in: levels[last].walkPath)
             do throws(VaultError) {
                 let folder = try rotation.open(name, in: directory(of: last, &levels))
-                guard enter(folder, inner, share: levels[last].share, &levels) else { return false }
+                guard descend(into: folder, inner, share: levels[last].share, &levels) else { return false }
                 if levels.count > Self.mostOpen { levels[levels.count - Self.mostOpen].directory = nil }
             } catch { guard rotation.fail(error, inner) else { return false } }
         }
@@ -49,15 +49,15 @@ struct RotationWalk {
         guard var directory = levels[open].directory else { throw .system(.ESTALE) }
         for next in open..<level {
             // Where it has been renamed meanwhile, that was noted with all that is in it.
-            directory = try rotation.open(levels[next + 1].trail!.name, in: directory)
+            directory = try rotation.open(levels[next + 1].walkPath!.name, in: directory)
         }
         levels[level].directory = directory
         return directory
     }
 
     /// Looks at the files of a folder, and notes the folders in it.
-    private func enter(
-        _ directory: Directory, _ trail: RotationTrail?, share: Double, _ levels: inout [Level]
+    private func descend(
+        into directory: Directory, _ walkPath: WalkPath?, share: Double, _ levels: inout [Level]
     ) -> Bool {
         var folders: [Name] = []
         let before = rotation.progress.files
@@ -69,20 +69,20 @@ struct RotationWalk {
                 // About the order in which they lie on the disk.
                 for entry in entries.sorted(by: { $0.inode < $1.inode }) {
                     guard !rotation.mustStop else { return false }
-                    guard look(at: entry, in: directory, trail, &folders) else { return false }
+                    guard look(at: entry, in: directory, walkPath, &folders) else { return false }
                 }
             }
-        } catch { guard rotation.fail(error, trail) else { return false } }
+        } catch { guard rotation.fail(error, walkPath) else { return false } }
         // Its own files are a part like each of the folders.
         let hasFiles = rotation.progress.files > before
         let share = share / Double(folders.count + (hasFiles || folders.isEmpty ? 1 : 0))
         if hasFiles || folders.isEmpty { rotation.advance(by: share) }
-        levels.append(Level(directory: directory, trail: trail, folders: folders, share: share))
+        levels.append(Level(directory: directory, walkPath: walkPath, folders: folders, share: share))
         return true
     }
 
     private func look(
-        at entry: DirectoryEntry, in directory: Directory, _ trail: RotationTrail?, _ folders: inout [Name]
+        at entry: DirectoryEntry, in directory: Directory, _ walkPath: WalkPath?, _ folders: inout [Name]
     ) -> Bool {
         var isOthers = false
         switch BackingName(entry.name.bytes) {
@@ -92,7 +92,7 @@ struct RotationWalk {
         }
         let kind: FileKind?
         do throws(VaultError) { kind = try self.kind(of: entry, in: directory.descriptor) } catch {
-            return rotation.fail(error, RotationTrail(entry.name, in: trail))
+            return rotation.fail(error, WalkPath(entry.name, in: walkPath))
         }
         guard kind == .regular || kind == .directory else { return true }
         guard let name = vault.plainName(of: entry.name, in: directory) else {
@@ -103,7 +103,7 @@ struct RotationWalk {
             folders.append(name)
             return true
         }
-        return rotation.look(at: name, in: directory, RotationTrail(name, in: trail))
+        return rotation.look(at: name, in: directory, WalkPath(name, in: walkPath))
     }
 
     /// Nil for what has gone.
@@ -122,7 +122,7 @@ struct RotationWalk {
     private func lookAtForeign(
         _ name: Name, isFolder: Bool, isOthers: Bool, in folder: Descriptor, depth: Int
     ) -> Bool {
-        let trail = RotationTrail(name, in: nil)
+        let walkPath = WalkPath(name, in: nil)
         do throws(VaultError) {
             guard isFolder else {
                 rotation.count(try vault.renewForeignWrap(of: name, in: folder))
@@ -148,7 +148,7 @@ struct RotationWalk {
             if isOthers, error == .system(.EACCES) || error == .system(.EPERM), !vault.isOwn(name, in: folder) {
                 return true
             }
-            return rotation.fail(error, trail)
+            return rotation.fail(error, walkPath)
         }
         return true
     }

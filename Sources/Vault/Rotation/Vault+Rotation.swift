@@ -14,7 +14,7 @@ extension Vault {
         guard status.kind == .regular, try !isVoid(descriptor) else { return false }
         let header = try readHeader(of: descriptor)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] { return try file.renewWrap() }
-        if header.coming == nil, try renewed(header.protection, of: header.file) == nil { return false }
+        if header.pending == nil, try renewed(header.protection, of: header.file) == nil { return false }
         let binding = binding(of: name, in: parent)
         guard header.belongs(at: binding) else {
             return try renewWrap(of: descriptor, header, at: nil, status, since: headerWrites)
@@ -53,7 +53,7 @@ extension Vault {
             return false
         }
         do throws(VaultError) {
-            if header.coming == nil, try renewed(header.protection, of: header.file) == nil { return false }
+            if header.pending == nil, try renewed(header.protection, of: header.file) == nil { return false }
         } catch {
             // By no key of this vault: another one's before the last rotation.
             guard error.isDamage else { throw error }
@@ -69,10 +69,10 @@ extension Vault {
         of descriptor: Descriptor, _ header: FileHeader, at binding: NameBinding?, _ status: FileStatus,
         since headerWrites: UInt64
     ) throws(VaultError) -> Bool {
-        guard header.coming == nil, header.features.canWrite else {
+        guard header.pending == nil, header.features.canWrite else {
             throw .damaged("it stands where it does not belong, in the middle of a rename")
         }
-        let file = try enter(
+        let file = try register(
             File(
                 vault: self, descriptor: descriptor, isWritable: false, header: header, isNew: false, status: status),
             at: binding, since: headerWrites)

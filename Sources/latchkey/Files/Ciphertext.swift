@@ -113,7 +113,7 @@ struct Ciphertext: Encodable {
             Field(
                 name: "first sparse block",
                 value: header.firstSparseBlock == FileHeader.noSparseBlock ? "none" : "\(header.firstSparseBlock)"),
-            Field(name: "places", value: header.places.map { "\($0)" }.joined(separator: ", ").orNone),
+            Field(name: "places", value: header.bindings.map { "\($0)" }.joined(separator: ", ").orNone),
             Field(name: "MAC", value: HexDump.hexadecimal(bytes[FileHeader.signedByteCount...])),
         ]
     }

@@ -140,7 +140,7 @@ struct FsckSummary: Encodable {
         complete = outcome.isComplete && progress.unchecked == 0
         contentsClasses = outcome.readsContents ? outcome.classes : []
         damaged = progress.damaged
-        leftovers = progress.leftovers
+        leftovers = progress.orphans
         notes = progress.notes
         repaired = progress.repaired
         files = progress.files

@@ -65,7 +65,7 @@ final class FsckText: FsckReport {
         let progress = outcome.progress
         var counts: [String] = []
         if progress.damaged > 0 { counts.append("\(Amount.count(progress.damaged)) damaged") }
-        if progress.leftovers > 0 { counts.append(Amount.of(progress.leftovers, "leftover")) }
+        if progress.orphans > 0 { counts.append(Amount.of(progress.orphans, "orphan")) }
         if progress.notes > 0 { counts.append(Amount.of(progress.notes, "note")) }
         if outcome.repairs, !counts.isEmpty { counts.append("\(Amount.count(progress.repaired)) repaired") }
         let nothing = outcome.isComplete ? "nothing wrong" : "nothing wrong so far"

@@ -9,21 +9,20 @@ final class LockProgress: Sendable {
     private let mount: ServedMount
     private let isTerminal = isatty(STDERR_FILENO) == 1
     /// What the one thread writes for the other to see.
-    private let wanted: Pipe
-    private let ended: Pipe
+    private let wanted: Wakeup
+    private let ended: Wakeup
 
     /// - Parameter mount: over a connection that nobody else waits on.
     init(of mount: ServedMount) throws(Errno) {
         self.mount = mount
-        wanted = try Pipe()
-        ended = try Pipe()
+        (wanted, ended) = (try Wakeup(), try Wakeup())
         try startThread { self.run() }
     }
 
     /// Returns when nothing is shown any more.
     func end() {
-        ring(wanted)
-        _ = try? Poll.readable([ended.readEnd])
+        wanted.signal()
+        ended.wait()
     }
 
     private func run() {
@@ -34,11 +33,11 @@ final class LockProgress: Sendable {
                 if isTerminal { Standard.progress(text) } else { Standard.error(text) }
                 shown = text
             }
-            let isOver = try? !Poll.readable([wanted.readEnd], timeout: .milliseconds(200)).isEmpty
+            let isOver = try? !Poll.readable([wanted.readable], timeout: .milliseconds(200)).isEmpty
             if isOver ?? true { break }
         }
         if isTerminal, shown != nil { Standard.progress("") }
-        ring(ended)
+        ended.signal()
     }
 
     private func text(of status: Control.Status) -> Printable? {
@@ -49,10 +48,5 @@ final class LockProgress: Sendable {
         }
         let clock = status.deadline.flatMap { Clock.time($0) }.map { ", at \($0)" } ?? ""
         return isTerminal ? "the keys will be gone in \(Clock.seconds(left))\(clock)" : "the keys will be gone\(clock)"
-    }
-
-    private func ring(_ pipe: Pipe) {
-        let byte: [UInt8] = [1]
-        try? unsafe pipe.writeEnd.write(byte.span.bytes)
     }
 }

@@ -30,10 +30,10 @@ final class HeaderParser: FuzzedParser {
         try demand(header.belongs(at: binding) == belongs, "a file that belongs where it does not")
         let resolved = header.resolved(at: binding)
         try demand(
-            resolved.coming == nil && resolved.resolved(at: binding) == resolved, "a header that does not resolve")
+            resolved.pending == nil && resolved.resolved(at: binding) == resolved, "a header that does not resolve")
         let isLast = header.bindings.last == binding
         try demand(
-            resolved.protection == (isLast ? header.coming ?? header.protection : header.protection),
+            resolved.protection == (isLast ? header.pending ?? header.protection : header.protection),
             "the class of another place")
         let bytes = encode(resolved) + [UInt8](repeating: 0, count: FileHeader.tagByteCount)
         let again = try demandSuccess(of: "reading a resolved header") { () throws(FormatError) in

@@ -41,7 +41,7 @@ final class JournalParser: FuzzedParser {
         if let note = try? DuplicateNote(decoding: bytes) {
             try demand(note.encoded == bytes, "a duplicate that is written otherwise")
         }
-        guard let note = try? AsideNote(decoding: bytes) else { return }
+        guard let note = try? TombstoneNote(decoding: bytes) else { return }
         try demand(note.encoded == bytes, "a note that is written otherwise")
     }
 

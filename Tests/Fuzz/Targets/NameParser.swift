@@ -51,7 +51,7 @@ final class NameParser: FuzzedParser {
             guard let attribute = AttributeName(backing: string, prefix) else { continue }
             try demand(attribute.backing(prefix) == string, "an attribute has two names")
             try demand(string.utf8.elementsEqual(name), "an attribute's name that is not UTF-8")
-            if case .rest(let nonce) = attribute { try demand(nonce.count == 16, "a rest of no value") }
+            if case .continuation(let nonce) = attribute { try demand(nonce.count == 16, "a continuation of no value") }
         }
         if let found = ProtectionClass(attributeValue: string) {
             let names = [found.name, found.letter, found.letter.lowercased(), found.appleName]

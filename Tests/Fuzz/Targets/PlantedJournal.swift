@@ -74,7 +74,7 @@ struct PlantedJournal {
             return (.header, header.signed(by: keys))
         case 5: return (.header, reader.bytes(Int(reader.byte())))
         case 6: return (.forget, [])
-        default: return (.aside, reader.bytes(Int(reader.byte())))
+        default: return (.tombstone, reader.bytes(Int(reader.byte())))
         }
     }
 

@@ -41,17 +41,17 @@ extension Attack {
                     try bench.attempt("/\(path), record of /\(other)", lookingAt: bench.below(path)) {
                         $0.replace(record, by: .link(theirs))
                     }
-                    try bench.attempt("/\(path), coming record of /\(other)", lookingAt: bench.below(path)) {
+                    try bench.attempt("/\(path), pending record of /\(other)", lookingAt: bench.below(path)) {
                         $0.replace(record + ".new", by: .link(theirs))
                     }
-                    try bench.attempt("/\(path), only the coming record of /\(other)", lookingAt: bench.below(path)) {
+                    try bench.attempt("/\(path), only the pending record of /\(other)", lookingAt: bench.below(path)) {
                         $0.remove(record)
                         $0.replace(record + ".new", by: .link(theirs))
                     }
                 }
             }
         },
-        Attack("make a directory's record the coming one") { bench in
+        Attack("make a directory's record the pending one") { bench in
             try bench.forEachRecord { path, record in
                 try bench.attempt("/\(path), lk.dir.new", lookingAt: bench.below(path)) {
                     $0.move(record, to: record + ".new")
@@ -68,7 +68,7 @@ extension Attack {
                 try bench.attempt("/\(path), older record", lookingAt: bench.below(path)) {
                     $0.replace(record, by: .link(older))
                 }
-                try bench.attempt("/\(path), older coming record", lookingAt: bench.below(path)) {
+                try bench.attempt("/\(path), older pending record", lookingAt: bench.below(path)) {
                     $0.replace(record, by: .link([65]))
                     $0.replace(record + ".new", by: .link(older))
                 }

@@ -80,10 +80,10 @@ extension Attack {
         ) { bench in
             for letter in TamperScene.classes.map(\.letter) {
                 for size in PlainTree.sizes {
-                    try bench.attemptRemnant("\(letter)/\(size)") { (image, stored) in image.edit(stored) { $0 = [] } }
+                    try bench.attemptOrphan("\(letter)/\(size)") { (image, stored) in image.edit(stored) { $0 = [] } }
                 }
                 for folder in ["folder", PlainTree.longFolder] {
-                    try bench.attemptRemnant("\(letter)/\(folder)") { (image, stored) in
+                    try bench.attemptOrphan("\(letter)/\(folder)") { (image, stored) in
                         image.remove(stored + "/lk.dir")
                     }
                 }

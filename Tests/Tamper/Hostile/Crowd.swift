@@ -1,5 +1,5 @@
-/// Hostile entries beside each other in one vault, in folders of class A and D: what is wrong with one is no matter of the
-/// others'.
+/// Hostile entries beside each other in one vault, in folders of class A and D: what is wrong with one is no matter of
+/// the others'.
 struct Crowd {
     private let scene: HostileScene
     var vault: HostileVault
@@ -42,7 +42,7 @@ struct Crowd {
         let (folder, identifier, prefix) = next()
         let stored = prefix + scene.forge.stored(Array(name.utf8), in: identifier).name
         var bytes = scene.good.bytes(scene.tampering.backing(folder + "/grown"))
-        bytes.replaceSubrange(104..<120, with: scene.forge.place(Array(name.utf8), in: identifier))
+        bytes.replaceSubrange(104..<120, with: scene.forge.binding(Array(name.utf8), in: identifier))
         if isFinal { bytes = scene.forge.header(bytes) }
         change(&bytes)
         vault.image.add(stored, .file(isFinal ? bytes : scene.forge.header(bytes)))
@@ -51,25 +51,25 @@ struct Crowd {
 
     /// A folder with a record of 28 bytes; nil for none.
     ///
-    /// - Returns: backing path, ID and place.
+    /// - Returns: backing path, ID and binding.
     @discardableResult mutating func addFolder(
         _ name: String, _ change: (inout [UInt8]) -> Void = { _ in }
-    ) -> (path: String, identifier: [UInt8], place: [UInt8]) {
+    ) -> (path: String, identifier: [UInt8], binding: [UInt8]) {
         let (_, identifier, prefix) = next()
         let stored = prefix + scene.forge.stored(Array(name.utf8), in: identifier).name
-        let place = scene.forge.place(Array(name.utf8), in: identifier)
+        let binding = scene.forge.binding(Array(name.utf8), in: identifier)
         var record = [UInt8](of: name, version: count, count: 16) + [3, 0] + [UInt8](repeating: 0, count: 10)
         change(&record)
         vault.image.add(stored, .folder())
-        vault.image.add(stored + "/lk.dir", .link(scene.forge.record(record, at: place)))
+        vault.image.add(stored + "/lk.dir", .link(scene.forge.record(record, at: binding)))
         addInner(to: stored, Array(record.prefix(16)))
-        return (stored, Array(record.prefix(16)), place)
+        return (stored, Array(record.prefix(16)), binding)
     }
 
     /// A file in a folder of which the ID is known.
     private mutating func addInner(to folder: String, _ identifier: [UInt8]) {
         var bytes = scene.good.bytes(scene.tampering.backing("D/grown"))
-        bytes.replaceSubrange(104..<120, with: scene.forge.place(Array("inner".utf8), in: identifier))
+        bytes.replaceSubrange(104..<120, with: scene.forge.binding(Array("inner".utf8), in: identifier))
         let stored = scene.forge.stored(Array("inner".utf8), in: identifier).name
         vault.image.add(folder + "/" + stored, .file(scene.forge.header(bytes)))
     }
@@ -95,7 +95,7 @@ struct Crowd {
     ) -> String {
         let identifier = scene.forge.identifier(of: (count + 1) % 2 == 0 ? "A" : "D")
         var bytes = scene.good.bytes(scene.tampering.backing("D/grown"))
-        bytes.replaceSubrange(104..<120, with: scene.forge.place(name, in: identifier))
+        bytes.replaceSubrange(104..<120, with: scene.forge.binding(name, in: identifier))
         return add(name, .file(scene.forge.header(bytes)), isLong: isLong, hasSidecar: hasSidecar)
     }
 

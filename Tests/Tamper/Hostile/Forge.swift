@@ -51,12 +51,12 @@ struct Forge {
 
     static func long(_ ciphertext: [UInt8]) -> String { "lk.long." + text(sha256(ciphertext)) }
 
-    func place(_ name: [UInt8], in folder: [UInt8]) -> [UInt8] {
-        Array(scene.keys.places.tag(of: folder, name).prefix(16))
+    func binding(_ name: [UInt8], in folder: [UInt8]) -> [UInt8] {
+        Array(scene.keys.bindings.tag(of: folder, name).prefix(16))
     }
 
-    func record(_ bytes: [UInt8], at place: [UInt8]) -> [UInt8] {
-        Self.encoded((try? scene.keys.directories.seal(bytes, associatedData: volume, place)) ?? [])
+    func record(_ bytes: [UInt8], at binding: [UInt8]) -> [UInt8] {
+        Self.encoded((try? scene.keys.directories.seal(bytes, associatedData: volume, binding)) ?? [])
     }
 
     func target(_ target: [UInt8]) -> [UInt8] {
@@ -90,8 +90,8 @@ struct Forge {
     /// - Parameter bytes: prefix and payload, padded.
     func journalRecord(_ bytes: [UInt8]) -> [UInt8] { bytes + scene.keys.journal.tag(of: volume + bytes) }
 
-    func summary(_ fields: [UInt8], at place: [UInt8], size: UInt64, stamp: UInt64) -> [UInt8] {
-        let covered = fields + place + Self.bytes(size, 8) + Self.bytes(stamp, 8)
+    func summary(_ fields: [UInt8], at binding: [UInt8], size: UInt64, stamp: UInt64) -> [UInt8] {
+        let covered = fields + binding + Self.bytes(size, 8) + Self.bytes(stamp, 8)
         return fields + scene.keys.summaries.tag(of: covered).prefix(16)
     }
 

@@ -25,7 +25,7 @@ extension HostileScene {
             var crowd = Crowd("directory records of other shapes", self)
             for count in [0, 1, 27, 29, 44, 1000, 3000] {
                 let folder = crowd.addFolder("of \(count) bytes")
-                let text = self.forge.record([UInt8](repeating: 1, count: count), at: folder.place)
+                let text = self.forge.record([UInt8](repeating: 1, count: count), at: folder.binding)
                 for name in ["/lk.dir", "/lk.dir.new"] {
                     crowd.vault.image.replace(folder.path + name, by: .link(text))
                 }
@@ -40,7 +40,7 @@ extension HostileScene {
         }
     }
 
-    /// Directories of the same ID: the root's, the parent's, each other's; and one coming to be another.
+    /// Directories of the same ID: the root's, the parent's, each other's; and one pending to be another.
     private var duplicates: () -> HostileVault {
         {
             var crowd = Crowd("directories of one ID", self)
@@ -50,9 +50,10 @@ extension HostileScene {
                 ("zero too", [UInt8](repeating: 0, count: 16)), ("ones", [UInt8](repeating: 255, count: 16)),
             ] {
                 crowd.addFolder(name) { $0.replaceSubrange(..<16, with: identifier) }
-                let folder = crowd.addFolder(name + ", and coming") { $0.replaceSubrange(..<16, with: identifier) }
-                let coming = [UInt8](repeating: 9, count: 16) + [1, 1] + [UInt8](repeating: 0, count: 10)
-                crowd.vault.image.add(folder.path + "/lk.dir.new", .link(self.forge.record(coming, at: folder.place)))
+                let folder = crowd.addFolder(name + ", and pending") { $0.replaceSubrange(..<16, with: identifier) }
+                let pending = [UInt8](repeating: 9, count: 16) + [1, 1] + [UInt8](repeating: 0, count: 10)
+                crowd.vault.image.add(
+                    folder.path + "/lk.dir.new", .link(self.forge.record(pending, at: folder.binding)))
             }
             return crowd.vault
         }

@@ -1,6 +1,6 @@
 extension Knowledge {
-    /// What a program must see at a path of the mount when this lies in the vault's folder: docs/FORMAT.md, with ciphers
-    /// that nobody breaks.
+    /// What a program must see at a path of the mount when this lies in the vault's folder: docs/FORMAT.md, with
+    /// ciphers that nobody breaks.
     public func expected(_ path: String, in image: BackingImage) -> Seen {
         if !path.isEmpty, let obstacle = obstacle(above: path, in: image) { return obstacle }
         let stored = backing[path]!
@@ -36,11 +36,11 @@ extension Knowledge {
 
     private func file(_ bytes: [UInt8], _ attributes: [String: [UInt8]], at path: String) -> Seen {
         guard bytes.count >= StoredHeader.size, let header = headers[Array(bytes[..<StoredHeader.size])],
-            header.hasManyLinks || header.places.contains(places[path]!)
+            header.hasManyLinks || header.bindings.contains(bindings[path]!)
         else { return .refused }
         return .file(
             SeenFile(
-                size: header.provisionalLength, protection: header.protection(at: places[path]!),
+                size: header.provisionalLength, protection: header.protection(at: bindings[path]!),
                 blocks: (0..<header.blockCount).map { block($0, of: header, bytes) },
                 attributes: values(attributes, of: header.file)))
     }
@@ -77,9 +77,9 @@ extension Knowledge {
     ) -> Seen {
         guard let record = record(of: path, stored, in: image) else { return .refused }
         let inside = path.isEmpty ? "" : path + "/"
-        let names = backing.compactMap { child, place -> String? in
+        let names = backing.compactMap { child, stored -> String? in
             guard child.hasPrefix(inside), !child.isEmpty, !child.dropFirst(inside.count).contains("/"),
-                image[place] != nil, isListed(place, in: image)
+                image[stored] != nil, isListed(stored, in: image)
             else { return nil }
             return String(child.dropFirst(inside.count))
         }
@@ -89,9 +89,9 @@ extension Knowledge {
         )
     }
 
-    private func isListed(_ place: String, in image: BackingImage) -> Bool {
-        guard let contents = sidecars[place] else { return true }
-        guard case .file(let bytes, _)? = image[place + ".name"] else { return false }
+    private func isListed(_ stored: String, in image: BackingImage) -> Bool {
+        guard let contents = sidecars[stored] else { return true }
+        guard case .file(let bytes, _)? = image[stored + ".name"] else { return false }
         return bytes == contents
     }
 

@@ -1,5 +1,5 @@
-/// All that the vault's owner ever wrote, by what it looks like in the vault's folder. Whatever else lies there was made
-/// by somebody without the keys.
+/// All that the vault's owner ever wrote, by what it looks like in the vault's folder. Whatever else lies there was
+/// made by somebody without the keys.
 public struct Knowledge: Sendable {
     struct Folder {
         let identifier: [UInt8]
@@ -10,9 +10,9 @@ public struct Knowledge: Sendable {
     var headers: [[UInt8]: StoredHeader] = [:]
     /// Plaintext by file ID, block number and stored bytes.
     var blocks: [[UInt8]: [Int: [[UInt8]: [UInt8]]]] = [:]
-    /// Where a path of the mount lies, and its place: 16 bytes.
+    /// Where a path of the mount lies, and its name binding: 16 bytes.
     public internal(set) var backing: [String: String] = [:]
-    var places: [String: [UInt8]] = [:]
+    var bindings: [String: [UInt8]] = [:]
     /// A directory's records by its path and their text.
     var records: [String: [[UInt8]: Folder]] = [:]
     /// Contents of the sidecars of long names, by the entry's backing path.

@@ -8,8 +8,8 @@ struct StoredHeader {
     let file: [UInt8]
     private let protection: SeenClass
     /// At the last place, where a rename is under way.
-    private let coming: SeenClass?
-    let places: [[UInt8]]
+    private let pending: SeenClass?
+    let bindings: [[UInt8]]
     let hasManyLinks: Bool
     let length: Int
     let firstSparse: UInt64
@@ -19,15 +19,15 @@ struct StoredHeader {
         func integer(_ offset: Int) -> UInt64 { (0..<8).reduce(0) { $0 | UInt64(bytes[offset + $1]) << (8 * $1) } }
         file = Array(bytes[40..<56])
         protection = SeenClass(bytes[56], isExplicit: bytes[57] & 1 != 0)
-        coming = bytes[57] & 4 != 0 ? SeenClass(bytes[62], isExplicit: bytes[63] & 1 != 0) : nil
+        pending = bytes[57] & 4 != 0 ? SeenClass(bytes[62], isExplicit: bytes[63] & 1 != 0) : nil
         hasManyLinks = bytes[57] & 2 != 0
-        places = (0..<Int(bytes[59])).map { Array(bytes[104 + 16 * $0..<120 + 16 * $0]) }
+        bindings = (0..<Int(bytes[59])).map { Array(bytes[104 + 16 * $0..<120 + 16 * $0]) }
         length = Int(integer(72))
         firstSparse = integer(80)
         provisionalLength = Int(integer(88))
     }
 
-    func protection(at place: [UInt8]) -> SeenClass { places.last == place ? coming ?? protection : protection }
+    func protection(at binding: [UInt8]) -> SeenClass { bindings.last == binding ? pending ?? protection : protection }
 
     var blockCount: Int { (provisionalLength + Self.block - 1) / Self.block }
 

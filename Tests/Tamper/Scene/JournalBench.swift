@@ -104,7 +104,7 @@ final class JournalBench {
     }
 
     /// Makes of an entry what a crash could have left of one that was never durable: it is no longer there.
-    func attemptRemnant(_ path: String, _ change: (inout BackingImage, String) -> Void) throws {
+    func attemptOrphan(_ path: String, _ change: (inout BackingImage, String) -> Void) throws {
         defer { index += 1 }
         guard extent.wants(index) else { return }
         var image = current

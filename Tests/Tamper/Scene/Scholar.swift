@@ -30,11 +30,11 @@ struct Scholar {
         for name in names(in: path) {
             let child = path.isEmpty ? "\(name)" : "\(path)/\(name)"
             let path = try vault.backingPath(of: name, in: directory, at: stored)
-            knowledge.backing[child] = place
-            knowledge.places[child] =
-                Array(unsafe keys.places.tag(of: identifier.span.bytes, name.bytes.span.bytes).prefix(16))
-            if image[place + ".name"] != nil { knowledge.sidecars[place] = image.bytes(place + ".name") }
-            switch image[place] {
+            knowledge.backing[child] = path
+            knowledge.bindings[child] =
+                Array(unsafe keys.bindings.tag(of: identifier.span.bytes, name.bytes.span.bytes).prefix(16))
+            if image[path + ".name"] != nil { knowledge.sidecars[path] = image.bytes(path + ".name") }
+            switch image[path] {
             case .folder: try learn(try vault.openDirectory(name, in: directory), at: child, &knowledge)
             case .file(let bytes, let attributes):
                 knowledge.learn(file: bytes, contents: contents[child]!)

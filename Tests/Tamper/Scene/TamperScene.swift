@@ -120,8 +120,8 @@ public final class TamperScene {
         for code in Self.classes.map(\.letter) {
             let parent = try vault.openDirectory(Name(bytes: code.utf8)!, in: root)
             let prefix = try vault.backingPath(of: Name(bytes: code.utf8)!, in: root, at: "") + "/"
-            func place(_ name: Name) -> NameBinding {
-                NameBinding(unsafe keys.places.tag(of: parent.identifier.bytes.span.bytes, name.bytes.span.bytes))
+            func binding(_ name: Name) -> NameBinding {
+                NameBinding(unsafe keys.bindings.tag(of: parent.identifier.bytes.span.bytes, name.bytes.span.bytes))
             }
             func edit(_ name: Name, _ change: (inout FileHeader) throws -> Void) throws {
                 let path = prefix + (try vault.backingPath(of: name, in: parent, at: ""))
@@ -133,7 +133,7 @@ public final class TamperScene {
             }
             try edit("unsynced") { $0.length = 4096 }
             try edit("never synced") { $0.length = 0 }
-            try edit("renamed") { $0.places.append(place("coming")) }
+            try edit("renamed") { $0.bindings.append(binding("pending")) }
             try edit("classed") { header in
                 let old = header.protection
                 let wrap = try ring.wrap(
@@ -141,11 +141,11 @@ public final class TamperScene {
                         FileKeyWrap(algorithm: old.wrapAlgorithm, bytes: old.wrap), file: header.file,
                         class: old.protectionClass),
                     file: header.file, class: .none)
-                header.places.append(place("declassed"))
-                header.coming = FileProtection(
+                header.bindings.append(binding("declassed"))
+                header.pending = FileProtection(
                     protectionClass: .none, isExplicit: true, wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
             }
-            contents["\(code)/coming"] = contents["\(code)/renamed"]
+            contents["\(code)/pending"] = contents["\(code)/renamed"]
             contents["\(code)/declassed"] = contents["\(code)/classed"]
         }
         try folder.hold(image, afresh: true)

@@ -111,8 +111,8 @@ import Testing
         try FileManager.default.removeItem(atPath: try scene.backing("/" + CheckScene.longName.description))
         #expect(
             try scene.found() == [
-                Found(.leftover, .temporary), Found(.leftover, .record), Found(.leftover, .keybagCopy),
-                Found(.leftover, .sidecar),
+                Found(.orphan, .temporary), Found(.orphan, .record), Found(.orphan, .keybagCopy),
+                Found(.orphan, .sidecar),
             ])
         #expect(try scene.findings().count == 5)
     }

@@ -78,7 +78,7 @@ import Testing
     @Test func aFileThatOnlyTheJournalHasIsNoRubbish() throws {
         let scene = try scene()
         try truncate(["/synced", "/unsynced"], to: 0, in: scene)
-        let expected: Set = [Self.note, Found(.leftover, .unsynced, "/unsynced")]
+        let expected: Set = [Self.note, Found(.orphan, .unsynced, "/unsynced")]
         #expect(try found(scene) == expected)
         #expect(try found(scene, contents: false) == expected)
         let findings = try repaired(scene)
@@ -127,13 +127,13 @@ import Testing
         let scene = try CheckScene()
         _ = try scene.test.makeDirectory("spare")
         let stored = try scene.test.vault.storedName("spare", in: scene.test.root)
-        let aside = try scene.test.vault.setAside(stored, in: scene.test.root, noting: true)
+        let tombstone = try scene.test.vault.moveAside(stored, in: scene.test.root, noting: true)
         #expect(try found(scene) == [Self.note])
         // Something has come into its place: rubbish it is.
         _ = try scene.test.makeDirectory("spare")
-        #expect(try found(scene) == [Self.note, Found(.leftover, .temporary)])
+        #expect(try found(scene) == [Self.note, Found(.orphan, .temporary)])
         let entries = try scene.test.backingNames
-        #expect(entries.contains(aside.description))
+        #expect(entries.contains(tombstone.description))
     }
 
     /// Something in it has come to the disk before its record: it was never durable, and is saved all the same.
@@ -145,7 +145,7 @@ import Testing
         for name in ["/young", "/empty folder"] {
             try FileManager.default.removeItem(atPath: try scene.backing(name) + "/lk.dir")
         }
-        let left: Set = [Found(.leftover, .unsynced, "/young"), Found(.leftover, .unsynced, "/empty folder")]
+        let left: Set = [Found(.orphan, .unsynced, "/young"), Found(.orphan, .unsynced, "/empty folder")]
         #expect(try found(scene) == left.union([Self.note]))
         for finding in try repaired(scene) {
             guard case .done = finding.repair else {

@@ -10,7 +10,7 @@ import Testing
 enum Damage: String, CaseIterable, CustomStringConvertible {
     case header, wrap, truncatedHeader, zeros, blocks, truncated, exchanged, movedByHand, copied, record,
         recordOfAnother
-    case emptyFolder, movedFolder, rootRecord, rootRecordLost, longName, link, attribute, leftovers, journal
+    case emptyFolder, movedFolder, rootRecord, rootRecordLost, longName, link, attribute, orphans, journal
     case recordIsFolder, rootRecordIsFolder, journalIsFolder, journalIsPipe
 
     var description: String { rawValue }
@@ -73,7 +73,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             let file = try Descriptor.open(path: top, O_RDWR)
             let name = try #require(try file.attributeNames().first { $0.hasPrefix("user.lk.") })
             try file.setAttribute(name, to: [1, 2, 3])
-        case .leftovers:
+        case .orphans:
             try Data([1]).write(to: URL(fileURLWithPath: folder + "/lk.tmp.abc"))
             try manager.copyItem(atPath: folder + "/lk.dir", toPath: folder + "/lk.dir.new")
             try Data([1]).write(
@@ -100,7 +100,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         case .record, .recordOfAnother, .emptyFolder, .movedFolder, .recordIsFolder: ["/folder"]
         case .rootRecordLost, .rootRecordIsFolder: ["/"]
         case .longName: ["/n"]
-        case .rootRecord, .link, .attribute, .leftovers, .journal, .journalIsFolder, .journalIsPipe: []
+        case .rootRecord, .link, .attribute, .orphans, .journal, .journalIsFolder, .journalIsPipe: []
         }
     }
 
@@ -221,7 +221,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         let manager = FileManager.default
         let folder = scene.test.path + "/lk.targets"
         try manager.createDirectory(atPath: folder + "/lk.tmp.x", withIntermediateDirectories: false)
-        #expect(try scene.found() == [Found(.leftover, .temporary)])
+        #expect(try scene.found() == [Found(.orphan, .temporary)])
         try scene.repair()
         #expect(!manager.fileExists(atPath: folder + "/lk.tmp.x"))
         #expect(try scene.found() == [])

@@ -11,8 +11,8 @@ enum BestEffort {
     private static let reasons: [Operation.Kind: String] = [
         .setTimes: "the stamp for copies by size and time: a checkpoint sets it again; the journal's own, its next one",
         .status: "asks for the time of what is replaced, or of the journal: now will do",
-        .readSymbolicLink: "a symbolic link goes without its long target, which is a leftover",
-        .attribute: "the rest of the value before, if that had one, is a leftover",
+        .readSymbolicLink: "a symbolic link goes without its long target, which is a orphan",
+        .attribute: "the rest of the value before, if that had one, is a orphan",
         .setAttribute: "a file without a summary has its header; one without the attribute is not what the act makes",
         .open: "one of several names goes without the header, which could be damaged as well, saying so",
         .write: "after a rename has happened the journal forgets what was replaced: replay finds that it is dead",

@@ -94,7 +94,7 @@ struct FaultRun: CustomStringConvertible {
         }
     }
 
-    /// A check finds nothing but what docs/FSCK.md calls leftovers, and that a session has not ended.
+    /// A check finds nothing but what docs/FSCK.md calls orphans, and that a session has not ended.
     private func expectSound(_ scene: FaultScene, _ what: String) {
         let found = Findings()
         do {
@@ -102,7 +102,7 @@ struct FaultRun: CustomStringConvertible {
         } catch { Issue.record("\(what): the check says \(error)") }
         for finding in found.all {
             switch (finding.severity, finding.kind) {
-            case (.leftover, .temporary), (.leftover, .sidecar), (.leftover, .record), (.note, .journal): continue
+            case (.orphan, .temporary), (.orphan, .sidecar), (.orphan, .record), (.note, .journal): continue
             default: Issue.record("\(what): the check finds \(Found(finding)), \(finding.reason)")
             }
         }

@@ -1,7 +1,6 @@
+import Posix
 import Synchronization
 import Testing
-
-@testable import Mount
 
 @Suite(.timeLimit(.minutes(1))) struct WorkQueueTests {
     /// Pieces that add up to a sum of their numbers.

@@ -1,6 +1,6 @@
 extension FileHeader {
     /// What a header that is damaged may still say, if the part of it that matters is whole: nothing of it is proved.
-    public struct Remains: Sendable {
+    public struct Unverified: Sendable {
         public let file: FileIdentifier
         /// The length, and where holes begin: no more than a hint.
         public let length: UInt64

@@ -6,9 +6,9 @@ extension RepairWork {
     /// Removes what an interruption left.
     ///
     /// - Parameter isTarget: it lies among the long targets.
-    func removeLeftover(_ spot: Spot, isTarget: Bool) throws(VaultError) -> RepairOutcome {
+    func removeOrphan(_ spot: Spot, isTarget: Bool) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
-        let directory = try folder(of: spot.trail)
+        let directory = try folder(of: spot.treePath)
         let folder = isTarget ? try vault.openTargets() ?? directory.descriptor : directory.descriptor
         if case .sidecar = BackingName(stored.bytes), !isTarget {
             let entry = Name(bytes: stored.bytes.dropLast(BackingName.sidecarSuffix.utf8.count))!
@@ -44,11 +44,11 @@ extension RepairWork {
     /// saved.
     func repairUnsynced(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
-        let folder = try folder(of: spot.trail).descriptor
-        switch check.remnant(stored, in: folder) {
+        let folder = try folder(of: spot.treePath).descriptor
+        switch check.orphan(stored, in: folder) {
         case .empty:
             try backing { () throws(Errno) in
-                try vault.removeRemnant(stored, try store.status(of: stored, in: folder), in: folder)
+                try vault.removeOrphan(stored, try store.status(of: stored, in: folder), in: folder)
             }
             try flush(folder)
             dropSidecar(of: stored, in: folder)
@@ -58,10 +58,10 @@ extension RepairWork {
         }
     }
 
-    /// Leftovers of ours hold leftovers where a folder was removed in which there were some; not so deep.
+    /// Orphans of ours hold orphans where a folder was removed in which there were some; not so deep.
     private static let deepestRubbish = 32
 
-    /// Whether nothing but records and other leftovers lies in a folder, and in those that are leftovers themselves.
+    /// Whether nothing but records and other orphans lies in a folder, and in those that are orphans themselves.
     func isRubbish(_ name: Name, in folder: Descriptor, depth: Int = 0) throws(VaultError) -> Bool {
         guard depth < Self.deepestRubbish else { return false }
         let inner = try vault.openFolder(name, in: folder)

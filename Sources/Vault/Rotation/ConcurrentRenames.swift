@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// Whoever moves something says so before and after. A walk has seen all files if it has looked at all that is in here,
 /// and nothing is under way.
-final class Moves: Sendable {
-    struct Moved: Sendable {
+final class ConcurrentRenames: Sendable {
+    struct Renamed: Sendable {
         let name: Name
         let parent: Directory
     }
@@ -31,7 +31,7 @@ final class Moves: Sendable {
 
     /// Runs `body`, which gives something other names, also when it fails and takes that back.
     func noting<Result>(
-        _ moved: [Moved], _ body: () throws(VaultError) -> Result
+        _ renamed: [Renamed], _ body: () throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
         state.withLock { $0.underWay += 1 }
         defer {
@@ -39,7 +39,7 @@ final class Moves: Sendable {
             let full: [Entry: Directory] = state.withLock { state in
                 state.underWay -= 1
                 guard state.isWatched else { return [:] }
-                for moved in moved {
+                for moved in renamed {
                     state.moved[Entry(name: moved.name, parent: moved.parent.identifier)] = moved.parent
                 }
                 guard state.moved.count > Self.most else { return [:] }
@@ -73,10 +73,10 @@ final class Moves: Sendable {
     }
 
     /// Something that has moved and is to be looked at; nil if there is nothing.
-    func next() -> Moved? {
+    func next() -> Renamed? {
         state.withLock { state in
             guard let (entry, parent) = state.moved.popFirst() else { return nil }
-            return Moved(name: entry.name, parent: parent)
+            return Renamed(name: entry.name, parent: parent)
         }
     }
 

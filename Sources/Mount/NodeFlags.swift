@@ -4,7 +4,7 @@ import Synchronization
 /// What can be seen of a node without its state's lock, which somebody may hold while he waits for the disk.
 ///
 /// Stored under that lock, by `NodeTable.update`, before it is given back.
-struct NodeGlance: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
+struct NodeFlags: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
     let rawValue: UInt8
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -28,7 +28,7 @@ struct NodeGlance: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
     /// Its last user has gone, and the key with him: what is left to do takes the disk, and nothing of the class.
     var isClosing: Bool { rawValue & 64 != 0 }
 
-    var closing: NodeGlance { NodeGlance(rawValue: rawValue | 64) }
+    var closing: NodeFlags { NodeFlags(rawValue: rawValue | 64) }
 
     /// The class under which it counts as an open file.
     var openClass: ProtectionClass? { hasHandles ? protectionClass : nil }

@@ -7,7 +7,7 @@ extension NodeTable {
         _ node: Node, _ body: (inout Node.State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try node.state.withLock { (state) throws(Failure) in
-            defer { note(NodeGlance(state), of: node) }
+            defer { note(NodeFlags(state), of: node) }
             return try body(&state)
         }
     }
@@ -15,7 +15,7 @@ extension NodeTable {
     /// The same, unless somebody holds the state's lock: then nil.
     func updateIfAvailable(_ node: Node, _ body: (inout Node.State) -> Void) -> Void? {
         node.state.withLockIfAvailable { state in
-            defer { note(NodeGlance(state), of: node) }
+            defer { note(NodeFlags(state), of: node) }
             body(&state)
         }
     }
@@ -23,29 +23,29 @@ extension NodeTable {
     /// The file's key is gone, and its last user has yet to write what is to be written. Within an `update` of the
     /// node, whose end shows that this is over.
     func noteClosing(of node: Node, _ state: borrowing Node.State) {
-        note(NodeGlance(state).closing, of: node)
+        note(NodeFlags(state).closing, of: node)
     }
 
     /// Needs the node's state.
-    private func note(_ new: NodeGlance, of node: Node) {
-        let old = node.glance.exchange(new, ordering: .sequentiallyConsistent)
-        if old.openClass != new.openClass { census.move(from: old.openClass, to: new.openClass) }
+    private func note(_ new: NodeFlags, of node: Node) {
+        let old = node.flags.exchange(new, ordering: .sequentiallyConsistent)
+        if old.openClass != new.openClass { openCounts.move(from: old.openClass, to: new.openClass) }
     }
 
     /// How many files of each class are open. Waits for nobody.
-    var openFiles: [ProtectionClass: Int] { census.counts.withLock { $0 } }
+    var openFiles: [ProtectionClass: Int] { openCounts.counts.withLock { $0 } }
 
     /// The classes of files that are open, by their inode numbers; nil for what is no open file. Waits for nobody.
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] {
         // All at once, unlinked ones too: those are not found by their inodes any more.
         var classes: [UInt64: ProtectionClass] = [:]
-        for node in open { classes[node.backing.inode] = node.glance.load(ordering: .relaxed).openClass }
+        for node in open { classes[node.backing.inode] = node.flags.load(ordering: .relaxed).openClass }
         return inodes.map { classes[$0] }
     }
 }
 
 /// How many files of each class are open.
-final class OpenFileCensus: Sendable {
+final class OpenFileCounts: Sendable {
     /// A leaf: nothing else is locked under it.
     fileprivate let counts = Mutex(Dictionary(uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, 0) }))
 

@@ -5,13 +5,13 @@ import Posix
 import Store
 
 /// What is left of a file: its header if it is whole, else what of it may still be of use.
-struct FileRemains {
+struct SalvagedFile {
     /// The first 512 bytes, or all.
     let bytes: [UInt8]
     /// Nil if it does not open.
     let header: FileHeader?
     /// Nil if the file is too short.
-    let raw: FileHeader.Remains?
+    let raw: FileHeader.Unverified?
     /// Bytes of plaintext that the backing file can hold; and without a hole at its end.
     let length: UInt64
     private let dataLength: UInt64
@@ -34,7 +34,7 @@ struct FileRemains {
         dataLength = min(BlockGeometry.storedLength(forBackingSize: UInt64(dataEnd)), length)
         isSparse = status.blocks * 512 < status.size
         header = try? unsafe vault.header(from: bytes.span.bytes)
-        raw = try? unsafe FileHeader.Remains(of: bytes.span.bytes)
+        raw = try? unsafe FileHeader.Unverified(of: bytes.span.bytes)
     }
 
     /// Behind the last data of a file; its size where the store knows no holes.

@@ -1,0 +1,52 @@
+import Glibc
+
+/// A value under a lock, with a condition on which threads wait for it to change.
+///
+/// Thread-safe. What `body` closures do must not call this object again.
+///
+/// Source: pthread_mutex_lock(3), pthread_cond_wait(3).
+@safe
+package final class Monitor<Value>: @unchecked Sendable {
+    // Unchecked: `value` is guarded by `mutex`, and the pointers do not change.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private var value: Value
+
+    package init(_ value: sending Value) {
+        self.value = value
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe condition = .allocate(capacity: 1)
+        unsafe pthread_mutex_init(mutex, nil)
+        unsafe pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        unsafe pthread_cond_destroy(condition)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    /// Wakes no thread.
+    package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return body(&value)
+    }
+
+    /// Returns what `body` returns, once that is not nil. It is called at once and after each `wake`.
+    package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            unsafe pthread_cond_wait(condition, mutex)
+        }
+    }
+
+    /// Has one of the threads that wait look at the value again.
+    package func wakeOne() { unsafe pthread_cond_signal(condition) }
+
+    /// Has all threads that wait look at the value again.
+    package func wakeAll() { unsafe pthread_cond_broadcast(condition) }
+}
