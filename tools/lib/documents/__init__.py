@@ -1,0 +1,1 @@
+"""What tools/check-docs is made of: Markdown read as text, and one check a file."""

@@ -1,0 +1,90 @@
+"""No line is wider than 120 columns: the check, and the wrapping of paragraphs that have such a line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .markdown import ITEM, LINK, SPAN, Document
+
+WIDTH = 120
+# At the beginning of a line these would be a list, a heading, a quotation, a table or a rule.
+MARK = re.compile(r"([-+*>|=]|#+|\d+[.)]|\|.*|--+|~~~+.*)$")
+
+
+def check_markdown(document: Document) -> list[tuple[int, str]]:
+    """Tables and fenced code may be wider, and so may a word that nothing can break, such as a URL."""
+    problems = []
+    for line in document.lines:
+        if line.kind in ("table", "fence", "fenced") or len(line.text) <= WIDTH:
+            continue
+        words = ITEM.sub("", line.text, count=1).split()
+        if len(words) > 1:
+            problems.append((line.number, f"{len(line.text)} columns, of at most {WIDTH}; try: tools/check-docs --wrap"))
+    return problems
+
+
+def check_swift(path: Path) -> list[tuple[int, str]]:
+    """Comments: of code the formatter sees to it."""
+    problems = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if len(line) > WIDTH and "//" in line and len(line.split("//", 1)[1].split()) > 1:
+            problems.append((number, f"{len(line)} columns, of at most {WIDTH}"))
+    return problems
+
+
+def wrapped(document: Document) -> str:
+    """The document, each paragraph that has a wide line filled anew. All others stay as they are."""
+    result: list[str] = []
+    paragraph: list[str] = []
+
+    def end_paragraph() -> None:
+        wide = any(len(line) > WIDTH for line in paragraph)
+        result.extend(filled(paragraph) if wide else paragraph)
+        paragraph.clear()
+
+    for line in document.lines:
+        if line.kind != "text" or ITEM.match(line.text):
+            end_paragraph()
+        if line.kind == "text":
+            paragraph.append(line.text)
+        else:
+            result.append(line.text)
+    end_paragraph()
+    return "\n".join(result) + "\n"
+
+
+def filled(lines: list[str]) -> list[str]:
+    first = lines[0]
+    if match := ITEM.match(first):
+        lead, rest = match.group(), " " * len(match.group())
+    else:
+        lead = rest = first[: len(first) - len(first.lstrip())]
+    result, current = [], lead
+    for word in words([first[len(lead) :], *lines[1:]]):
+        if len(current) > len(rest) and len(current) + 1 + len(word) > WIDTH and current != lead:
+            result.append(current)
+            current = rest + word
+        else:
+            current += word if current in (lead, rest) else " " + word
+    return [*result, current]
+
+
+def words(lines: list[str]) -> list[str]:
+    """What stays together: words, code spans of moderate length, targets of links with their text's last word."""
+    text = "\n".join(line.strip() for line in lines)
+
+    def keep(match: re.Match[str]) -> str:
+        joined = " ".join(match.group().split())
+        return joined.replace(" ", "\0") if len(joined) <= 60 else joined
+
+    text = SPAN.sub(keep, text)
+    text = LINK.sub(lambda match: keep(match) if len(match.group()) <= 60 else match.group(), text)
+    result: list[str] = []
+    for word in text.split():
+        word = word.replace("\0", " ")
+        if result and MARK.match(word):
+            result[-1] += " " + word
+        else:
+            result.append(word)
+    return result
