@@ -82,7 +82,7 @@ let package = Package(
             name: "latchkey",
             dependencies: [
                 "Daemon", "Control", "DeviceKeys", "FIDO2", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format",
-                "Policy", "Posix", "Strength", "CLinux", arguments,
+                "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
             ],
             swiftSettings: strict, linkerSettings: boundAtOnce),
 

@@ -38,4 +38,13 @@ struct Latchkey: ParsableCommand {
         ])
 
     static let _errorPrefix = "latchkey: "
+
+    @Flag(help: "With --version: the licence too, and what is linked in.")
+    var verbose = false
+
+    /// A subcommand's options are parsed here first: none of them is to take --verbose.
+    func validate() throws {
+        // With --version the parser does not come so far.
+        if verbose { throw ValidationError("--verbose goes with --version, and with nothing else.") }
+    }
 }

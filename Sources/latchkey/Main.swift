@@ -39,7 +39,8 @@ enum Main {
     private static func endParsing(_ error: any Error) -> Never {
         let text = Latchkey.fullMessage(for: error)
         if Latchkey.exitCode(for: error) == .success {
-            Standard.output(printable(text))
+            let isVerbose = text == Latchkey.version && CommandLine.arguments.contains("--verbose")
+            Standard.output(isVerbose ? About.text : printable(text))
             exit(0)
         }
         Standard.error(printable(text))

@@ -167,14 +167,16 @@ extension MountTests {
             let vault = try Vault()
             for arguments in [
                 ["frobnicate"], ["mount"], ["lock"], ["mount", vault.path], ["lock", "--never", vault.path],
+                ["--verbose"], ["status", "--verbose"],
             ] {
                 #expect(try vault.latchkey(arguments).status == 2, "\(arguments)")
             }
-            for arguments in [["--help"], ["mount", "--help"], ["--version"]] {
+            for arguments in [["--help"], ["mount", "--help"], ["--version"], ["--version", "--verbose"]] {
                 let outcome = try vault.latchkey(arguments)
                 #expect(outcome.status == 0)
                 #expect(!outcome.text.isEmpty)
             }
+            #expect(try vault.latchkey(["--version", "--verbose"]).text.contains("Apache-2.0"))
         }
 
         @Test func initOverSomethingElse() throws {
