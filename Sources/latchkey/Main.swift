@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import Posix
 
-/// Parses the arguments, runs the command, and ends with one of the exit codes that the README lists.
+/// Parses the arguments, runs the command, and ends with one of the exit codes that docs/COMMANDS.md lists.
 @main
 enum Main {
     static func main() {

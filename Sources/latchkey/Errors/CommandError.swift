@@ -2,7 +2,7 @@ import Posix
 
 /// Why a command did not do what was asked, in words for the person who typed it.
 struct CommandError: Error, CustomStringConvertible {
-    /// The exit codes; scripts and the README rely on them.
+    /// The exit codes; scripts rely on them, and docs/COMMANDS.md lists them.
     enum Code: Int32 {
         case failed = 1
         case usage = 2
