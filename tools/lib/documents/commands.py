@@ -8,9 +8,11 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from .markdown import Document
+from .markdown import Document, Found
 
 NAME = "latchkey"
+# Commands of others that have the names of ours.
+FOREIGN = ("mount --bind",)
 # Where a command ends for a shell.
 ENDS = re.compile(r"[|&;<>()]+$")
 # VALUE, <value>, …: what the reader puts something else in the place of.
@@ -27,6 +29,15 @@ class Grammar:
     def of(cls, program: Path) -> Grammar:
         done = subprocess.run([program, "--experimental-dump-help"], capture_output=True, text=True, check=True)
         return cls(json.loads(done.stdout))
+
+    def is_short_form(self, text: str) -> bool:
+        """Whether a document means a command of the program without its name: `slot add`, `init --weak`."""
+        words = text.split()
+        command = next((child for child in self.root["subcommands"] if words[:1] == [child["commandName"]]), None)
+        if command is None or len(words) < 2 or text.startswith(FOREIGN):
+            return False
+        return words[1].startswith("--") or any(
+            child["commandName"] == words[1] for child in command.get("subcommands", []))
 
     def problem(self, words: list[str], whole: bool) -> str | None:
         """Why the program would refuse the words behind its name. A command that is only named may lack its objects."""
@@ -55,6 +66,15 @@ class Arguments:
             for argument in arguments
             for name in argument.get("names", [])
         }
+
+    def is_short_form(self, text: str) -> bool:
+        """Whether a document means a command of the program without its name: `slot add`, `init --weak`."""
+        words = text.split()
+        command = next((child for child in self.root["subcommands"] if words[:1] == [child["commandName"]]), None)
+        if command is None or len(words) < 2 or text.startswith(FOREIGN):
+            return False
+        return words[1].startswith("--") or any(
+            child["commandName"] == words[1] for child in command.get("subcommands", []))
 
     def problem(self, words: list[str], whole: bool) -> str | None:
         given: list[str] = []
@@ -111,7 +131,7 @@ class Arguments:
 
 
 def commands(line: str) -> list[list[str]]:
-    """The words behind each `latchkey` in a line, as a shell would split it; [--option] as if it stood without brackets."""
+    """The words behind each `latchkey` in a line, as a shell would split it; [--option] as if without brackets."""
     line = re.sub(r"\[([^\[\]]*)\]", r" \1 ", line)
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.wordchars += "…:@%+,{}"
@@ -136,6 +156,8 @@ def commands(line: str) -> list[list[str]]:
 def check_commands(document: Document, grammar: Grammar) -> list[tuple[int, str]]:
     problems = []
     named = [(found, False) for found in document.spans() if re.match(rf"{NAME}\s", found.text)]
+    named += [(Found(found.number, f"{NAME} {found.text}"), False)
+              for found in document.spans() if grammar.is_short_form(found.text)]
     blocks = [(found, True) for found in document.code_lines() if re.search(rf"\b{NAME}\s", found.text)]
     for found, whole in named + blocks:
         try:

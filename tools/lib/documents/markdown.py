@@ -124,6 +124,6 @@ def classify(text: str):
         if kind == "fence":
             match = FENCE.match(line)
             fence = "" if fence or not match else match.group(1)
-        # A blank line does not end an indented block, nor begin one behind a list that a reader would take for its text.
+        # A blank line does not end an indented block.
         if kind != "blank" or previous != "indented":
             previous = kind

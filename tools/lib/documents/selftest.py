@@ -74,6 +74,8 @@ CASES = [
     ("commands", "    latchkey class", "lacks its command"),
     ("commands", "```sh\nlatchkey class set comlete FILE\n```", "is not 'comlete'"),
     ("commands", "    true && latchkey shut", "has no command 'shut'"),
+    ("commands", "`class set none` and `open --wait`, but not `mount --bind` or `open`", None),
+    ("commands", "`open --hurry`", "has no option --hurry"),
     ("commands", "| `latchkey shut` | a table |", "has no command 'shut'"),
     ("width", "word " * 24 + "\n" + "| cell " * 40 + "|\n\n```\n" + "code " * 40 + "\n```\nhttps://" + "x" * 130, None),
     ("width", "word " * 24 + "words", "125 columns"),

@@ -20,7 +20,8 @@ def check_markdown(document: Document) -> list[tuple[int, str]]:
             continue
         words = ITEM.sub("", line.text, count=1).split()
         if len(words) > 1:
-            problems.append((line.number, f"{len(line.text)} columns, of at most {WIDTH}; try: tools/check-docs --wrap"))
+            wide = f"{len(line.text)} columns, of at most {WIDTH}; try: tools/check-docs --wrap"
+            problems.append((line.number, wide))
     return problems
 
 

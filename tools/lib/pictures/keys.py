@@ -36,9 +36,9 @@ def key(index: int) -> float:
 def draw() -> str:
     canvas = Canvas(
         DISK + DISK_WIDTH + 24, 528, "How keys hang together",
-        "Each way into a vault yields a key that opens its slot in the keybag. Every slot holds the same six keys. Class "
-        "keys wrap the key of each file, which encrypts its blocks; the volume key gives the keys for names, attributes "
-        "and headers. The device key alone opens the device slot, with the volume key and class key D.")
+        "Each way into a vault yields a key that opens its slot in the keybag. Every slot holds the same six keys. "
+        "Class keys wrap the key of each file, which encrypts its blocks; the volume key gives the keys for names, "
+        "attributes and headers. The device key alone opens the device slot, with the volume key and class key D.")
     for x, words in [(HAVE, "what opens a vault"), (SLOT, "its slot in lk.keybag"), (BUNDLE, "every slot holds"),
                      (FILE, "these yield"), (DISK, "protects in the vault")]:
         canvas.text(x, 34, words, "quiet", 12.5, anchor="start")

@@ -22,7 +22,8 @@ def draw(top: Path) -> str:
 def dependencies(package: dict) -> dict[str, set[str]]:
     """Of the modules in Sources: those of tests, and other packages, have no place in the picture."""
     ours = {target["name"]: target for target in package["targets"]
-            if target["type"] in ("regular", "executable") and (target.get("path") or "Sources/").startswith("Sources/")}
+            if target["type"] in ("regular", "executable")
+            and (target.get("path") or "Sources/").startswith("Sources/")}
     found = {}
     for name, target in ours.items():
         named = {(item.get("byName") or item.get("target") or [None])[0] for item in target["dependencies"]}
@@ -171,8 +172,8 @@ def middle(group: list) -> float:
 def picture(graph: dict, edges: list, height: dict, layers: list[list], x: dict) -> str:
     wide = max(x[node] + width(node) / 2 for node in x) + SIDE
     levels = len(layers)
-    canvas = Canvas(round(wide), levels * LAYER + 40, "The modules and what they import",
-                    "; ".join(f"{name} imports {', '.join(sorted(graph[name]))}" for name in sorted(graph) if graph[name]))
+    words = "; ".join(f"{name} imports {', '.join(sorted(graph[name]))}" for name in sorted(graph) if graph[name])
+    canvas = Canvas(round(wide), levels * LAYER + 40, "The modules and what they import", words)
 
     def y(level: int) -> float:
         return 24 + (levels - 1 - level) * LAYER

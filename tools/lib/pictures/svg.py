@@ -78,7 +78,7 @@ def sheet(theme: int) -> str:
     rules = []
     for name, values in COLOURS.items():
         value = values[theme]
-        rules.append(f".fill-{name} {{ fill: {value} }} .text-{name} {{ fill: {value} }} .line-{name} {{ stroke: {value} }}")
+        rules.append(f".fill-{name}, .text-{name} {{ fill: {value} }} .line-{name} {{ stroke: {value} }}")
     return "\n".join(rules)
 
 

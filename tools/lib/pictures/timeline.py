@@ -82,7 +82,8 @@ def events(canvas: Canvas, edges: list[int], bottom: int) -> None:
         canvas.text(x, 48, rows[0], "event", 12.5, bold=True)
     # An unlock in the grace: the keys have never left.
     middle = (edges[2] + edges[3]) / 2
-    canvas.path(f"M{middle} 66 C{middle - 4} 14 {edges[2] - 52} 14 {edges[2] - 56} 84", "event", arrow=True, dashed=True)
+    back = f"M{middle} 66 C{middle - 4} 14 {edges[2] - 52} 14 {edges[2] - 56} 84"
+    canvas.path(back, "event", arrow=True, dashed=True)
     canvas.text(middle - 30, 18, "an unlock in the grace cancels the lock", "event", 11.5, anchor="start")
 
 
