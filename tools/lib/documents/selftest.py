@@ -9,7 +9,7 @@ from pathlib import Path
 from .commands import Grammar, check_commands, commands
 from .files import Tree, check_files, check_links
 from .markdown import Document
-from .width import WIDTH, check_markdown, check_swift, wrapped
+from .width import WIDTH, check_markdown, check_swift, wrapped, wrapped_swift
 
 
 def argument(kind: str, name: str, **more: object) -> dict:
@@ -130,5 +130,10 @@ def wrapping() -> list[str]:
 def swift() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "A.swift"
-        path.write_text("/// " + "word " * 30 + "\nlet a = 1\n// https://" + "x" * 120 + "\n")
-        return [] if [number for number, _ in check_swift(path)] == [1] else ["a wide comment was not seen"]
+        text = "    /// " + "word " * 30 + "\n    /// - Returns: a\n    let a = 1\n// https://" + "x" * 120 + "\n"
+        path.write_text(text)
+        seen = [number for number, _ in check_swift(path)] == [1]
+        path.write_text(wrapped_swift(text))
+        lines = path.read_text().splitlines()
+        filled = not check_swift(path) and len(lines) == 5 and lines[2:] == text.splitlines()[1:]
+        return [] if seen and filled else ["a wide comment was not seen, or not filled"]

@@ -11,6 +11,10 @@ WIDTH = 120
 # At the beginning of a line these would be a list, a heading, a quotation, a table or a rule.
 MARK = re.compile(r"([-+*>|=]|#+|\d+[.)]|\|.*|--+|~~~+.*)$")
 
+COMMENT = re.compile(r"(\s*//[/:]? )(.*)$")
+# In a comment: nothing, code, a table, a mark such as MARK:.
+VERBATIM = re.compile(r"$|\s{4}|```|\||MARK:|swift-format-ignore")
+
 
 def check_markdown(document: Document) -> list[tuple[int, str]]:
     """Tables and fenced code may be wider, and so may a word that nothing can break, such as a URL."""
@@ -55,7 +59,7 @@ def wrapped(document: Document) -> str:
     return "\n".join(result) + "\n"
 
 
-def filled(lines: list[str]) -> list[str]:
+def filled(lines: list[str], width: int = WIDTH) -> list[str]:
     first = lines[0]
     if match := ITEM.match(first):
         lead, rest = match.group(), " " * len(match.group())
@@ -63,12 +67,37 @@ def filled(lines: list[str]) -> list[str]:
         lead = rest = first[: len(first) - len(first.lstrip())]
     result, current = [], lead
     for word in words([first[len(lead) :], *lines[1:]]):
-        if len(current) > len(rest) and len(current) + 1 + len(word) > WIDTH and current != lead:
+        if len(current) > len(rest) and len(current) + 1 + len(word) > width and current != lead:
             result.append(current)
             current = rest + word
         else:
             current += word if current in (lead, rest) else " " + word
     return [*result, current]
+
+
+def wrapped_swift(text: str) -> str:
+    """The source, each comment on lines of its own that has a wide one filled anew, paragraph by paragraph."""
+    result: list[str] = []
+    lead, paragraph = "", []
+
+    def end_paragraph() -> None:
+        if any(len(lead + line) > WIDTH for line in paragraph):
+            result.extend(lead + line for line in filled(paragraph, WIDTH - len(lead)))
+        else:
+            result.extend(lead + line for line in paragraph)
+        paragraph.clear()
+
+    for line in text.splitlines():
+        match = COMMENT.match(line)
+        if not match or match.group(1) != lead or VERBATIM.match(match.group(2)) or ITEM.match(match.group(2)):
+            end_paragraph()
+        if match and not VERBATIM.match(match.group(2)):
+            lead = match.group(1)
+            paragraph.append(match.group(2))
+        else:
+            result.append(line)
+    end_paragraph()
+    return "\n".join(result) + "\n"
 
 
 def words(lines: list[str]) -> list[str]:
