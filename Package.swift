@@ -9,8 +9,8 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A module of ours: strict Swift, sources in Sources/NAME.
-func module(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []) -> Target {
-    .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
 
 func tests(
@@ -70,7 +70,9 @@ let package = Package(
         module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["CLinux", "Format", "Fuse", "Keybag", "Posix", "Vault"]),
-        module("Control", ["Posix", "CLinux"], exclude: ["io.latchkey.varlink"]),
+        module(
+            "Control", ["Posix", "CLinux"],
+            resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),
         module(
             "Daemon",
             [

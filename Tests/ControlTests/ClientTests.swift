@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Posix
 import Synchronization
@@ -114,9 +115,12 @@ import Testing
         let information = try client.information()
         #expect(information.product == "latchkey")
         #expect(information.interfaces == ["org.varlink.service", "io.latchkey"])
-        let reply: InterfaceReply = try client.call(
-            "GetInterfaceDescription", of: "org.varlink.service", InterfaceParameters(interface: "io.latchkey"))
-        #expect(reply.description == InterfaceDescription.latchkey)
+        for interface in information.interfaces {
+            let reply: InterfaceReply = try client.call(
+                "GetInterfaceDescription", of: "org.varlink.service", InterfaceParameters(interface: interface))
+            let file = URL(filePath: #filePath).appending(path: "../../../Sources/Control/\(interface).varlink")
+            #expect(try Data(contentsOf: file.standardized) == Data(reply.description.utf8))
+        }
         #expect(throws: ControlError.interfaceNotFound("io.nobody")) {
             let _: InterfaceReply = try client.call(
                 "GetInterfaceDescription", of: "org.varlink.service", InterfaceParameters(interface: "io.nobody"))

@@ -4,12 +4,6 @@ import Testing
 @testable import Control
 
 @Suite struct InterfaceTests {
-    @Test func `the text compiled in is the file`() throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Sources/Control/io.latchkey.varlink")
-        #expect(try Data(contentsOf: file) == Data(InterfaceDescription.latchkey.utf8))
-    }
-
     @Test func `no two members share a name, even of different kinds`() {
         let names = InterfaceDescription.latchkey.split(separator: "\n").compactMap { line -> Substring? in
             guard ["type ", "method ", "error "].contains(where: line.hasPrefix) else { return nil }
