@@ -103,25 +103,34 @@ let package = Package(
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
             swiftSettings: strict),
+        // Stores that stand around a vault's folder: they fail calls, record and replay changes, or watch.
+        .target(
+            name: "TestStores", dependencies: ["Posix", "Store"], path: "Tests/Support/Stores", swiftSettings: strict),
         // What a disk may hold after a power cut, and whether that is what was promised.
         .target(
-            name: "CrashSimulator", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
+            name: "CrashSimulator",
+            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"],
             path: "Tests/CrashSimulator", swiftSettings: strict),
         // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
         .target(
             name: "FuzzTargets",
-            dependencies: ["Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Posix", "Store", "Vault"],
+            dependencies: [
+                "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Posix", "Store", "TestStores",
+                "Vault",
+            ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
         // What somebody can do to a vault's folder, every way of it, and what a reader must then say.
         .target(
-            name: "Tampering", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
+            name: "Tampering",
+            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"],
             path: "Tests/Tamper", exclude: ["Driver"], swiftSettings: strict),
         .executableTarget(
             name: "tamper", dependencies: ["Tampering"], path: "Tests/Tamper/Driver", swiftSettings: strict),
         // Serves a mount of which it records all that is done to the backing folder.
         .executableTarget(
-            name: "recorder", dependencies: ["CrashSimulator", "Crypto", "Mount", "Posix", "Store", "Vault"],
+            name: "recorder",
+            dependencies: ["CrashSimulator", "Crypto", "Mount", "Posix", "Store", "TestStores", "Vault"],
             path: "Tests/Recorder", swiftSettings: strict),
         // Changes files for as long as it can, and says what.
         .executableTarget(
@@ -152,13 +161,15 @@ let package = Package(
         tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "sealing"]),
         tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey"]),
         tests("FormatTests", ["Format"]),
-        tests("KeybagTests", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
+        tests("KeybagTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores"]),
         tests("StrengthTests", ["Strength", "Crypto"]),
         tests("PolicyTests", ["Policy", "Format"]),
-        tests("StoreTests", ["Posix", "Store"]),
-        tests("VaultTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
+        tests("StoreTests", ["Posix", "Store", "TestStores"]),
+        tests("VaultTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
         tests("TamperTests", ["Tampering"]),
-        tests("CrashTests", ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
+        tests(
+            "CrashTests",
+            ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
         tests("CountingTests", ["counting"]),
         tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
         tests("ControlTests", ["Control", "Posix"]),
@@ -170,9 +181,9 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Store", "Tampering", subprocess, "latchkey",
-                "letterbox", "load",
-                "passthrough", "probe", "protected", "recorder", "scale", "stress", "writer",
+                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Store", "Tampering", "TestStores", subprocess,
+                "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale", "stress",
+                "writer",
             ],
             exclude: ["Acts", "Fsck/Golden", "Hostile/use.py"]),
     ] + fuzzing

@@ -5,7 +5,7 @@ import Store
 // of mode 0444 is renamed and a folder of mode 0555 is too, and here both mean a write in them.
 
 extension Vault {
-    typealias Subject = Change<Descriptor>.Subject
+    typealias Subject = BackingSubject
 
     /// Runs `body`, and once more if it ends with EACCES: then with permissions that the owner lends for that time.
     /// This moves the time of change, so `body` should ask for no more than it needs.
@@ -53,9 +53,9 @@ extension Vault {
     }
 
     /// Sets a mode or an owner, which clears set-ID bits, while nothing is lent.
-    func changeBacking(_ change: Change<Descriptor>) throws(VaultError) {
+    func changeBacking(_ change: BackingChange) throws(VaultError) {
         try modes.withExclusive { () throws(VaultError) in
-            try backing { () throws(Errno) in try store.apply(change) }
+            try backing { () throws(Errno) in try change.apply(to: store) }
         }
     }
 

@@ -1,4 +1,5 @@
 import Store
+import TestStores
 import Vault
 
 /// Takes the power once more while a vault is opened that a crash has left, and again under that.

@@ -1,4 +1,4 @@
-public import Store
+public import TestStores
 
 /// Takes the power from a disk at each point of a record, makes the states that it may hold then, and has them checked.
 public struct Simulation: Sendable {

@@ -4,6 +4,7 @@ import Glibc
 public import Keybag
 import Posix
 public import Store
+import TestStores
 public import Vault
 
 /// The keys of one vault, for as many openings as there are states of it.

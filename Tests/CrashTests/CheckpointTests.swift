@@ -2,6 +2,7 @@ import CrashSimulator
 import Posix
 import Store
 import Synchronization
+import TestStores
 import Testing
 
 @testable import Vault

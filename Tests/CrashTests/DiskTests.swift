@@ -1,5 +1,5 @@
 import Posix
-import Store
+import TestStores
 import Testing
 
 @testable import CrashSimulator

@@ -1,6 +1,7 @@
 import CrashSimulator
 import Posix
 import Store
+import TestStores
 import Testing
 import Vault
 

@@ -3,6 +3,7 @@ import Crypto
 import Keybag
 import Posix
 import Store
+import TestStores
 import Testing
 
 extension CrashTests {

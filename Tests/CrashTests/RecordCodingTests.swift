@@ -1,6 +1,6 @@
 import CrashSimulator
 import Posix
-import Store
+import TestStores
 import Testing
 
 @Suite struct RecordCodingTests {

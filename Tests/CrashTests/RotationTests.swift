@@ -5,6 +5,7 @@ import Glibc
 import Keybag
 import Posix
 import Store
+import TestStores
 import Testing
 import Vault
 

@@ -1,5 +1,5 @@
 import Foundation
-import Store
+import TestStores
 import Testing
 
 @testable import Keybag

@@ -1,7 +1,7 @@
 import Crypto
 import Format
 import Posix
-import Store
+import TestStores
 import Testing
 
 @testable import Keybag

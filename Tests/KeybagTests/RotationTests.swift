@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import TestStores
 import Testing
 
 @testable import Keybag

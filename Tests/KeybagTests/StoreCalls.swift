@@ -1,6 +1,7 @@
 import Posix
 import Store
 import Synchronization
+import TestStores
 
 /// Notes the calls of some kinds that succeed, in their order.
 final class StoreCalls: Interceptor {

@@ -5,6 +5,7 @@ import Glibc
 import Mount
 import Posix
 import Store
+import TestStores
 import Vault
 
 /// `recorder VAULT MOUNTPOINT RECORDS`

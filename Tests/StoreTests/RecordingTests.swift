@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Posix
 import Store
+import TestStores
 import Testing
 
 @Suite struct RecordingTests {

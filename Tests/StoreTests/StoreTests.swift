@@ -1,6 +1,7 @@
 import Glibc
 import Posix
 import Store
+import TestStores
 import Testing
 
 @Suite struct StoreTests {

@@ -1,8 +1,8 @@
 import Dispatch
 import Format
+import TestStores
 import class Foundation.ProcessInfo
 import Posix
-import Store
 import Synchronization
 import Testing
 

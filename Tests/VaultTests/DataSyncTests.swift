@@ -1,4 +1,4 @@
-import Store
+import TestStores
 import Testing
 
 @testable import Vault

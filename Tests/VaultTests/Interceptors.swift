@@ -1,6 +1,7 @@
 import Posix
 import Store
 import Synchronization
+import TestStores
 import Testing
 
 @testable import Vault

@@ -2,6 +2,7 @@ import Format
 import Foundation
 import Posix
 import Store
+import TestStores
 import Testing
 
 @testable import Vault

@@ -1,5 +1,6 @@
 import Posix
 import Store
+import TestStores
 import Testing
 
 @testable import Vault

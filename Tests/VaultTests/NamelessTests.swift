@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import TestStores
 import Testing
 
 @testable import Vault

@@ -2,8 +2,8 @@ import Format
 import Foundation
 import Glibc
 import Posix
-import Store
 import Synchronization
+import TestStores
 import Testing
 
 @testable import Vault

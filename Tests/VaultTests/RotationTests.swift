@@ -2,8 +2,8 @@ import Crypto
 import Format
 import Foundation
 import Posix
-import Store
 import Synchronization
+import TestStores
 import Testing
 
 @testable import Keybag

@@ -1,6 +1,6 @@
 import Posix
-import Store
 import Synchronization
+import TestStores
 import Testing
 
 @testable import Vault

@@ -2,7 +2,7 @@ import Format
 import Foundation
 import Glibc
 import Posix
-import Store
+import TestStores
 import Testing
 
 @testable import Vault

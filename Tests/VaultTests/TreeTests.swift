@@ -2,6 +2,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import TestStores
 import Testing
 
 @testable import Vault

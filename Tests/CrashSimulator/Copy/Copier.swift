@@ -1,6 +1,6 @@
 import Glibc
 import Posix
-import Store
+import TestStores
 
 /// Copies a folder while it changes, as rsync and cp do: each directory is listed and each part of a file is read at a
 /// moment of its own.

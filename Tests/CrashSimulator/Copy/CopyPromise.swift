@@ -1,6 +1,6 @@
 import Format
 import Posix
-import Store
+import TestStores
 
 /// What a copy of a vault must show that was made while the vault was in use: the oracle.
 ///

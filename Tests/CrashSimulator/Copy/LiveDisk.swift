@@ -1,4 +1,4 @@
-import Store
+import TestStores
 
 /// A folder as the running system sees it, after each record of what was done to it.
 struct LiveDisk {

@@ -1,6 +1,6 @@
 import Glibc
 public import Posix
-import Store
+import TestStores
 
 extension DiskImage {
     /// Makes what the disk holds in an empty folder. Owners only where this process may give files away.

@@ -1,5 +1,5 @@
 public import Posix
-public import Store
+public import TestStores
 
 /// All that a disk holds at one moment: its inodes, and the names that lead to them from the root.
 ///

@@ -1,5 +1,5 @@
 public import Posix
-public import Store
+public import TestStores
 
 /// Where a name is or could be.
 public struct Slot: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Store
+import TestStores
 
 // What a flush makes durable.
 

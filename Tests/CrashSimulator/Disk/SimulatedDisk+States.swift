@@ -1,4 +1,4 @@
-import Store
+import TestStores
 
 /// What a crash has let reach the disk of all that is pending.
 struct CrashChoice: Hashable, Sendable {

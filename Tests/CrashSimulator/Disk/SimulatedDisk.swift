@@ -1,5 +1,5 @@
 import Posix
-public import Store
+public import TestStores
 
 /// A disk under a file system, as the records of a store change it: what is durable, and what a power loss may leave of
 /// the rest.

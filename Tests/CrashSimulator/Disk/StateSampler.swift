@@ -1,4 +1,4 @@
-import Store
+import TestStores
 
 /// Chooses the states that a crash is tried with: all of them where they are few, else the telling ones and a sample.
 struct StateSampler {

@@ -1,6 +1,6 @@
 public import Format
 import Posix
-public import Store
+public import TestStores
 
 /// What a file or directory is protected by.
 public struct Protection: Hashable, Sendable {

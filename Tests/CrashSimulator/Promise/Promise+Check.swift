@@ -1,6 +1,6 @@
 import Format
 import Posix
-import Store
+import TestStores
 
 extension Promise {
     /// What an observation shows that was not promised.

@@ -1,5 +1,5 @@
 import Format
-import Store
+import TestStores
 
 /// What must be found after a crash, whatever the disk made of it: the oracle.
 ///

@@ -1,6 +1,7 @@
 public import Format
 import Posix
 import Store
+import TestStores
 import Vault
 
 // What is in files, how it is protected, and what makes it durable.

@@ -2,7 +2,7 @@ import Crypto
 public import Format
 import Foundation
 public import Posix
-import Store
+import TestStores
 import Vault
 
 // What is made, moved, linked and removed.

@@ -4,6 +4,7 @@ import Foundation
 import Keybag
 import Posix
 public import Store
+public import TestStores
 public import Vault
 
 /// A vault in memory, driven without a mount: all that it does to its folder is recorded, and all that it was asked for

@@ -1,5 +1,5 @@
 import Posix
-public import Store
+public import TestStores
 
 /// Records as bytes, from the process that makes them to the one that crashes its power.
 public enum RecordCoding {

@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import TestStores
 import Vault
 
 /// A vault with a journal whose head and records are authentic, whatever they say: what it shows to those who only read

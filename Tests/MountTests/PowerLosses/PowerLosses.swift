@@ -1,6 +1,6 @@
 import CrashSimulator
 import Foundation
-import Store
+import TestStores
 import Testing
 
 extension MountTests {

@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import TestStores
 import Vault
 
 /// A vault whose daemon has died with writes that are durable in the journal alone.

@@ -1,7 +1,7 @@
 import Format
 import Foundation
 import Posix
-import Store
+import TestStores
 import Testing
 
 @testable import Vault

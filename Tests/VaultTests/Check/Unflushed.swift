@@ -1,5 +1,6 @@
 import Posix
 import Store
+import TestStores
 
 /// Flushes nothing: it is a kill that the repair must survive here, and most of the time would go into that.
 final class Unflushed: Interceptor {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Posix
-import Store
+import TestStores
 import Testing
 
 @testable import Vault

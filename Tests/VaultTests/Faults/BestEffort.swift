@@ -1,4 +1,4 @@
-import Store
+import TestStores
 
 @testable import Vault
 

@@ -1,6 +1,6 @@
 import Format
 import Posix
-import Store
+import TestStores
 import Testing
 
 @testable import Vault

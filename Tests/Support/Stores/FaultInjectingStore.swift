@@ -1,4 +1,5 @@
 public import Posix
+public import Store
 import Synchronization
 
 /// A store whose calls fail as a test has planned it.

@@ -1,4 +1,5 @@
 public import Posix
+public import Store
 
 /// A store that keeps a record of every change and every flush, in the order in which they took place.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 public import Posix
+public import Store
 
 extension Store {
     /// Does what a change says.

@@ -1,5 +1,6 @@
 import Glibc
 public import Posix
+public import Store
 
 /// Applies records to a store, record by record: at first to an empty folder.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import Store
 
 /// The records that make a store's contents over an empty folder.
 struct Inventory {

@@ -1,4 +1,5 @@
 public import Posix
+public import Store
 
 /// Stands around every call to a store.
 public protocol Interceptor: AnyObject, Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 public import Posix
+public import Store
 import Synchronization
 
 /// The record of a `RecordingStore`. Only what succeeded is in it.
