@@ -1,7 +1,7 @@
 import CrashSimulator
 import Foundation
 import Glibc
-import Store
+import TestStores
 
 /// A mount of a vault in memory, served by a recorder that knows all that was done to the vault's folder.
 final class RecordedMount {
