@@ -103,6 +103,10 @@ let package = Package(
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
             swiftSettings: strict),
+        // What tests of several modules need: temporary folders, programs that were built, processes, mounts.
+        .target(
+            name: "TestSupport", dependencies: ["Posix"], path: "Tests/Support", exclude: ["Stores"],
+            swiftSettings: strict),
         // Stores that stand around a vault's folder: they fail calls, record and replay changes, or watch.
         .target(
             name: "TestStores", dependencies: ["Posix", "Store"], path: "Tests/Support/Stores", swiftSettings: strict),
@@ -181,9 +185,9 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Store", "Tampering", "TestStores", subprocess,
-                "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale", "stress",
-                "writer",
+                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Store", "Tampering", "TestStores", "TestSupport",
+                subprocess, "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale",
+                "stress", "writer",
             ],
             exclude: ["Acts", "Fsck/Golden", "Hostile/use.py"]),
     ] + fuzzing

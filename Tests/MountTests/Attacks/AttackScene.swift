@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// A vault with a few files in it, unmounted: an attacker edits it, then it is mounted again and read.

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A keybag changed by somebody who has the device key (a thief of the whole disk, where it lies in a file) and so can
 /// make the device MAC fit again: what only unlocking yields must tell.
 enum ForgedKeybag {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// What happens to a file's backing file behind the back of the daemon that has it mounted.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The JSON of `latchkey fsck --json`, as docs/FSCK.md has it.

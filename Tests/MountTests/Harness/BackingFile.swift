@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A backing file as docs/FORMAT.md describes it, and the changes that an attacker can make to it.
 struct BackingFile {
     static let headerSize = 512

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A call to a mount's daemon by a client of its own, which looks at nothing before: what the daemon answered, as JSON.
 ///
 /// - Parameters:

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A line-driven program that stays open across a lock, such as the sqlite3 shell.
 final class Dialogue {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// Files that nobody can change, root neither: chattr(1) with +i.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A disk of its own with an ext4 file system, of which a power loss can be had: a loop device over an image.
 ///

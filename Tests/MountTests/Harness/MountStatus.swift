@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// What `latchkey status --json` says of a mount.
 struct MountStatus: Decodable {

@@ -1,3 +1,5 @@
+import TestSupport
+
 extension Vault {
     /// Runs latchkey at a terminal of its own, where a person answers each question when it stands there. What it writes to either
     /// stream is the output.

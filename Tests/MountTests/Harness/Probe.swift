@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// What a call answered.
 enum Answer: Equatable, CustomStringConvertible {

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// What a process uses, as /proc says; of a daemon, which nobody may trace, for root alone.
 struct ProcessUse {

@@ -2,6 +2,7 @@ import CrashSimulator
 import Foundation
 import Glibc
 import TestStores
+import TestSupport
 
 /// A mount of a vault in memory, served by a recorder that knows all that was done to the vault's folder.
 final class RecordedMount {

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A mount with a probe in it: what most tests want, with the calls by names below the mount.
 struct Scene {
     let mount: MountedVault

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A folder on a file system that can be stopped: whoever asks for something of it then waits until it goes on.
 final class StoppableDisk {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A vault in a folder of its own, with its passcode, recovery key and device key beside it.

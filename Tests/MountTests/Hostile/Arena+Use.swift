@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Tampering
+import TestSupport
 
 extension Arena {
     /// What the memory of a command or daemon may grow to, in KiB.

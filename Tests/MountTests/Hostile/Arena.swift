@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Tampering
+import TestSupport
 
 /// Where a hostile vault is used: a folder with the vault, what its links lead to, and nothing that may change.
 final class Arena {

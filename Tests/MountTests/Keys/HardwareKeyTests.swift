@@ -1,5 +1,6 @@
 import Foundation
 import SoftTPM
+import TestSupport
 import Testing
 
 extension MountTests {

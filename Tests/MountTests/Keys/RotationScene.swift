@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A vault with many files of all classes, whose keys are made anew.
 struct RotationScene {

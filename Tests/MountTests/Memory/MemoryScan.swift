@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Looks through the daemon's memory, as root may, for keys that an independent reader works out from the vault.
 ///

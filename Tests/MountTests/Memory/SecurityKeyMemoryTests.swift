@@ -1,5 +1,6 @@
 import Foundation
 import SoftKey
+import TestSupport
 import Testing
 
 extension MountTests {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A day's work, small: the same steps on the mount and on the plain disk, and a comparison of every byte.
 struct Workload {

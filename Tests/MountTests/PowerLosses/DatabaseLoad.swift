@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Transactions of SQLite in a mount, by the program, which says each one that is done.
 struct DatabaseLoad {

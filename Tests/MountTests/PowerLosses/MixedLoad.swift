@@ -1,6 +1,7 @@
 import CrashSimulator
 import Foundation
 import Glibc
+import TestSupport
 
 /// Programs that write to a mount until its daemon is gone, and what must be found of that afterwards: several of
 /// `load`, each in a folder of its own, and a database.

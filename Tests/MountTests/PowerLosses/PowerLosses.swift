@@ -1,6 +1,7 @@
 import CrashSimulator
 import Foundation
 import TestStores
+import TestSupport
 import Testing
 
 extension MountTests {

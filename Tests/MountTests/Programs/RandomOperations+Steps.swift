@@ -1,3 +1,5 @@
+import TestSupport
+
 extension MountTests.RandomOperations {
     /// Makes one call, and has the model do the same.
     func step(_ number: Int, _ model: inout Model, _ scene: Scene) throws -> String {

@@ -1,4 +1,5 @@
 import Tampering
+import TestSupport
 
 /// Reads through a mount what a program sees at a path, by calls of its own.
 struct MountReader {

@@ -1,5 +1,6 @@
 import Foundation
 import Tampering
+import TestSupport
 import Testing
 
 extension MountTests {

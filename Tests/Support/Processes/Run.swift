@@ -2,42 +2,25 @@ import Foundation
 import Glibc
 
 /// What a program that ran to its end said.
-struct Outcome: CustomStringConvertible {
-    let command: String
-    let status: Int32
-    let output: [UInt8]
-    let errors: String
+public struct Outcome: CustomStringConvertible {
+    public let command: String
+    public let status: Int32
+    public let output: [UInt8]
+    public let errors: String
 
-    var text: String { String(decoding: output, as: UTF8.self) }
+    public var text: String { String(decoding: output, as: UTF8.self) }
 
-    var description: String { "\(command): exit \(status)\n\(text.prefix(2000))\(errors.prefix(2000))" }
+    public var description: String { "\(command): exit \(status)\n\(text.prefix(2000))\(errors.prefix(2000))" }
 
     /// This outcome, if the program was content.
-    @discardableResult func succeeded() throws -> Outcome {
+    @discardableResult public func succeeded() throws -> Outcome {
         guard status == 0 else { throw HarnessError(description) }
         return self
     }
 }
 
-enum Environment {
-    static let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-
-    /// What the programs are given: nothing of this user's configuration, but what tools/sanitize tells the sanitizers.
-    static let plain: [String: String] = sanitizers.merging([
-        "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin:/usr/sbin:/sbin",
-        "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC",
-        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
-        "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
-    ]) { $1 }
-
-    private static let sanitizers = ProcessInfo.processInfo.environment.filter { name, _ in
-        ["ASAN_", "LSAN_", "TSAN_"].contains { name.hasPrefix($0) }
-    }
-}
-
 /// Runs a program to its end, and throws where it fails.
-@discardableResult func run(
+@discardableResult public func run(
     _ program: String, _ arguments: [String], input: [UInt8] = [],
     environment: [String: String] = Environment.plain, directory: String? = nil, within seconds: Double = 60
 ) throws -> Outcome {
@@ -50,7 +33,7 @@ enum Environment {
 ///
 /// After so many seconds it is killed, the mounts of this run are aborted (a process that waits for a reply of a FUSE daemon
 /// cannot be killed), and an error is thrown.
-func attempt(
+public func attempt(
     _ program: String, _ arguments: [String], input: [UInt8] = [],
     environment: [String: String] = Environment.plain, directory: String? = nil, within seconds: Double = 60
 ) throws -> Outcome {
@@ -74,7 +57,7 @@ func attempt(
 }
 
 /// Runs a shell script that stops at its first error, and throws there. Any program of a pipe may be that error.
-@discardableResult func shell(
+@discardableResult public func shell(
     _ script: String, in directory: String? = nil, environment: [String: String] = Environment.plain,
     within seconds: Double = 60
 ) throws -> Outcome {
@@ -82,37 +65,11 @@ func attempt(
 }
 
 /// Runs a shell script that stops at its first error; that it did is the caller's to see.
-func attemptShell(
+public func attemptShell(
     _ script: String, in directory: String? = nil, environment: [String: String] = Environment.plain,
     within seconds: Double = 60
 ) throws -> Outcome {
     try attempt(
         "bash", ["-O", "inherit_errexit", "-o", "pipefail", "-euc", script], environment: environment,
         directory: directory, within: seconds)
-}
-
-/// A file without a name for a child's standard streams: it never blocks the child, and keeps what a killed one wrote.
-final class StreamFile {
-    let descriptor: Int32
-
-    init(holding bytes: [UInt8] = []) throws {
-        var template = Array("\(Environment.temporary)/latchkey-stream.XXXXXX".utf8CString)
-        descriptor = unsafe mkstemp(&template)
-        guard descriptor >= 0 else { throw HarnessError("mkstemp: errno \(errno)") }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        unsafe unlink(template)
-        guard unsafe bytes.withUnsafeBytes({ unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }) == bytes.count
-        else { throw HarnessError("cannot write a child's input") }
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    var contents: [UInt8] {
-        let size = Int(lseek(descriptor, 0, SEEK_END))
-        return unsafe [UInt8](unsafeUninitializedCapacity: max(size, 1)) { buffer, count in
-            unsafe count = max(0, pread(descriptor, buffer.baseAddress, size, 0))
-        }
-    }
 }

@@ -1,25 +1,15 @@
-import Foundation
-import Glibc
-
-/// Why a step of a test could not be made at all; what the program did wrong is an expectation instead.
-struct HarnessError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
-    }
-}
+public import Glibc
 
 /// A process that a test started; it is killed when the test lets it go.
-final class Child {
-    let pid: pid_t
-    let program: String
-    private(set) var dumpedCore = false
+public final class Child {
+    public let pid: pid_t
+    public let program: String
+    public private(set) var dumpedCore = false
     private var status: Int32?
 
     /// Starts the program with exactly the three given descriptors; it inherits no others. (The probe closes the rest
     /// and goes to the directory, then becomes the program: glibc hides the spawn actions for that from Swift.)
-    init(
+    public init(
         _ program: String, _ arguments: [String], environment: [String: String] = Environment.plain,
         directory: String? = nil, input: Int32, output: Int32, errors: Int32
     ) throws {
@@ -51,7 +41,7 @@ final class Child {
 
     /// Waits for the end: the exit code, or 128 and the number of the signal. A killed process that does not end waits
     /// for the reply of a daemon; then the mounts of this run are aborted.
-    @discardableResult func wait() -> Int32 {
+    @discardableResult public func wait() -> Int32 {
         if let status = wait(seconds: 15) {
             return status
         }
@@ -62,7 +52,7 @@ final class Child {
     }
 
     /// Waits at most so long; nil when it still runs, and it is then left running.
-    func wait(seconds: Double) -> Int32? {
+    public func wait(seconds: Double) -> Int32? {
         if let status {
             return status
         }
@@ -75,7 +65,7 @@ final class Child {
         return finish(raw)
     }
 
-    func send(_ signal: Int32) {
+    public func send(_ signal: Int32) {
         if status == nil {
             kill(pid, signal)
         }

@@ -1,0 +1,25 @@
+import Foundation
+
+/// The lines of this process's mount table that speak of a path or of what lies below it.
+public func mountLines(of path: String) -> [String] {
+    let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
+    let path = escapedAsMounted(path)
+    return table.split(separator: "\n").map(String.init).filter {
+        let fields = $0.split(separator: " ")
+        return fields.count > 4 && (fields[4] == path || fields[4].hasPrefix(path + "/"))
+    }
+}
+
+/// As the kernel writes a mount point: space, tab, newline and backslash in octal.
+public func escapedAsMounted(_ path: String) -> String {
+    path.map { [" ": "\\040", "\t": "\\011", "\n": "\\012", "\\": "\\134"][$0] ?? String($0) }.joined()
+}
+
+/// The mount point of a line of the mount table.
+public func mountPoint(_ line: String) -> String {
+    var path = line.split(separator: " ")[4].description
+    for (code, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
+        path = path.replacingOccurrences(of: code, with: character)
+    }
+    return path
+}

@@ -1,0 +1,19 @@
+import Foundation
+
+/// What programs find in the environment.
+public enum Environment {
+    public static let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+
+    /// What the programs are given: nothing of this user's configuration, but what tools/sanitize tells the sanitizers.
+    public static let plain: [String: String] = sanitizers.merging([
+        "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC",
+        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
+    ]) { $1 }
+
+    private static let sanitizers = ProcessInfo.processInfo.environment.filter { name, _ in
+        ["ASAN_", "LSAN_", "TSAN_"].contains { name.hasPrefix($0) }
+    }
+}
