@@ -175,7 +175,7 @@ let package = Package(
             "CrashTests",
             ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
         tests("CountingTests", ["counting"]),
-        tests("FuseTests", ["Fuse", "Posix", "passthrough"]),
+        tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
         tests("ControlTests", ["Control", "Posix"]),
         tests(
             "DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Fuse", "Keybag", "Mount", "Posix", logging]),

@@ -1,6 +1,7 @@
 import Glibc
 import Posix
 import Synchronization
+import TestSupport
 import Testing
 
 extension FuseTests {
@@ -80,7 +81,7 @@ extension FuseTests {
                         try file.write([UInt8](repeating: value, count: 100), at: Int64(offset))
                         bytes.replaceSubrange(offset..<offset + 100, with: repeatElement(value, count: 100))
                     }
-                    if mapping[offset] != value { throw TestError("lost a byte at \(offset)") }
+                    if mapping[offset] != value { throw HarnessError("lost a byte at \(offset)") }
                 }
                 try file.synchronize(dataOnly: false)
                 expected.withLock { $0[worker] = bytes }

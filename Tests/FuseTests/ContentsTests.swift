@@ -89,7 +89,7 @@ extension FuseTests {
         let mounted = try Mounted()
         let secret = noise(5000, seed: 99)
         try mounted.root.create("secret", secret)
-        let memory = try ProcessMemory(mounted.program.pid)
+        let memory = try ProcessMemory(mounted.program.process.pid)
         #expect(try memory.contains(Array("mounted protocol".utf8)), "the search finds what is there")
         #expect(try !memory.contains(Array(secret[100..<164])))
         #expect(try !memory.contains(Array(secret[4800..<4864])))

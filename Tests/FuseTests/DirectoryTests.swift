@@ -1,6 +1,7 @@
 import Glibc
 import Posix
 import Synchronization
+import TestSupport
 import Testing
 
 extension FuseTests {
@@ -58,7 +59,7 @@ extension FuseTests {
                     let name = try #require(Name(bytes: "file-\(worker)-\(round)".utf8))
                     let bytes = noise(5000 + round, seed: UInt64(worker * 1000 + round))
                     try root.create(name, bytes)
-                    if try root.contents(of: name) != bytes { throw TestError("wrong contents of \(name)") }
+                    if try root.contents(of: name) != bytes { throw HarnessError("wrong contents of \(name)") }
                     if round.isMultiple(of: 10) { _ = try root.entries() }
                     if round.isMultiple(of: 3) { try root.unlink(name) }
                 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 extension FuseTests {
@@ -17,8 +18,8 @@ extension FuseTests {
 
     @Test func aBusyMountIsNotUnmounted() throws {
         let mounted = try Mounted(opensRoot: false)
-        try openFile(mounted.path, O_PATH).create("file", [1, 2, 3])
-        var file: Descriptor? = try openFile(mounted.path + "/file", O_RDWR)
+        try Descriptor.open(path: mounted.path, O_PATH).create("file", [1, 2, 3])
+        var file: Descriptor? = try Descriptor.open(path: mounted.path + "/file", O_RDWR)
         #expect(try mounted.ask("unmount") == "failed EBUSY")
         #expect(mounted.mountLine != nil)
         #expect(try file?.contents(10) == [1, 2, 3])
@@ -36,7 +37,7 @@ extension FuseTests {
 
     @Test func aTerminatedProcessUnmounts() throws {
         let mounted = try Mounted(opensRoot: false)
-        mounted.program.kill(SIGTERM)
+        mounted.program.process.send(SIGTERM)
         #expect(try mounted.program.line(within: 10) == Self.clean)
         #expect(try mounted.program.end(within: 10) == 0)
         #expect(mounted.mountLine == nil)
@@ -44,18 +45,19 @@ extension FuseTests {
 
     @Test func aKilledProcessFailsClosed() throws {
         let mounted = try Mounted(opensRoot: false)
-        mounted.program.kill()
-        #expect(throws: Errno.ENOTCONN) { try openFile(mounted.path + "/x", O_RDONLY) }
+        mounted.program.process.send(SIGKILL)
+        mounted.program.process.wait()
+        #expect(throws: Errno.ENOTCONN) { try Descriptor.open(path: mounted.path + "/x", O_RDONLY) }
     }
 
     @Test func anInterruptedOpenLeavesNoHandle() throws {
         let mounted = try Mounted()
         try mounted.root.create("file", [1])
         #expect(try mounted.ask("delay-open 600") == "done")
-        let reader = try Program("cat", [mounted.path + "/file"])
+        let reader = try LineProgram("cat", [mounted.path + "/file"])
         usleep(200_000)
         // It sleeps in open(2); the answer comes after it was told to die.
-        reader.kill(SIGTERM)
+        reader.process.send(SIGTERM)
         #expect(try reader.end(within: 10) == 128 + SIGTERM)
         try mounted.wait(for: "handles 0", to: "handles")
     }
@@ -65,7 +67,7 @@ extension FuseTests {
         let mounted = try Mounted(opensRoot: false)
         try mounted.source.create("file", [1])
         #expect(try mounted.ask("delay-open 600") == "done")
-        let reader = try Program("cat", [mounted.path + "/file"])
+        let reader = try LineProgram("cat", [mounted.path + "/file"])
         usleep(200_000)
         // The answer to the open comes when nobody is there any more; `run` waits for it.
         #expect(try mounted.ask("abort") == "done")
@@ -91,10 +93,10 @@ extension FuseTests {
 
     @Test func saysWhyAMountFails() throws {
         let folder = try TemporaryFolder()
-        let missing = try Program(Built.passthrough, [folder.path, folder.path + "/nowhere"])
+        let missing = try LineProgram(Built.passthrough, [folder.path, folder.path + "/nowhere"])
         #expect(try missing.line(within: 10).contains("nowhere: No such file or directory"))
         #expect(try missing.end(within: 10) == 1)
-        let unknown = try Program(Built.passthrough, ["-o", "nonsense", folder.path, folder.path])
+        let unknown = try LineProgram(Built.passthrough, ["-o", "nonsense", folder.path, folder.path])
         #expect(try unknown.line(within: 10).contains("unknown option(s): `-o nonsense'"))
         #expect(try unknown.end(within: 10) == 1)
     }
@@ -103,7 +105,7 @@ extension FuseTests {
     @Test(.enabled(if: geteuid() == 0, "needs root, to become somebody else"))
     func anOrdinaryUserMountsThroughFusermount() throws {
         let folder = try TemporaryFolder()
-        for name in ["device", "source", "mount"] { try folder.makeFolder(name) }
+        for name in ["device", "source", "mount"] { _ = try folder.makeFolder(name, mode: 0o777) }
         let script = """
             set -e
             cd '\(folder.path)'
@@ -115,10 +117,10 @@ extension FuseTests {
             chown 65534:65534 source mount
             exec setpriv --reuid=65534 --regid=65534 --clear-groups device/passthrough -o noexec source mount
             """
-        let program = try Program("unshare", ["-m", "sh", "-c", script])
+        let program = try LineProgram("unshare", ["-m", "sh", "-c", script])
         let greeting = try program.line(within: 20)
         #expect(greeting.hasPrefix("mounted"), "\(greeting)")
-        let table = try String(contentsOfFile: "/proc/\(program.pid)/mountinfo", encoding: .utf8)
+        let table = try String(contentsOfFile: "/proc/\(program.process.pid)/mountinfo", encoding: .utf8)
         let line = table.split(separator: "\n").first { $0.contains("fuse.passthrough") }
         let flags = try #require(line).split(separator: " ")[5].split(separator: ",")
         #expect(Set(flags).isSuperset(of: ["nosuid", "nodev", "noexec"]))

@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 extension FuseTests {
@@ -60,7 +61,7 @@ extension FuseTests {
         #expect(Set(try mounted.source.entries().map(\.name)) == [odd, long])
         #expect(Set(try mounted.root.entries().map(\.name)) == [odd, long])
         let tooLong = String(repeating: "n", count: 256)
-        #expect(throws: Errno.ENAMETOOLONG) { try openFile(mounted.path + "/" + tooLong, O_RDONLY) }
+        #expect(throws: Errno.ENAMETOOLONG) { try Descriptor.open(path: mounted.path + "/" + tooLong, O_RDONLY) }
     }
 
     @Test func setsAttributes() throws {

@@ -8,7 +8,7 @@ struct ProcessMemory {
     private let pid: pid_t
 
     init(_ pid: pid_t) throws {
-        file = try openFile("/proc/\(pid)/mem", O_RDONLY)
+        file = try Descriptor.open(path: "/proc/\(pid)/mem", O_RDONLY)
         self.pid = pid
     }
 

@@ -50,10 +50,9 @@ enum Answer: Equatable, CustomStringConvertible {
 
 /// The program that keeps running while the tests lock and unlock around it: Tests/Probe.
 final class Probe {
-    let process: Child
-    private var commands: Int32
-    private let answers: Int32
-    private var received: [UInt8] = []
+    private let program: LineProgram
+
+    var process: Child { program.process }
 
     convenience init() throws {
         try self.init(Built.probe, environment: Environment.plain)
@@ -61,33 +60,12 @@ final class Probe {
 
     /// Another program that answers each line with one.
     init(_ program: String, _ arguments: [String] = [], environment: [String: String]) throws {
-        // A probe that has died is an error of its test, not the end of all.
-        signal(SIGPIPE, SIG_IGN)
-        var downward: [Int32] = [0, 0]
-        var upward: [Int32] = [0, 0]
-        guard unsafe pipe(&downward) == 0, unsafe pipe(&upward) == 0 else {
-            throw HarnessError("pipe: errno \(errno)")
-        }
-        for descriptor in downward + upward {
-            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        }
-        process = try Child(
-            program, arguments, environment: environment, input: downward[0], output: upward[1], errors: 2)
-        commands = downward[1]
-        answers = upward[0]
-        _ = Glibc.close(downward[0])
-        _ = Glibc.close(upward[1])
-    }
-
-    deinit {
-        _ = Glibc.close(commands)
-        _ = Glibc.close(answers)
+        self.program = try LineProgram(program, arguments, environment: environment, hearsErrors: false)
     }
 
     /// Says that no more commands come.
     func endInput() {
-        _ = Glibc.close(commands)
-        commands = -1
+        program.endInput()
     }
 
     /// Asks for one call and waits for its answer, at most so many seconds.
@@ -102,41 +80,12 @@ final class Probe {
 
     /// Starts a call that goes on while the test does other things.
     func send(_ words: [String]) throws {
-        let line = words.map(escaped).joined(separator: " ") + "\n"
-        var rest = Array(line.utf8)[...]
-        while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(commands, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                throw HarnessError("the probe is gone, at: \(words.joined(separator: " ").prefix(200))")
-            }
-            rest = rest.dropFirst(count)
-        }
+        try program.send(words.map(escaped).joined(separator: " "))
     }
 
     /// The answer of the call that was sent last.
     func answer(within seconds: Double = 20, to words: [String] = []) throws -> Answer {
-        let end = ContinuousClock.now + .seconds(seconds)
-        while true {
-            if let newline = received.firstIndex(of: 10) {
-                let line = String(decoding: received[..<newline], as: UTF8.self)
-                received.removeSubrange(...newline)
-                return parse(line)
-            }
-            let left = end - ContinuousClock.now
-            var waiting = pollfd(fd: answers, events: Int16(POLLIN), revents: 0)
-            guard left > .zero, unsafe poll(&waiting, 1, Int32(left / .milliseconds(1)) + 1) > 0 else {
-                LiveMounts.abortAll()
-                process.send(SIGKILL)
-                throw HarnessError(
-                    "no answer in \(seconds) s; the mount was aborted: \(words.joined(separator: " ").prefix(200))")
-            }
-            var chunk = [UInt8](repeating: 0, count: 65536)
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(answers, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                throw HarnessError("the probe ended, at: \(words.joined(separator: " ").prefix(200))")
-            }
-            received += chunk[..<count]
-        }
+        parse(try program.line(within: seconds, to: words.joined(separator: " ")))
     }
 
     private func parse(_ line: String) -> Answer {

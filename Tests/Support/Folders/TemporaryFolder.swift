@@ -33,6 +33,7 @@ public final class TemporaryFolder: Sendable {
 
     public func makeFolder(_ name: String, mode: mode_t = 0o755) throws -> String {
         guard unsafe mkdir(path(name), mode) == 0 else { throw HarnessError("mkdir \(name): errno \(errno)") }
+        unsafe chmod(path(name), mode)
         return path(name)
     }
 
