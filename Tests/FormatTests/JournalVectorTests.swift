@@ -4,13 +4,18 @@ import Testing
 
 /// Tests/Vectors/journal.json: the journal's head and records, as docs/FORMAT.md says.
 @Suite struct JournalVectorTests {
+    // The vectors keep the names that things had when they were made.
     private struct Journal: Decodable {
+        enum CodingKeys: String, CodingKey {
+            case heads, records
+            case tombstones = "asides"
+        }
+
         let heads: Vectors<Head, Refused>
         let records: Vectors<Record, Refused>
-        let tombstones: Vectors<Aside, Refused>
+        let tombstones: Vectors<Tombstone, Refused>
     }
 
-    // The vectors keep the names that the fields had when they were made.
     private struct Head: Decodable {
         enum CodingKeys: String, CodingKey {
             case halfSize, opened, windows, head
@@ -45,7 +50,12 @@ import Testing
         let record: String
     }
 
-    private struct Aside: Decodable {
+    private struct Tombstone: Decodable {
+        enum CodingKeys: String, CodingKey {
+            case folder, name, payload
+            case tombstone = "aside"
+        }
+
         let folder: String
         let tombstone: String
         let name: String
@@ -119,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func asideNotes() throws {
+    @Test func tombstoneNotes() throws {
         let vectors = (try vectors("journal") as Journal).tombstones
         for item in vectors.cases {
             let note = try TombstoneNote(decoding: bytes(item.payload))

@@ -21,7 +21,8 @@ import Testing
             .joined(separator: " ")
         for attack in Attack.all {
             guard let words = attack.documented?.words else { continue }
-            #expect(text.contains(words), "\(attack.name)")
+            let isDocumented = text.contains(words)
+            #expect(isDocumented, "\(attack.name): \(words)")
         }
     }
 
