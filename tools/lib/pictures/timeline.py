@@ -1,6 +1,6 @@
 """The life of a mount around one lock: what each class can do in each phase, and which keys are in memory.
 
-From README.md's table of classes, docs/EVICTION.md, docs/THREAT-MODEL.md and Sources/Daemon/LockMachine.swift.
+From README.md's table of classes, docs/EVICTION.md, docs/THREAT-MODEL.md and Sources/Daemon/Lock/LockMachine.swift.
 """
 
 from __future__ import annotations
