@@ -22,8 +22,8 @@ func tests(
         swiftSettings: strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))])
 }
 
-/// Calls into shared libraries are bound before anything else: one that is bound later, by whoever makes it first, leaves what
-/// is in the vector registers on the stack, and that may be half of a key.
+/// Calls into shared libraries are bound before anything else: one that is bound later, by whoever makes it first,
+/// leaves what is in the vector registers on the stack, and that may be half of a key.
 let boundAtOnce: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]
 
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -68,6 +68,7 @@ let package = Package(
         module("Policy", ["Format", "Posix"]),
         module("Store", ["Posix"]),
         module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
+        module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["CLinux", "Format", "Fuse", "Keybag", "Posix", "Vault"]),
         module(
@@ -83,7 +84,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "DeviceKeys", "FIDO2", "TPM", "Vault", "Keybag", "Store", "Crypto", "Format",
+                "Daemon", "Control", "DeviceKeys", "FIDO2", "TPM", "Vault", "VaultCheck", "Keybag", "Store", "Crypto",
+                "Format",
                 "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
             ],
             swiftSettings: strict, linkerSettings: boundAtOnce),
@@ -169,7 +171,7 @@ let package = Package(
         tests("StrengthTests", ["Strength", "Crypto"]),
         tests("PolicyTests", ["Policy", "Format"]),
         tests("StoreTests", ["Posix", "Store", "TestStores"]),
-        tests("VaultTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
+        tests("VaultTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault", "VaultCheck"]),
         tests("TamperTests", ["Tampering"]),
         tests(
             "CrashTests",

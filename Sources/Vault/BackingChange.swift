@@ -2,7 +2,7 @@ import Posix
 import Store
 
 /// What the backing folder's own mode and owner are of: an open file, or an entry of an open directory.
-enum BackingSubject: Sendable {
+package enum BackingSubject: Sendable {
     case file(Descriptor)
     case entry(Name, in: Descriptor)
 }

@@ -11,10 +11,10 @@ import Synchronization
 /// and operations on one directory's names are ordered by the caller (the kernel holds the directory's lock for each
 /// of them).
 public final class Vault: Sendable {
-    let store: any Store
-    let keys: VolumeKeys
-    let ring: KeyRing
-    let traits: StoreTraits
+    package let store: any Store
+    package let keys: VolumeKeys
+    package let ring: KeyRing
+    package let traits: StoreTraits
     let scratches = ScratchPool()
     let files = FileTable()
     let fileKeys = KeyCount()
@@ -28,7 +28,7 @@ public final class Vault: Sendable {
     /// Opened with the root.
     let journal = Mutex<Journal?>(nil)
     /// Sessions that ended in a crash: what is empty since then was never synced.
-    let windows = Mutex<[JournalHead.Window]>([])
+    package let windows = Mutex<[JournalHead.Window]>([])
     /// Of a vault that is only read: what its journal says.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
@@ -51,7 +51,7 @@ public final class Vault: Sendable {
     }
 
     private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
-    let halfSize: UInt64
+    package let halfSize: UInt64
     /// Wakes the checkpointer, if there is one.
     let lowSpace = Mutex<Wakeup?>(nil)
     private let dirtyLimit = Atomic<Int>(1024)

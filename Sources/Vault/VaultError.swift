@@ -29,7 +29,7 @@ public enum VaultError: Error, Hashable, Sendable {
     /// There is nothing of that name, or nothing that could be entered.
     public var isAbsence: Bool { self == .system(.ENOENT) || self == .system(.ENOTDIR) || self == .system(.ELOOP) }
 
-    init(_ error: CryptoError, damaged what: String) {
+    package init(_ error: CryptoError, damaged what: String) {
         switch error {
         case .notAuthentic: self = .damaged(what)
         case .secureMemory: self = .system(.ENOMEM)
@@ -48,14 +48,20 @@ public enum VaultError: Error, Hashable, Sendable {
 
 /// Runs calls to the backing store, whose errors become ours.
 @inline(__always)
-func backing<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(VaultError) -> Result {
+package func backing<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(VaultError) -> Result {
     do { return try body() } catch { throw .system(error) }
 }
 
 /// Runs a cipher; a failure to authenticate means that `what` is so.
 @inline(__always)
-func authentic<Result: ~Copyable>(
+package func authentic<Result: ~Copyable>(
     _ what: @autoclosure () -> String, _ body: () throws(CryptoError) -> Result
 ) throws(VaultError) -> Result {
     do { return try body() } catch { throw VaultError(error, damaged: what()) }
+}
+
+extension VaultError {
+    package var isDamage: Bool {
+        if case .damaged = self { true } else { false }
+    }
 }

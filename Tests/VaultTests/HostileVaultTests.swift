@@ -7,6 +7,7 @@ import Testing
 
 @testable import Keybag
 @testable import Vault
+@testable import VaultCheck
 
 /// Vaults whose maker knows the keys: every tag is right, and what it stands over is not.
 @Suite struct HostileVaultTests {

@@ -5,6 +5,7 @@ import TestStores
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 /// Files without a name, and the one that they get.
 @Suite struct NamelessTests {

@@ -58,7 +58,8 @@ extension File {
 
     /// Reads stored blocks into `buffer`, which has room for whole ones, from where they lie: in the backing file or in
     /// the journal. Returns how many bytes the backing file had, or will have once the journal is in it.
-    func readStored(_ buffer: UnsafeMutableRawBufferPointer, fromBlock block: UInt64) throws(VaultError) -> Int {
+    package func readStored(_ buffer: UnsafeMutableRawBufferPointer, fromBlock block: UInt64) throws(VaultError) -> Int
+    {
         let offset = BlockGeometry.backingOffset(ofBlock: block)
         var count: Int
         do {
@@ -110,7 +111,7 @@ extension File {
     ///
     /// - Parameter available: how many bytes the backing file has from the block's beginning on.
     /// - Returns: how many bytes of `stored` it was.
-    func openStored(
+    package func openStored(
         _ stored: UnsafeMutableRawBufferPointer, available: Int, block: UInt64,
         into plain: UnsafeMutableRawBufferPointer, _ scratch: Scratch
     ) throws(VaultError) -> Int {
@@ -197,7 +198,7 @@ extension File {
 }
 
 extension Slice<UnsafeMutableRawBufferPointer> {
-    var rebased: UnsafeMutableRawBufferPointer { unsafe UnsafeMutableRawBufferPointer(rebasing: self) }
+    package var rebased: UnsafeMutableRawBufferPointer { unsafe UnsafeMutableRawBufferPointer(rebasing: self) }
 }
 
 extension Slice<UnsafeRawBufferPointer> {

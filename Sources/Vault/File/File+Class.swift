@@ -70,7 +70,7 @@ extension File {
 }
 
 extension FileProtection {
-    init(_ protectionClass: ProtectionClass, isExplicit: Bool, _ wrap: FileKeyWrap) {
+    package init(_ protectionClass: ProtectionClass, isExplicit: Bool, _ wrap: FileKeyWrap) {
         self.init(
             protectionClass: protectionClass, isExplicit: isExplicit, wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
     }

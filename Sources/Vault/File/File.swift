@@ -16,13 +16,13 @@ import Synchronization
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault
-    let descriptor: Descriptor
+    package let descriptor: Descriptor
     let identity: FileIdentity
     public var identifier: FileIdentifier { identity.identifier }
 
     let lock = ReadWriteLock()
     /// Guarded by `lock`.
-    var state: State
+    package var state: State
     /// The file key, if it is in memory. Filled under the shared lock, emptied under the exclusive one.
     let key: Mutex<FileKey?>
     /// Held during a flush of the backing file.
@@ -38,7 +38,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// The second in which an access was last noted, 0 if none was.
     let noted = Atomic<Int64>(0)
 
-    struct State {
+    package struct State {
         /// As it will be written next, but for the provisional length and the generation.
         var header: FileHeader
         /// The live length; the header's is what was confirmed.
@@ -48,7 +48,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         /// A crash left blocks between the confirmed length and the live one that may not verify: those read as zeros.
         var isUnproven: Bool
         /// What has to be done until all of this lies in the backing file, durably.
-        var writeback = WritebackState()
+        package var writeback = WritebackState()
         /// The descriptor that is written to, if there is one already.
         var writable: Descriptor?
 
@@ -72,7 +72,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     }
 
     /// - Parameter status: of the backing file.
-    init(
+    package init(
         vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, isNew: Bool, status: FileStatus
     ) {
         self.vault = vault
@@ -83,7 +83,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     }
 
     /// The file key, unwrapped when it is not in memory; `locked` when its class key is away. Needs `lock`.
-    func currentKey() throws(VaultError) -> FileKey {
+    package func currentKey() throws(VaultError) -> FileKey {
         try key.withLock { (key) throws(VaultError) in
             if let key { return key }
             let header = state.header
@@ -159,7 +159,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Shows what the journal has of it, in a vault that is only read.
     ///
     /// - Parameter status: of the backing file.
-    func show(_ overlay: Overlay, at binding: NameBinding, _ status: FileStatus) {
+    package func show(_ overlay: Overlay, at binding: NameBinding, _ status: FileStatus) {
         lock.withExclusive {
             if let header = overlay.header {
                 state.header = header.resolved(at: binding)

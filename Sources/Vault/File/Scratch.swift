@@ -9,14 +9,14 @@ import Synchronization
 /// Used by one thread at a time. The memory for plaintext is kept out of swap where it may be and out of core files,
 /// and is wiped by whoever filled it.
 @safe
-final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to one thread at a time
+package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to one thread at a time
     /// Blocks in one pass: 1 MiB and a partial block at either end.
-    static let blocks = 258
+    package static let blocks = 258
     private static let storedSize = Int(BlockGeometry.storedBlockSize)
     private static let plainSize = Int(BlockGeometry.blockSize)
 
     /// `blocks` stored blocks, one behind the other.
-    let stored: UnsafeMutableRawBufferPointer
+    package let stored: UnsafeMutableRawBufferPointer
     /// Two blocks of plaintext, for those at either end that a request covers in part.
     let plain: UnsafeMutableRawBufferPointer
     private let isLocked: Bool
@@ -24,9 +24,9 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
     let saved: UnsafeMutableRawBufferPointer
     /// Nonces for the blocks of a pass, drawn with one call.
     private let nonces: UnsafeMutableRawBufferPointer
-    var cipher: BlockCipher
+    package var cipher: BlockCipher
 
-    init() throws(CryptoError) {
+    package init() throws(CryptoError) {
         cipher = try BlockCipher()
         let page = 4096
         unsafe stored = .allocate(byteCount: Self.blocks * Self.storedSize, alignment: page)
@@ -45,13 +45,13 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
     }
 
     /// The stored bytes of the `index`-th block of the pass, as many as `count`.
-    func stored(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+    package func stored(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(
             rebasing: stored[index * Self.storedSize..<index * Self.storedSize + count])
     }
 
     /// One of the two plaintext blocks.
-    func plain(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+    package func plain(_ index: Int, count: Int) -> UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(
             rebasing: plain[index * Self.plainSize..<index * Self.plainSize + count])
     }
@@ -67,7 +67,7 @@ final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to o
         }
     }
 
-    func wipePlain() {
+    package func wipePlain() {
         unsafe explicit_bzero(plain.baseAddress!, plain.count)
     }
 }
@@ -98,8 +98,8 @@ final class ScratchPool: Sendable {
 }
 
 /// A file's key while it is in memory; wiped when the last user lets go of it.
-final class FileKey: Sendable {
-    let secret: Secret
+package final class FileKey: Sendable {
+    package let secret: Secret
     private let keys: KeyCount
 
     init(_ secret: consuming Secret, countedBy keys: KeyCount) {

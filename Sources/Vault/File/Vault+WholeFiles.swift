@@ -3,13 +3,13 @@ import Posix
 import Store
 
 /// Flags for opening backing files.
-enum OpenFlags {
+package enum OpenFlags {
     // Non-blocking: a FIFO that somebody planted under a file's name must not stop us.
-    static let read = O_RDONLY | O_NONBLOCK
+    package static let read = O_RDONLY | O_NONBLOCK
     static let write = O_WRONLY | O_NONBLOCK
-    static let readWrite = O_RDWR | O_NONBLOCK
+    package static let readWrite = O_RDWR | O_NONBLOCK
     static let create = O_RDWR | O_CREAT | O_EXCL | O_NONBLOCK
-    static let directory = O_RDONLY | O_DIRECTORY
+    package static let directory = O_RDONLY | O_DIRECTORY
 }
 
 extension Vault {

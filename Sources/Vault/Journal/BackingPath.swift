@@ -49,7 +49,7 @@ struct TombstoneNames {
 
 extension RecoveryJournal {
     /// How many records name what is none of the vault's. They count for nothing.
-    func strays(in entries: [Entry]) throws(VaultError) -> Int {
+    package func strays(in entries: [Entry]) throws(VaultError) -> Int {
         var count = 0
         for entry in entries {
             let isStray =

@@ -21,7 +21,7 @@ extension Journal {
 
 extension JournalHead {
     /// The 512 bytes of a head.
-    static func signed(_ head: JournalHead, _ keys: VolumeKeys) -> [UInt8] {
+    package static func signed(_ head: JournalHead, _ keys: VolumeKeys) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: byteCount)
         do {
             var elements = bytes.mutableSpan

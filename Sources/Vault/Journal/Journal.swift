@@ -12,9 +12,9 @@ import Synchronization
 ///
 /// Two halves: while one is written, the files that have records in the other are checkpointed, and then it is free.
 /// Thread-safe; its locks are leaves but for the store.
-final class Journal: Sendable {
+package final class Journal: Sendable {
     /// Bytes of one half, as a rule.
-    static let usualHalfSize: UInt64 = 16 << 20
+    package static let usualHalfSize: UInt64 = 16 << 20
     let store: any Store
     let keys: VolumeKeys
     let file: Descriptor
@@ -45,7 +45,7 @@ final class Journal: Sendable {
     }
 
     /// Where a payload lies in the journal.
-    struct Slot: Sendable {
+    package struct Slot: Sendable {
         let offset: Int64
         let count: Int
         /// Of its record: durable once `flush(upTo:)` has been there.

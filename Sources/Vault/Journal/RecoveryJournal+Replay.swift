@@ -52,7 +52,7 @@ extension RecoveryJournal {
     }
 
     /// Brings the files to where the last session left them, durably.
-    func replay() throws(VaultError) {
+    package func replay() throws(VaultError) {
         let entries = try entries()
         for entry in entries where entry.record.kind == .tombstone {
             if let names = TombstoneNames(decoding: try payload(of: entry)) { try putBack(names) }

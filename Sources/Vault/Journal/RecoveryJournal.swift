@@ -4,28 +4,28 @@ import Posix
 import Store
 
 /// The journal as the last session left it.
-struct RecoveryJournal {
+package struct RecoveryJournal {
     let vault: Vault
     let file: Descriptor
-    let head: JournalHead
+    package let head: JournalHead
 
     private static let noFile = "something stands in the journal's place that is no file"
 
     /// A record whose MAC is right, and where its payload lies.
-    struct Entry {
-        let record: JournalRecord
+    package struct Entry {
+        package let record: JournalRecord
         let offset: Int64
     }
 
     /// With a head that nobody has proved.
-    init(of vault: Vault, _ file: Descriptor, _ head: JournalHead) {
+    package init(of vault: Vault, _ file: Descriptor, _ head: JournalHead) {
         self.vault = vault
         self.file = file
         self.head = head
     }
 
     /// Nil if there is none.
-    init?(of vault: Vault) throws(VaultError) {
+    package init?(of vault: Vault) throws(VaultError) {
         self.vault = vault
         do throws(Errno) {
             file = try vault.store.open(
@@ -61,7 +61,7 @@ struct RecoveryJournal {
     }
 
     /// All records, in the order in which they were written.
-    func entries() throws(VaultError) -> [Entry] {
+    package func entries() throws(VaultError) -> [Entry] {
         var halves: [[Entry]] = []
         for half in 0..<2 { halves.append(try entries(ofHalf: half)) }
         return halves.filter { !$0.isEmpty }.sorted { $0[0].record.epoch < $1[0].record.epoch }.flatMap { $0 }

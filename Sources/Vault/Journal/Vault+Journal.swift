@@ -4,7 +4,7 @@ import Posix
 import Store
 
 extension Name {
-    static let journal = Name(ascii: BackingName.journal)
+    package static let journal = Name(ascii: BackingName.journal)
 }
 
 extension Vault {
@@ -17,7 +17,7 @@ extension Vault {
     var isOpen: Bool { journal.withLock { $0 != nil } }
 
     /// Brings the vault to where the last session left it, and begins a new one. Does nothing the second time.
-    func recover() throws(VaultError) {
+    package func recover() throws(VaultError) {
         guard !isOpen else { return }
         let now = UInt64(max(0, Timespec.now.seconds))
         var head = JournalHead(volume: keys.volume, halfSize: halfSize)

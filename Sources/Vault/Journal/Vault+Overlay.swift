@@ -3,7 +3,7 @@ import Posix
 import Store
 
 /// What the journal says of a file that may not be written to: shown as if it were in the file.
-struct Overlay: Sendable {
+package struct Overlay: Sendable {
     /// Of the header on disk that it lies over.
     let generation: UInt64
     /// Nil where that one still holds, and blocks alone have changed.
@@ -49,7 +49,7 @@ extension Vault {
     }
 
     /// What lies over a file whose header on disk is this.
-    func overlay(of header: FileHeader, inode: UInt64) -> Overlay? {
+    package func overlay(of header: FileHeader, inode: UInt64) -> Overlay? {
         let identity = FileIdentity(identifier: header.file, inode: inode)
         guard isReadOnly, let overlay = overlays.withLock({ $0.files[identity] }),
             overlay.generation == header.generation
@@ -59,7 +59,7 @@ extension Vault {
     }
 
     /// The header that only the journal has of a void file.
-    func madeHeader(of descriptor: Descriptor) -> FileHeader? {
+    package func madeHeader(of descriptor: Descriptor) -> FileHeader? {
         guard isReadOnly, overlays.withLock({ !$0.made.isEmpty }), let status = try? store.status(of: descriptor) else {
             return nil
         }
@@ -76,7 +76,7 @@ extension Vault {
     }
 
     /// The directories that would be put back in a folder, by the names under which they lie.
-    func tombstones(in folder: Descriptor) -> [Name: Name] {
+    package func tombstones(in folder: Descriptor) -> [Name: Name] {
         guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
         else {
             return [:]

@@ -17,7 +17,7 @@ public enum AttributeOwner: Sendable {
         }
     }
 
-    var subject: AttributeSubject {
+    package var subject: AttributeSubject {
         switch self {
         case .file(let file):
             AttributeSubject(descriptor: file.descriptor, identifier: file.identifier.bytes, file: file)
@@ -29,14 +29,14 @@ public enum AttributeOwner: Sendable {
 }
 
 /// A backing file, folder or node, and the ID to which its attributes are bound.
-struct AttributeSubject: Sendable {
-    let descriptor: Descriptor
+package struct AttributeSubject: Sendable {
+    package let descriptor: Descriptor
     let identifier: [UInt8]
-    let prefix: AttributeName.Prefix
+    package let prefix: AttributeName.Prefix
     /// Of a file that others may know too: it remembers a flush that has failed.
     let file: File?
 
-    init(descriptor: Descriptor, identifier: [UInt8], file: File? = nil) {
+    package init(descriptor: Descriptor, identifier: [UInt8], file: File? = nil) {
         self.descriptor = descriptor
         self.identifier = identifier
         prefix = .user
@@ -44,7 +44,7 @@ struct AttributeSubject: Sendable {
     }
 
     /// Nodes have no ID: what hangs on one would open on another, as the target of a symbolic link does.
-    init(node: Descriptor) {
+    package init(node: Descriptor) {
         descriptor = node
         identifier = [UInt8](repeating: 0, count: 16)
         prefix = .trusted

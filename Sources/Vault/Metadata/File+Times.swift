@@ -154,8 +154,8 @@ extension File {
 }
 
 extension FileHeader {
-    func shownTime(of backing: Timespec) -> Timespec { Timespec(shownTime(of: FileTime(backing))) }
-    func shownChange(of backing: Timespec) -> Timespec { Timespec(shownChange(of: FileTime(backing))) }
+    package func shownTime(of backing: Timespec) -> Timespec { Timespec(shownTime(of: FileTime(backing))) }
+    package func shownChange(of backing: Timespec) -> Timespec { Timespec(shownChange(of: FileTime(backing))) }
 }
 
 extension FileTime {

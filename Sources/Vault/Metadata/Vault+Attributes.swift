@@ -19,7 +19,7 @@ extension Vault {
     }
 
     /// An attribute by its stored name, which is no continuation's: name and value in plaintext.
-    func openAttribute(
+    package func openAttribute(
         _ stored: AttributeName, of owner: AttributeSubject
     ) throws(VaultError) -> (name: [UInt8], value: [UInt8]) {
         let bytes = try wholeValue(of: stored, of: owner)

@@ -19,7 +19,7 @@ extension Vault {
     }
 
     /// The header that `raw` begins with, authentic and of this volume.
-    func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
+    package func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
         guard raw.byteCount >= FileHeader.byteCount else { throw .damaged("shorter than a header") }
         let header: FileHeader
         do { header = try FileHeader(decoding: raw) } catch { throw .damaged("the header: \(error)") }
@@ -31,7 +31,7 @@ extension Vault {
     }
 
     /// Opens a file's backing file for reading, also one that its owner may not read: its header is metadata.
-    func openBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor {
+    package func openBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o400, of: .entry(name, in: directory.descriptor)) { () throws(VaultError) in
             try backing { () throws(Errno) in
                 try store.open(name, in: directory.descriptor, OpenFlags.read, mode: 0)

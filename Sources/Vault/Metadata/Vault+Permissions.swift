@@ -5,14 +5,14 @@ import Store
 // of mode 0444 is renamed and a folder of mode 0555 is too, and here both mean a write in them.
 
 extension Vault {
-    typealias Subject = BackingSubject
+    package typealias Subject = BackingSubject
 
     /// Runs `body`, and once more if it ends with EACCES: then with permissions that the owner lends for that time.
     /// This moves the time of change, so `body` should ask for no more than it needs.
     ///
     /// In `body` no other lock is taken, and nothing that takes `modes`. A daemon that dies in the middle leaves the
     /// owner with the permissions that were lent.
-    func withOwnerPermissions<Result: ~Copyable>(
+    package func withOwnerPermissions<Result: ~Copyable>(
         _ permissions: UInt32, of subject: Subject, _ body: () throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
         do {

@@ -32,7 +32,7 @@ extension Vault {
     }
 
     /// Where the continuation of what is stored now would be; nil if all of it is in one attribute.
-    func continuation(of stored: AttributeName, of owner: AttributeSubject) -> AttributeName? {
+    package func continuation(of stored: AttributeName, of owner: AttributeSubject) -> AttributeName? {
         (try? storedValue(of: stored, of: owner)).flatMap(stored.continuation)
     }
 

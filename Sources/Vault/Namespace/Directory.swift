@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Keeps one descriptor open. Thread-safe.
 public final class Directory: Sendable {
-    let descriptor: Descriptor
+    package let descriptor: Descriptor
     public let identifier: DirectoryIdentifier
     /// Where the directory stands; changes when it is renamed.
     let state: Mutex<State>
@@ -21,7 +21,7 @@ public final class Directory: Sendable {
         var isBetween = false
     }
 
-    init(descriptor: Descriptor, record: DirectoryRecord, binding: NameBinding) {
+    package init(descriptor: Descriptor, record: DirectoryRecord, binding: NameBinding) {
         self.descriptor = descriptor
         identifier = record.directory
         state = Mutex(State(record: record, binding: binding))

@@ -118,16 +118,16 @@ extension Vault {
     }
 
     /// Renames something new into place, where nothing stands yet.
-    func renameFresh(_ temporary: Name, to name: Name, in directory: Directory) throws(VaultError) {
+    package func renameFresh(_ temporary: Name, to name: Name, in directory: Directory) throws(VaultError) {
         try renameFresh(temporary, to: name, in: directory.descriptor)
     }
 
-    func renameFresh(_ temporary: Name, to name: Name, in folder: Descriptor) throws(VaultError) {
+    package func renameFresh(_ temporary: Name, to name: Name, in folder: Descriptor) throws(VaultError) {
         try renameFresh(temporary, in: folder, to: name, in: folder)
     }
 
     /// `EEXIST`, and nothing has changed, if something stands there.
-    func renameFresh(
+    package func renameFresh(
         _ old: Name, in folder: Descriptor, to name: Name, in newFolder: Descriptor
     ) throws(VaultError) {
         try backing { () throws(Errno) in

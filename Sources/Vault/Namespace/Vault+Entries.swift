@@ -149,7 +149,7 @@ extension Vault {
     }
 
     /// All that a folder holds, also when its owner, us, may not list it: by now, or at all.
-    func backingEntries(of folder: Descriptor) throws(VaultError) -> [DirectoryEntry] {
+    package func backingEntries(of folder: Descriptor) throws(VaultError) -> [DirectoryEntry] {
         try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.entries(of: folder) }
         }

@@ -4,20 +4,20 @@ import Posix
 import Store
 
 /// How an entry's name lies in the backing folder.
-struct StoredName {
-    let name: Name
+package struct StoredName {
+    package let name: Name
     /// The sidecar's name and contents, for a long name.
     let sidecar: (name: Name, ciphertext: [UInt8])?
 }
 
 extension Name {
     /// A name from characters that are known to be fine.
-    init(ascii text: String) {
+    package init(ascii text: String) {
         self.init(bytes: text.utf8)!
     }
 
     /// A fresh `lk.tmp.R`.
-    static func temporary(suffix: String = "") -> Name {
+    package static func temporary(suffix: String = "") -> Name {
         let random = String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self)
         return Name(ascii: BackingName.temporaryPrefix + random + suffix)
     }
@@ -32,15 +32,15 @@ extension Name {
         Name(ascii: BackingName.longTargetPrefix + String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self))
     }
 
-    static let targets = Name(ascii: BackingName.targets)
-    static let nameless = Name(ascii: BackingName.nameless)
-    static let directoryRecord = Name(ascii: BackingName.directoryRecord)
-    static let newDirectoryRecord = Name(ascii: BackingName.newDirectoryRecord)
+    package static let targets = Name(ascii: BackingName.targets)
+    package static let nameless = Name(ascii: BackingName.nameless)
+    package static let directoryRecord = Name(ascii: BackingName.directoryRecord)
+    package static let newDirectoryRecord = Name(ascii: BackingName.newDirectoryRecord)
 }
 
 extension Vault {
     /// The backing name of the entry `name`; docs/FORMAT.md, "Names".
-    func storedName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {
+    package func storedName(_ name: Name, in directory: Directory) throws(VaultError) -> StoredName {
         let stored = try ownStoredName(name, in: directory)
         guard isReadOnly, let tombstone = tombstone(for: stored.name, in: directory.descriptor) else { return stored }
         return StoredName(name: tombstone, sidecar: nil)
@@ -65,19 +65,19 @@ extension Vault {
     }
 
     /// Where an entry of that name belongs. docs/FORMAT.md, "Places".
-    func binding(of name: Name, in directory: Directory) -> NameBinding {
+    package func binding(of name: Name, in directory: Directory) -> NameBinding {
         directory.identifier.withBytes { identifier in
             NameBinding(unsafe keys.bindings.tag(of: identifier, name.bytes.span.bytes))
         }
     }
 
     /// The plaintext of a backing name, or nil for what is no entry of this directory.
-    func plainName(of backingName: Name, in directory: Directory) -> Name? {
+    package func plainName(of backingName: Name, in directory: Directory) -> Name? {
         guard let ciphertext = try? ciphertext(of: backingName, in: directory) else { return nil }
         return plainName(ofCiphertext: ciphertext, in: directory)
     }
 
-    func plainName(ofCiphertext ciphertext: [UInt8], in directory: Directory) -> Name? {
+    package func plainName(ofCiphertext ciphertext: [UInt8], in directory: Directory) -> Name? {
         directory.identifier.withBytes { identifier in
             guard let bytes = try? unsafe keys.names.open(ciphertext.span.bytes, associatedData: identifier),
                 let name = Name(bytes: bytes)
@@ -87,7 +87,7 @@ extension Vault {
     }
 
     /// The ciphertext of an entry's name; nil for what is no entry.
-    func ciphertext(of backingName: Name, in directory: Directory) throws(VaultError) -> [UInt8]? {
+    package func ciphertext(of backingName: Name, in directory: Directory) throws(VaultError) -> [UInt8]? {
         switch BackingName(backingName.bytes) {
         case .entry(let ciphertext): ciphertext
         case .longEntry: try readSidecar(of: backingName, in: directory)

@@ -44,14 +44,14 @@ extension Vault {
     }
 
     /// What a crash has left under a name that was never durable.
-    enum Orphan {
+    package enum Orphan {
         /// Nothing but names.
         case empty
         /// A directory without its record, with something in it: nobody can tell its name any more, but it stays.
         case recordless
     }
 
-    func orphan(
+    package func orphan(
         _ name: Name, _ status: FileStatus, in folder: Descriptor, _ windows: [JournalHead.Window], depth: Int = 0
     ) -> Orphan? {
         switch status.kind {
@@ -90,7 +90,7 @@ extension Vault {
         return UInt64(max(0, status.changed.seconds)) + 2 >= opened
     }
 
-    func removeOrphan(_ name: Name, _ status: FileStatus, in folder: Descriptor) throws(Errno) {
+    package func removeOrphan(_ name: Name, _ status: FileStatus, in folder: Descriptor) throws(Errno) {
         if status.kind == .directory {
             try store.unlinkTree(name, in: folder)
         } else {

@@ -14,11 +14,11 @@ extension Vault {
     }
 
     /// Brings in what the last session left in the journal: into the files, or over what is shown of them.
-    func beginSession() throws(VaultError) {
+    package func beginSession() throws(VaultError) {
         if isReadOnly { try overlayJournal() } else { try recover() }
     }
 
-    func readRoot() throws(VaultError) -> Directory {
+    package func readRoot() throws(VaultError) -> Directory {
         let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
         let root = Directory(descriptor: store.root, record: record, binding: .zero)
         try tidy(root)
@@ -57,12 +57,13 @@ extension Vault {
         return directory
     }
 
-    func openFolder(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
+    package func openFolder(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
         try backing { () throws(Errno) in try store.open(name, in: parent, OpenFlags.directory, mode: 0) }
     }
 
     /// The record under `name` in a folder, if it was sealed for `binding`.
-    func readRecord(_ name: Name, at binding: NameBinding, in folder: Descriptor) throws(VaultError) -> DirectoryRecord
+    package func readRecord(_ name: Name, at binding: NameBinding, in folder: Descriptor) throws(VaultError)
+        -> DirectoryRecord
     {
         let text: [UInt8]
         do {
@@ -88,7 +89,7 @@ extension Vault {
         } catch { throw .damaged("the directory record: \(error)") }
     }
 
-    func readRecordText(_ name: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+    package func readRecordText(_ name: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
         switch traits.recordKind {
         case .symbolicLink:
             return try backing { () throws(Errno) in try store.readSymbolicLink(name, in: folder) }
@@ -100,7 +101,7 @@ extension Vault {
     /// Replaces or makes a record, at once: a new symbolic link is renamed over the old one.
     ///
     /// The directory's own times stay as they are: nothing that it shows has changed.
-    func writeRecord(_ record: DirectoryRecord, at binding: NameBinding, as name: Name, in folder: Descriptor)
+    package func writeRecord(_ record: DirectoryRecord, at binding: NameBinding, as name: Name, in folder: Descriptor)
         throws(VaultError)
     {
         let sealed = try authentic("") { () throws(CryptoError) in
@@ -168,7 +169,7 @@ extension Vault {
     }
 
     /// Makes the pending record the record.
-    func finishMove(of directory: Directory) throws(VaultError) {
+    package func finishMove(of directory: Directory) throws(VaultError) {
         try changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in
                 try store.rename(
@@ -188,7 +189,7 @@ extension Vault {
     }
 
     /// Changes what is not seen of a folder, which its mode must not forbid.
-    func changingRecords(in folder: Descriptor, _ body: () throws(Errno) -> Void) throws(VaultError) {
+    package func changingRecords(in folder: Descriptor, _ body: () throws(Errno) -> Void) throws(VaultError) {
         try withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in try backing(body) }
     }
 

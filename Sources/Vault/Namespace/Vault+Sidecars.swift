@@ -6,7 +6,7 @@ extension Vault {
     private static let mostStaleSidecars = 64
 
     /// Makes sure that the sidecar of a long name is there, whole and durably, before its entry appears.
-    func prepareSidecar(of stored: StoredName, in directory: Directory) throws(VaultError) {
+    package func prepareSidecar(of stored: StoredName, in directory: Directory) throws(VaultError) {
         guard let sidecar = stored.sidecar else { return }
         sidecars.keep(sidecar.name)
         try backing { () throws(Errno) in

@@ -17,7 +17,7 @@ extension Vault {
     }
 
     /// The target in the symbolic link with the backing name `stored`.
-    func readTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+    package func readTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
         let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
         let bytes = if let name = Self.longTarget(text) { try readLongTarget(name) } else { Base64URL.decode(text) }
         guard let bytes, bytes.count > 32 else { throw .damaged("the target of a symbolic link is not ours") }
@@ -71,7 +71,7 @@ extension Vault {
     // MARK: Long targets
 
     /// Where the target lies, if what a link says is not the target itself.
-    static func longTarget(_ text: [UInt8]) -> Name? {
+    package static func longTarget(_ text: [UInt8]) -> Name? {
         guard text.starts(with: Array(BackingName.longTargetPrefix.utf8)),
             Base64URL.decode(Array(text.dropFirst(BackingName.longTargetPrefix.utf8.count)))?.count == 16
         else { return nil }
@@ -93,7 +93,7 @@ extension Vault {
     }
 
     /// The folder of long targets, in the root so that no rename has to move them; nil if there is none.
-    func openTargets() throws(VaultError) -> Descriptor? {
+    package func openTargets() throws(VaultError) -> Descriptor? {
         do throws(Errno) { return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0) } catch {
             switch error {
             case .ENOENT: return nil

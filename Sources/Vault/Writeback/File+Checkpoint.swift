@@ -14,7 +14,7 @@ extension File {
     ///   - isMoving: it will be checkpointed again after a rename.
     ///   - replaced: the time of a backing file in whose place this one is about to be put.
     ///   - change: is made to the header, and is durable when this returns.
-    func checkpointAlone(
+    package func checkpointAlone(
         all: Bool = false, confirming: Bool = true, isMoving: Bool = false, replacing replaced: Timespec? = nil,
         _ change: (inout FileHeader) -> Void = { _ in }
     ) throws(VaultError) {

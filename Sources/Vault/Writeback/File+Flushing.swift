@@ -44,7 +44,7 @@ extension Vault {
     }
 
     /// Flushes all that the backing store's file system has. A failure is final here too, also that of a single folder.
-    func flushAll() throws(VaultError) {
+    package func flushAll() throws(VaultError) {
         try flushingAll.withLock { () throws(VaultError) in
             if let failure = folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
             if let failure = flushAllFailure.withLock({ $0 }) { throw .system(failure) }

@@ -6,7 +6,7 @@ import Store
 
 extension Journal {
     /// Room for a file's record and a header.
-    static let roomForFile = room(
+    package static let roomForFile = room(
         records: 2, payload: FileIdentifier.byteCount + Int(PATH_MAX) + FileHeader.byteCount)
 
     static func roomForBlocks(_ count: Int) -> UInt64 {
@@ -17,7 +17,7 @@ extension Journal {
 extension File {
     /// Runs `body` with the lock held exclusively and with room in the journal; again, if it answers false because it
     /// found that it needs more.
-    func withRoom(
+    package func withRoom(
         _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
     ) throws(VaultError) {
         while true {

@@ -2,7 +2,7 @@ import Format
 import Posix
 
 /// How far a file's backing file is behind what was written to the file, and what a crash must find unharmed there.
-struct WritebackState {
+package struct WritebackState {
     /// The confirmed length in the header as it was last written to the backing file: it says how long a block that
     /// lies there below it is.
     var inPlaceLength: UInt64 = 0
@@ -41,7 +41,7 @@ struct WritebackState {
     /// Others may have its ID and a generation that the journal takes for one of this file.
     var mayHaveDuplicates = false
     /// Blocks that lie in the journal and not in the backing file.
-    var slots: [UInt64: Journal.Slot] = [:]
+    package var slots: [UInt64: Journal.Slot] = [:]
     /// Blocks that are holes according to the journal, where the backing file still has what was there, unless they
     /// have been written since.
     var holes = RangeSet<UInt64>()

@@ -5,6 +5,7 @@ import Daemon
 import Glibc
 import Keybag
 import Vault
+import VaultCheck
 
 /// `latchkey fsck`: whether all that lies in a vault is what was written there.
 struct Fsck: ParsableCommand {

@@ -3,6 +3,7 @@ import Keybag
 import Posix
 import Synchronization
 import Vault
+import VaultCheck
 
 /// The report for scripts: one object, each finding on a line of its own. Its fields: docs/FSCK.md.
 final class FsckJSON: FsckReport {

@@ -1,4 +1,5 @@
 import Vault
+import VaultCheck
 
 /// How a check ended.
 struct FsckOutcome {

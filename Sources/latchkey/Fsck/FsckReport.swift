@@ -1,5 +1,6 @@
 import Keybag
 import Vault
+import VaultCheck
 
 /// What `fsck` tells, to people or to scripts: each finding as it comes, so that there may be any number of them.
 ///

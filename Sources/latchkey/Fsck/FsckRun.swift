@@ -2,6 +2,7 @@ import Glibc
 import Posix
 import Synchronization
 import Vault
+import VaultCheck
 
 /// A check on threads of its own, while this one shows how far it is and minds signals.
 struct FsckRun {

@@ -2,6 +2,7 @@ import Keybag
 import Posix
 import Synchronization
 import Vault
+import VaultCheck
 
 /// The report for people: what was found on standard output, what to do next behind it.
 final class FsckText: FsckReport {

@@ -1,4 +1,5 @@
 import Vault
+import VaultCheck
 
 /// One line of at most 79 columns: how much is done of the whole, an estimate; and exactly how many files and bytes.
 struct ProgressBar {

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 /// What a check found, short enough to compare.
 struct Found: Hashable, CustomStringConvertible {

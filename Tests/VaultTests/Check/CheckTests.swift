@@ -5,6 +5,7 @@ import TestStores
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 /// Each kind of damage, and what a check says of it.
 @Suite struct CheckTests {

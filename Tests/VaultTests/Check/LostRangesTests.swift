@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 @Suite struct LostRangesTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)

@@ -5,6 +5,7 @@ import Store
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 /// A check beside a journal that nobody has replayed yet: the files as the next mount will find them, and no change.
 @Suite struct PendingJournalTests {

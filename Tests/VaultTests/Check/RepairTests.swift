@@ -6,6 +6,7 @@ import TestStores
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 /// Ways to damage a vault, and what a repair is to make of each.
 enum Damage: String, CaseIterable, CustomStringConvertible {

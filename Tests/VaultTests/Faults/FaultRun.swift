@@ -4,6 +4,7 @@ import TestStores
 import Testing
 
 @testable import Vault
+@testable import VaultCheck
 
 /// One change in which one call fails, and all that is looked at afterwards.
 struct FaultRun: CustomStringConvertible {

@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 // What comes before the walk: the journal, the root.
 

@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Vault
 
 /// Copies what reads of a file into a new one, with zeros for the rest.
 struct Salvage {

@@ -1,4 +1,5 @@
 import Synchronization
+import Vault
 
 /// Findings that wait for their repair; others are told at once. No more of them than memory has room for: the rest is
 /// left to the next run.

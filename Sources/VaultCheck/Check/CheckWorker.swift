@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Vault
 
 /// A directory under check.
 final class CheckedFolder: Sendable {

@@ -1,5 +1,6 @@
 import Format
 import Synchronization
+import Vault
 
 /// Files and directories that stand where they belong, looked for by their IDs: what was found elsewhere and has one of
 /// these is a copy.

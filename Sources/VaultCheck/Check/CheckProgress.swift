@@ -1,4 +1,5 @@
 import Synchronization
+import Vault
 
 /// How far a check is. Read by any thread at any time.
 public final class CheckProgress: Sendable {

@@ -1,5 +1,6 @@
 import Format
 import Posix
+import Vault
 
 extension CheckWorker {
     /// Notes damage, which in `lost+found` is known already.

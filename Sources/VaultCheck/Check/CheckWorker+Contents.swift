@@ -3,6 +3,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Vault
 
 extension CheckWorker {
     /// Blocks of a large file that one worker verifies at a time: 8 MiB.

@@ -1,4 +1,5 @@
 import Posix
+import Vault
 
 /// Where a directory stands, by its plaintext names and by its backing names: a list from it up to the root, so that
 /// a path costs nothing until somebody asks for it.

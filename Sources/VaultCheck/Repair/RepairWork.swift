@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 /// The repair of one finding after the other, on one thread.
 final class RepairWork {

@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Vault
 
 extension CheckWorker {
     /// Opens a directory, if its name and its record are good.
@@ -123,10 +124,4 @@ extension CheckWorker {
         }
     }
 
-}
-
-extension VaultError {
-    var isDamage: Bool {
-        if case .damaged = self { true } else { false }
-    }
 }

@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Vault
 
 extension CheckWorker {
     /// Checks that each extended attribute of ours opens, and that no continuation of a value is left that is there no

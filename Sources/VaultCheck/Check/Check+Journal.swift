@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 // A vault that is only read is judged as the next mount will find it: what the journal holds is shown over the files.
 

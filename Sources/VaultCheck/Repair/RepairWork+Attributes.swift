@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Vault
 
 extension RepairWork {
     /// Removes an attribute that does not open; what it was stands in the report.

@@ -1,4 +1,5 @@
 import Posix
+import Vault
 
 /// What the workers of a check have to do next. It holds few jobs: a worker that finds it full does the work itself, so
 /// that memory stays bounded whatever the tree looks like.

@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 extension RepairWork {
     /// Removes what an interruption left.

@@ -1,5 +1,6 @@
 import Format
 import Posix
+import Vault
 
 /// One thing that a check of a vault has found.
 public struct Finding: Sendable {

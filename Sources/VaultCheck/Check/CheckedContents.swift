@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Synchronization
+import Vault
 
 /// The blocks of one file under check, by one worker or by several.
 final class CheckedContents: Sendable {

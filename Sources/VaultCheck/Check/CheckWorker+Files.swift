@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Vault
 
 extension CheckWorker {
     /// Bytes that are read with the header when the class of a file may turn out to be locked.

@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Vault
 
 // Directories without a good record. The names in one are encrypted under its ID, and the record alone has that. If
 // what is left of the record gives an ID under which a name in it opens, that proves the ID, and the directory can

@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 // Symbolic links, and the targets that lie beside them: docs/FORMAT.md, "Symbolic links".
 

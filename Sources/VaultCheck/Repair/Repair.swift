@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 /// Checks a vault and puts in order what it finds: orphans go, and what cannot be read where it stands is moved to
 /// `lost+found` in the vault's root, under the path that it had.

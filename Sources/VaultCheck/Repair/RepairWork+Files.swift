@@ -3,6 +3,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Vault
 
 // Files: those with a good header are given a place in lost+found, the others a new header as well.
 

@@ -3,6 +3,7 @@ import Format
 import Posix
 import Store
 import Synchronization
+import Vault
 
 /// A check of all that lies in a vault: that it is what was written there. Changes nothing.
 ///

@@ -3,6 +3,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Vault
 
 /// What is left of a file: its header if it is whole, else what of it may still be of use.
 struct SalvagedFile {

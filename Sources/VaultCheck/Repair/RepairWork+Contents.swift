@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 extension RepairWork {
     /// A file whose contents are lost in part: to lost+found it goes, with what reads of it, for no program is to take

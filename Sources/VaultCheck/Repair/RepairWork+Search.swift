@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Vault
 
 extension RepairWork {
     /// Finds out which of the files and directories that are to be moved are copies of others that stand where they

@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Vault
 
 /// The directory `lost+found` in the root, made when it is first needed: in it the tree as it was, as far as something
 /// was put there, and a report.

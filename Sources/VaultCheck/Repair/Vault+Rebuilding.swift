@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Vault
 
 // What only a repair does: reads that prove nothing, writes over what is damaged.
 
@@ -19,15 +20,15 @@ extension Vault {
     /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in
     /// it.
     func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
-        let tombstone = Name.temporary()
+        let rubbish = Name.temporary()
         let status = try backing { () throws(Errno) in try store.status(of: name, in: folder) }
-        try renameFresh(name, to: tombstone, in: folder)
+        try renameFresh(name, to: rubbish, in: folder)
         try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
         // What stays is found as rubbish.
         if status.kind == .directory {
-            try? store.removeDirectory(tombstone, in: folder)
+            try? store.removeDirectory(rubbish, in: folder)
         } else {
-            try? store.unlink(tombstone, in: folder)
+            try? store.unlink(rubbish, in: folder)
         }
     }
 
