@@ -115,21 +115,21 @@ let package = Package(
         // What a disk may hold after a power cut, and whether that is what was promised.
         .target(
             name: "CrashSimulator",
-            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"],
+            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault"],
             path: "Tests/CrashSimulator", swiftSettings: strict),
         // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
         .target(
             name: "FuzzTargets",
             dependencies: [
                 "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Posix", "Store", "TestStores",
-                "Vault",
+                "TestSupport", "Vault",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
         // What somebody can do to a vault's folder, every way of it, and what a reader must then say.
         .target(
             name: "Tampering",
-            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"],
+            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault"],
             path: "Tests/Tamper", exclude: ["Driver"], swiftSettings: strict),
         .executableTarget(
             name: "tamper", dependencies: ["Tampering"], path: "Tests/Tamper/Driver", swiftSettings: strict),
@@ -162,27 +162,30 @@ let package = Package(
         // Seals, unseals, and looks for what is left of the secrets in its memory and in what went to the TPM.
         .executableTarget(
             name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing", linkerSettings: boundAtOnce),
-        tests("PosixTests", ["Posix"]),
+        tests("PosixTests", ["Posix", "TestSupport", "probe"]),
         tests("CryptoTests", ["Crypto"]),
-        tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "sealing"]),
+        tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSupport", "probe", "sealing"]),
         tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey"]),
         tests("FormatTests", ["Format"]),
-        tests("KeybagTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores"]),
+        tests("KeybagTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport"]),
         tests("StrengthTests", ["Strength", "Crypto"]),
-        tests("PolicyTests", ["Policy", "Format"]),
-        tests("StoreTests", ["Posix", "Store", "TestStores"]),
-        tests("VaultTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault", "VaultCheck"]),
+        tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
+        tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
+        tests(
+            "VaultTests",
+            ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault", "VaultCheck", "probe"]),
         tests("TamperTests", ["Tampering"]),
         tests(
             "CrashTests",
             ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
-        tests("CountingTests", ["counting"]),
+        tests("CountingTests", ["TestSupport", "counting", "probe"]),
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
-        tests("ControlTests", ["Control", "Posix"]),
+        tests("ControlTests", ["Control", "Posix", "TestSupport", "probe"]),
         tests(
             "DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Fuse", "Keybag", "Mount", "Posix", logging]),
         tests(
-            "LatchkeyTests", ["Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "latchkey", arguments],
+            "LatchkeyTests",
+            ["Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "TestSupport", "latchkey", arguments],
             exclude: ["Help"]),
         tests(
             "MountTests",

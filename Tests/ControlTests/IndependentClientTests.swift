@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Control
@@ -7,17 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct IndependentClientTests {
     /// Runs a script with the socket's path in SOCKET; what it printed, or nil where Python cannot run it.
     private static func python(_ script: String, socket: String = "") -> String? {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script]
-        process.environment = ProcessInfo.processInfo.environment.merging(["SOCKET": socket]) { $1 }
-        process.standardOutput = output
-        process.standardError = socket.isEmpty ? FileHandle.nullDevice : FileHandle.standardError
-        guard (try? process.run()) != nil else { return nil }
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return process.terminationStatus == 0 ? text : nil
+        let environment = ProcessInfo.processInfo.environment.merging(["SOCKET": socket]) { $1 }
+        return try? run("python3", ["-c", script], environment: environment).text
     }
 
     /// A folder in which sockets have addresses short enough for everybody.

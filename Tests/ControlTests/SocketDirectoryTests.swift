@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 @testable import Control
@@ -111,7 +112,7 @@ import Testing
 
     @Test func `another user's folder, an open one and a link are not used`() throws {
         guard geteuid() == 0 else { return }
-        let folder = try TemporaryPlace()
+        let folder = try TemporaryFolder()
         func refused(_ path: String) -> Bool {
             do throws(ControlError) {
                 _ = try SocketDirectory(path: path).publish(volume: "v", device: 1)
@@ -186,16 +187,4 @@ import Testing
             #expect(SocketDirectory.owner(ofTemporary: name) == nil)
         }
     }
-}
-
-/// A folder that goes with the test.
-private final class TemporaryPlace {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "latchkey-sockets-" + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 
 /// What reading and writing take of malloc(3) and of Swift's runtime does not grow with the blocks that they are about.
@@ -27,27 +27,11 @@ import Testing
     }
 
     private func counted() throws -> [String: Calls] {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = Self.built("counting")
-        process.standardOutput = output
-        try process.run()
-        let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        let said = try run(Built.counting, []).text
         return try said.split(separator: "\n").reduce(into: [:]) { calls, line in
             let words = line.split(separator: " ")
             let counts = try words.suffix(2).map { try #require(Int($0)) }
             calls[words.prefix(2).joined(separator: " ")] = Calls(allocations: counts[0], retains: counts[1])
         }
-    }
-
-    /// Beside the tests.
-    private static func built(_ program: String) -> URL {
-        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") }
-        let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let beside = URL(fileURLWithPath: link ?? "").deletingLastPathComponent().appendingPathComponent(program)
-        guard let bundle, !FileManager.default.fileExists(atPath: beside.path) else { return beside }
-        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(program)
     }
 }

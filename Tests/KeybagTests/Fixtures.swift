@@ -2,21 +2,21 @@ import Crypto
 import Format
 import Foundation
 import Store
+import TestSupport
 import Testing
 
 @testable import Keybag
 
 /// A folder of its own, gone with the test.
 final class Folder: Sendable {
-    let path: String
+    private let folder: TemporaryFolder
 
     init() throws {
-        path = FileManager.default.temporaryDirectory.path + "/latchkey-keybag-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path + "/vault", withIntermediateDirectories: true)
+        folder = try TemporaryFolder()
+        _ = try folder.makeFolder("vault")
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
+    var path: String { folder.path }
     var deviceKeyPath: String { path + "/state/latchkey/device.key" }
 
     func store() throws -> DirectoryStore { try DirectoryStore(path: path + "/vault") }

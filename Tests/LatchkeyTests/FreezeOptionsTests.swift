@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 
 @testable import latchkey
@@ -13,19 +13,17 @@ import Testing
     func `a wait that the kernel would not bear is refused`(_ limits: [String], _ words: [String], _ isBorne: Bool)
         throws
     {
-        let folder = NSTemporaryDirectory() + "latchkey-fuse-\(UUID())"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let folder = try TemporaryFolder()
         for (name, limit) in zip(["default_request_timeout", "max_request_timeout"], limits) {
-            try (limit + "\n").write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
+            _ = try folder.write(limit + "\n", to: name)
         }
         let options = try FreezeOptions.parse(["--when-locked", "freeze"] + words)
         if isBorne {
-            try options.checkKernel(folder)
+            try options.checkKernel(folder.path)
         } else {
-            #expect(throws: CommandError.self) { try options.checkKernel(folder) }
+            #expect(throws: CommandError.self) { try options.checkKernel(folder.path) }
         }
-        try FreezeOptions.parse([]).checkKernel(folder)
+        try FreezeOptions.parse([]).checkKernel(folder.path)
         try options.checkKernel("/nonexistent")
     }
 }

@@ -3,6 +3,7 @@ import Format
 import Foundation
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 @testable import DeviceKeys
@@ -84,17 +85,17 @@ import Testing
     }
 
     @Test func statusWarnsOfADeviceKeyThatOthersMayUseAndOfMemoryThatIsNotLocked() throws {
-        let file = try TemporaryKey()
-        try unsafe #require(chmod(file.path, 0o644) == 0)
+        let folder = try TemporaryFolder()
+        let file = try folder.write("", to: "device.key", mode: 0o644)
         var status = status
-        status.deviceKeyFile = file.path
+        status.deviceKeyFile = file
         status.unlockedMemory = 3 << 20
         let text = StatusReport(status, exposure: DeviceKeyExposure(of: status)).text.text
         let warning = "  warning     the file of the device key can be read by every user of this machine\n"
         #expect(text.contains(warning), "\(text)")
-        #expect(text.contains("              try: chmod 600 \(file.path)\n"), "\(text)")
+        #expect(text.contains("              try: chmod 600 \(file)\n"), "\(text)")
         #expect(text.contains("  memory      3.0 MiB of buffers for contents may be swapped out:\n"), "\(text)")
-        try unsafe #require(chmod(file.path, 0o600) == 0)
+        try unsafe #require(chmod(file, 0o600) == 0)
         #expect(DeviceKeyExposure(of: status) == nil)
     }
 
@@ -143,12 +144,11 @@ import Testing
             wrap: [UInt8](repeating: 3, count: 72)),
         binding: NameBinding([UInt8](repeating: 4, count: 16)))
 
-    private func backingFile(_ bytes: [UInt8]) throws -> (path: String, folder: URL) {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "latchkey-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-        let file = folder.appending(path: "backing")
-        try Data(bytes).write(to: file)
-        return (file.path, folder)
+    private let folder = try! TemporaryFolder()
+
+    private func backingFile(_ bytes: [UInt8]) throws -> String {
+        try Disk.write(bytes, to: folder.path("backing"))
+        return folder.path("backing")
     }
 
     @Test func showsHeaderFieldsAndTheFirstBlock() throws {
@@ -157,8 +157,7 @@ import Testing
         var span = unsafe elements.mutableBytes
         header.encode(into: &span)
         bytes[512] = 0xab
-        let (path, folder) = try backingFile(bytes)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try backingFile(bytes)
 
         let text = try Ciphertext(of: path).text.text
         #expect(text.contains("  class               complete-unless-open (B)\n"))
@@ -170,19 +169,9 @@ import Testing
     }
 
     @Test func saysWhatIsNoHeader() throws {
-        let (path, folder) = try backingFile(Array("hello".utf8))
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try backingFile(Array("hello".utf8))
         let text = try Ciphertext(of: path).text.text
         #expect(text.contains("not one of a Latchkey file"))
         #expect(text.contains("68 65 6c 6c 6f"))
     }
-}
-
-/// A file that goes with the test.
-private final class TemporaryKey {
-    let path = NSTemporaryDirectory() + "latchkey-key-" + UUID().uuidString
-
-    init() throws { try Data().write(to: URL(fileURLWithPath: path)) }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

@@ -1,20 +1,15 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Policy
 
 /// Files: who may have written one, and what becomes of one that cannot be read.
-@Suite final class FileTests {
-    private let folder: String
+@Suite struct FileTests {
+    private let temporary = try! TemporaryFolder()
+    private var folder: String { temporary.path }
     private var path: String { folder + "/policy.toml" }
-
-    init() throws {
-        folder = FileManager.default.temporaryDirectory.path + "/latchkey-policy-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     private func write(_ bytes: some Sequence<UInt8>, to path: String? = nil, mode: mode_t = 0o644) throws {
         let path = path ?? self.path

@@ -1,12 +1,13 @@
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 @Suite struct ContentsTests {
     let folder = try! TemporaryFolder()
 
     @Test func writesAndReadsAtOffsets() throws {
-        let file = try folder.descriptor.open("f", O_RDWR | O_CREAT, mode: 0o600)
+        let file = try folder.descriptor().open("f", O_RDWR | O_CREAT, mode: 0o600)
         try file.put(Array("hello".utf8), at: 3)
         #expect(try file.bytes(100) == [0, 0, 0] + Array("hello".utf8))
         #expect(try file.bytes(2, at: 3) == Array("he".utf8))
@@ -24,31 +25,31 @@ import Testing
     }
 
     @Test func movesNothingForEmptyBuffers() throws {
-        let file = try folder.descriptor.open("f", O_RDWR | O_CREAT, mode: 0o600)
+        let file = try folder.descriptor().open("f", O_RDWR | O_CREAT, mode: 0o600)
         try file.put([UInt8](), at: 9)
         #expect(try file.bytes(0) == [])
         #expect(try file.status().size == 0)
     }
 
     @Test func failsWithTheCallsError() throws {
-        let file = try folder.descriptor.open("f", O_RDONLY | O_CREAT, mode: 0o600)
+        let file = try folder.descriptor().open("f", O_RDONLY | O_CREAT, mode: 0o600)
         #expect(throws: Posix.Errno.EBADF) { try file.put([1], at: 0) }
-        #expect(throws: Posix.Errno.EISDIR) { try folder.descriptor.bytes(1) }
+        #expect(throws: Posix.Errno.EISDIR) { try folder.descriptor().bytes(1) }
         #expect(throws: Posix.Errno.EINVAL) { try file.truncate(to: 1) }
     }
 
     @Test func locksOncePerOpenFile() throws {
-        let file = try folder.descriptor.open("f", O_RDWR | O_CREAT, mode: 0o600)
+        let file = try folder.descriptor().open("f", O_RDWR | O_CREAT, mode: 0o600)
         try file.lockExclusively()
         let copy = try file.duplicate()
         try copy.lockExclusively()
-        let other = try folder.descriptor.open("f", O_RDWR)
+        let other = try folder.descriptor().open("f", O_RDWR)
         #expect(throws: Posix.Errno.EWOULDBLOCK) { try other.lockExclusively() }
     }
 
     @Test func closesWithItsLastReference() throws {
         let (number, identity) = try {
-            let file = try folder.descriptor.open("f", O_RDWR | O_CREAT, mode: 0o600)
+            let file = try folder.descriptor().open("f", O_RDWR | O_CREAT, mode: 0o600)
             return (file.number, try file.status().inode)
         }()
         var status = stat()

@@ -1,10 +1,11 @@
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 @Suite struct DirectoryTests {
     let folder = try! TemporaryFolder()
-    var directory: Descriptor { folder.descriptor }
+    var directory: Descriptor { get throws { try folder.descriptor() } }
 
     private func make(_ name: Name) throws {
         _ = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)

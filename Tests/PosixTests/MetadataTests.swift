@@ -1,5 +1,6 @@
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 @Suite struct MetadataTests {
@@ -9,8 +10,8 @@ import Testing
     let path: Descriptor
 
     init() throws {
-        file = try folder.descriptor.open("f", O_RDWR | O_CREAT, mode: 0o600)
-        path = try folder.descriptor.open("f", O_PATH)
+        file = try folder.descriptor().open("f", O_RDWR | O_CREAT, mode: 0o600)
+        path = try folder.descriptor().open("f", O_PATH)
     }
 
     @Test func setsModes() throws {
@@ -18,21 +19,21 @@ import Testing
         #expect(try file.status().permissions == 0o640)
         try path.setMode(0o604)
         #expect(try path.status().permissions == 0o604)
-        try folder.descriptor.setMode(0o400, of: "f")
+        try folder.descriptor().setMode(0o400, of: "f")
         #expect(try file.status().mode == S_IFREG | 0o400)
-        try folder.descriptor.makeSymbolicLink(to: [0x66], "link")
-        #expect(throws: Posix.Errno.EOPNOTSUPP) { try folder.descriptor.setMode(0o600, of: "link") }
+        try folder.descriptor().makeSymbolicLink(to: [0x66], "link")
+        #expect(throws: Posix.Errno.EOPNOTSUPP) { try folder.descriptor().setMode(0o600, of: "link") }
     }
 
     @Test func setsOwners() throws {
         let before = try file.status()
         try file.setOwner(user: nil, group: nil)
         try path.setOwner(user: before.owner, group: before.group)
-        try folder.descriptor.setOwner(user: nil, group: before.group, of: "f")
+        try folder.descriptor().setOwner(user: nil, group: before.group, of: "f")
         #expect(try file.status().owner == before.owner)
         if getuid() == 0 {
             try path.setOwner(user: 12, group: nil)
-            try folder.descriptor.setOwner(user: nil, group: 34, of: "f")
+            try folder.descriptor().setOwner(user: nil, group: 34, of: "f")
             #expect(try file.status().owner == 12)
             #expect(try file.status().group == 34)
         } else {
@@ -49,9 +50,9 @@ import Testing
         try path.setTimes(accessed: .now, modified: .at(time))
         #expect(try file.status().modified == time)
         #expect(try file.status().accessed != time)
-        try folder.descriptor.makeSymbolicLink(to: [0x66], "link")
-        try folder.descriptor.setTimes(accessed: .keep, modified: .at(time), of: "link")
-        #expect(try folder.descriptor.status(of: "link").modified == time)
+        try folder.descriptor().makeSymbolicLink(to: [0x66], "link")
+        try folder.descriptor().setTimes(accessed: .keep, modified: .at(time), of: "link")
+        #expect(try folder.descriptor().status(of: "link").modified == time)
     }
 
     @Test func keepsAttributes() throws {

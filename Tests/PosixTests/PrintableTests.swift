@@ -1,5 +1,5 @@
-import Foundation
 import Posix
+import TestSupport
 import Testing
 
 @Suite struct PrintableTests {
@@ -73,16 +73,10 @@ import Testing
         for name in names {
             let word = Printable(word: name).text
             #expect(word.unicodeScalars.allSatisfy { !$0.isHidden }, "\(word.debugDescription)")
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/bin/bash")
-            process.arguments = ["--norc", "-c", "printf '%s' \(word)"]
-            process.environment = ["LC_ALL": locale]
-            let pipe = Foundation.Pipe()
-            process.standardOutput = pipe
-            try process.run()
-            let said = pipe.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
-            #expect(Array(said) == Array(name.utf8), "\(word)")
+            let said = try run(
+                "/bin/bash", ["--norc", "-c", "printf '%s' \(word)"], environment: ["LC_ALL": locale]
+            ).output
+            #expect(said == Array(name.utf8), "\(word)")
         }
     }
 }

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import SoftTPM
 import TPM
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
@@ -49,25 +50,9 @@ import Testing
         let soft = try SoftTPM()
         defer { soft.switchOff() }
         let capture = soft.path("capture")
-        let output = soft.path("output")
-        let process = Process()
-        process.executableURL = Self.built("sealing")
-        process.arguments = ["pcap:" + soft.tcti, capture]
-        process.environment = ["TCTI_PCAP_FILE": capture]
-        _ = FileManager.default.createFile(atPath: output, contents: nil)
-        process.standardOutput = FileHandle(forWritingAtPath: output)
-        try process.run()
-        process.waitUntilExit()
-        let said = FileManager.default.contents(atPath: output) ?? Data()
-        #expect(process.terminationStatus == 0, "\(String(decoding: said, as: UTF8.self))")
-    }
-
-    /// Beside the tests.
-    private static func built(_ program: String) -> URL {
-        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") }
-        let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let beside = URL(fileURLWithPath: link ?? "").deletingLastPathComponent().appendingPathComponent(program)
-        guard let bundle, !FileManager.default.fileExists(atPath: beside.path) else { return beside }
-        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(program)
+        let outcome = try attempt(
+            Built.sealing, ["pcap:" + soft.tcti, capture],
+            environment: Environment.plain.merging(["TCTI_PCAP_FILE": capture]) { $1 })
+        #expect(outcome.status == 0, "\(outcome)")
     }
 }

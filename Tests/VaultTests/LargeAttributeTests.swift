@@ -2,6 +2,7 @@ import Format
 import Foundation
 import Posix
 import TestStores
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -9,9 +10,9 @@ import Testing
 /// Whether the store of the tests takes them: tmpfs does, ext4 only as it is seldom made.
 private enum LargeValues {
     static let areTaken: Bool = {
-        let path = NSTemporaryDirectory() + "latchkey-xattr-" + UUID().uuidString
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        guard let file = try? Descriptor.open(path: path, O_RDWR | O_CREAT, mode: 0o600) else { return false }
+        guard let folder = try? TemporaryFolder(),
+            let file = try? folder.descriptor().open("file", O_RDWR | O_CREAT, mode: 0o600)
+        else { return false }
         return (try? file.setAttribute("user.probe", to: [UInt8](repeating: 1, count: 65_536))) != nil
     }()
 }

@@ -4,6 +4,7 @@ import Foundation
 import Posix
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Keybag
@@ -11,6 +12,7 @@ import Testing
 
 /// A vault in a temporary folder, with all class keys at hand; gone with the object.
 final class TestVault: Sendable {
+    private let folder: TemporaryFolder
     let path: String
     let store: any Store
     let vault: Vault
@@ -28,8 +30,8 @@ final class TestVault: Sendable {
         wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }
     ) throws {
         try SecureHeap.initialize()
-        path = NSTemporaryDirectory() + "latchkey-vault-" + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        folder = try TemporaryFolder()
+        path = try folder.makeFolder("vault")
         store = try wrap(try DirectoryStore(path: path))
         bundle = try Bundle.generated()
         let volume = VolumeIdentifier([UInt8](1...16))
@@ -66,7 +68,6 @@ final class TestVault: Sendable {
     deinit {
         vault.abandon()
         for vault in others.withLock({ $0 }) { vault.abandon() }
-        try? FileManager.default.removeItem(atPath: path)
     }
 
     var me: Ownership { Ownership(mode: 0o644, user: getuid(), group: getgid()) }

@@ -1,6 +1,7 @@
 import Glibc
 public import Posix
 import TestStores
+import TestSupport
 
 extension DiskImage {
     /// Makes what the disk holds in an empty folder. Owners only where this process may give files away.
@@ -55,23 +56,19 @@ extension DiskImage {
 
 /// A folder in memory in which one state after the other is made.
 public final class StateFolder {
-    public let path: String
+    private let folder: TemporaryFolder
     private let root: Descriptor
 
+    public var path: String { folder.path }
     /// Where the device key of a vault in the folder lies.
     public var keyPath: String { path + ".key" }
 
-    public init() throws(Errno) {
-        let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-        var template = Array("\(parent)/latchkey-crash.XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Errno.current }
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
+    public init() throws {
+        folder = try TemporaryFolder(in: Environment.memory, mode: 0o700)
+        root = try folder.descriptor()
     }
 
     deinit {
-        try? root.removeContents()
-        unsafe rmdir(path)
         unsafe unlink(keyPath)
     }
 
@@ -92,20 +89,6 @@ public final class StateFolder {
     public func hold(_ observation: Observation) throws(Errno) {
         try root.removeContents()
         try observation.export(to: root)
-    }
-}
-
-extension Descriptor {
-    func removeContents() throws(Errno) {
-        for entry in try entries() {
-            if entry.kind == .directory {
-                try setMode(0o700, of: entry.name)
-                try open(entry.name, O_RDONLY | O_DIRECTORY).removeContents()
-                try removeDirectory(entry.name)
-            } else {
-                try unlink(entry.name)
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@ import Control
 import Foundation
 import Glibc
 import Posix
+import TestSupport
 
 /// Varlink: what a daemon reads from a client, and a client from a daemon.
 ///
@@ -13,7 +14,7 @@ final class ControlParser: FuzzedParser {
     private let file: Descriptor
 
     init() throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryFolder(mode: 0o700)
         defer { withExtendedLifetime(folder) {} }
         // Nobody connects to it: it is there for its connections, which wait for nothing.
         server = try ControlServer(

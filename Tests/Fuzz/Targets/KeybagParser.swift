@@ -3,6 +3,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import TestSupport
 
 /// The keybag, or a backup of one: a file whose last 64 bytes are the two MACs.
 ///
@@ -27,7 +28,7 @@ final class KeybagParser: FuzzedParser {
     private var keyPath: String { folder.path + "/device.key" }
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try TemporaryFolder(mode: 0o700)
         store = try DirectoryStore(path: folder.path)
         let file = Array("LKDEVKEY".utf8) + [1, 0, 0, 0, 0, 0, 0, 0] + Self.volume + Self.deviceKey
         try store.plant(file, at: "device.key")

@@ -1,9 +1,10 @@
 import Crypto
-import Foundation
+import Glibc
 import Format
 import Keybag
 import Posix
 import Store
+import TestSupport
 import Vault
 
 /// A vault in a temporary folder, opened to read with keys that are always the same, into which anybody can write.
@@ -22,7 +23,7 @@ final class PlantedVault {
     let root: Directory
 
     init(recordKind: StoreTraits.RecordKind = .symbolicLink) throws {
-        folder = try TemporaryFolder()
+        folder = try TemporaryFolder(mode: 0o700)
         store = try DirectoryStore(path: folder.path)
         let volumeKey = try Secret.of([UInt8](repeating: 7, count: 32))
         keys = try VolumeKeys(volumeKey: volumeKey, volume: Self.volumeID)
@@ -56,17 +57,4 @@ private enum OpenFlags {
 
 extension Secret {
     static func of(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
-}
-
-/// A folder that is gone with the object.
-final class TemporaryFolder {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "latchkey-fuzz-" + UUID().uuidString
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

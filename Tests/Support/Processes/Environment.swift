@@ -1,8 +1,11 @@
 import Foundation
+import Glibc
 
 /// What programs find in the environment.
 public enum Environment {
     public static let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    /// Where files are kept in memory, if this machine has such a place.
+    public static let memory = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
 
     /// What the programs are given: nothing of this user's configuration, but what tools/sanitize tells the sanitizers.
     public static let plain: [String: String] = sanitizers.merging([

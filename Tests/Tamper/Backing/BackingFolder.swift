@@ -1,26 +1,21 @@
 import Glibc
 public import Posix
+import TestSupport
 
 /// A folder in memory that holds one image after the other: only what differs is written.
 public final class BackingFolder {
-    public let path: String
+    private let folder: TemporaryFolder
     private let root: Descriptor
     /// What it holds, as far as nobody else writes to it.
     private var held = BackingImage()
 
     /// - Parameter parent: nil for a folder in memory.
-    public init(in parent: String? = nil) throws(Errno) {
-        let place = parent ?? (unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
-        var template = Array("\(place)/latchkey-tamper.XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Errno.current }
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
+    public init(in parent: String? = nil) throws {
+        folder = try TemporaryFolder(in: parent ?? Environment.memory, mode: 0o700)
+        root = try folder.descriptor()
     }
 
-    deinit {
-        try? Self.empty(root)
-        unsafe rmdir(path)
-    }
+    public var path: String { folder.path }
 
     /// What lies there now, whoever wrote it.
     public func image() throws(Errno) -> BackingImage {
@@ -35,7 +30,7 @@ public final class BackingFolder {
     /// - Parameter afresh: somebody else has written to the folder.
     public func hold(_ image: BackingImage, afresh: Bool = false) throws(Errno) {
         if afresh {
-            try Self.empty(root)
+            try root.removeContents()
             held = BackingImage()
         }
         // Every image counts its new inodes from the same number: one may be of another kind than it was.
@@ -174,16 +169,5 @@ public final class BackingFolder {
             attributes[name] = try file.attribute(name)
         }
         return attributes
-    }
-
-    private static func empty(_ folder: Descriptor) throws(Errno) {
-        for entry in try folder.entries() {
-            if entry.kind == .directory {
-                try empty(try folder.open(entry.name, O_RDONLY | O_DIRECTORY))
-                try folder.removeDirectory(entry.name)
-            } else {
-                try folder.unlink(entry.name)
-            }
-        }
     }
 }

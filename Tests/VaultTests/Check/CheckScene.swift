@@ -3,6 +3,7 @@ import Foundation
 import Posix
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -135,22 +136,13 @@ final class CheckScene {
     /// A copy of the backing folder, to go back to.
     func snapshot() throws -> String {
         let copy = test.path + ".copy"
-        try Self.shell("cp -a '\(test.path)' '\(copy)'")
+        try shell("cp -a '\(test.path)' '\(copy)'")
         return copy
     }
 
     /// Makes the backing folder what it was; the folder itself stays.
     func restore(_ copy: String) throws {
-        try Self.shell("find '\(test.path)' -mindepth 1 -delete && cp -a '\(copy)/.' '\(test.path)/'")
-    }
-
-    private static func shell(_ line: String) throws {
-        let process = Foundation.Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", line]
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(line)")
+        try shell("find '\(test.path)' -mindepth 1 -delete && cp -a '\(copy)/.' '\(test.path)/'")
     }
 
     func edit(_ path: String, _ change: (inout [UInt8]) -> Void) throws {

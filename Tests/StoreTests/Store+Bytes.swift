@@ -1,20 +1,9 @@
-import Foundation
+import Glibc
 import Posix
 import Store
+import TestSupport
 
-/// An empty folder, removed with everything in it when the test is over.
-final class TemporaryFolder {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.path + "/latchkey-store-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
-
+extension TemporaryFolder {
     func store() throws -> DirectoryStore {
         try DirectoryStore(path: path)
     }

@@ -1,22 +1,4 @@
-import Foundation
-import Glibc
 import Posix
-
-/// An empty folder, removed with everything in it when the test is over.
-final class TemporaryFolder {
-    let path: String
-    let descriptor: Descriptor
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.path + "/latchkey-posix-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        descriptor = try .open(path: path, O_RDONLY | O_DIRECTORY)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
-}
 
 extension Descriptor {
     /// At most `count` bytes at an offset.
