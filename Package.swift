@@ -156,16 +156,20 @@ let package = Package(
             dependencies: ["Counter", "CrashSimulator", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/Counting/Driver", swiftSettings: strict),
         // A TPM in software, each with a state of its own.
-        .target(name: "SoftTPM", path: "Tests/SoftTPM", swiftSettings: strict),
+        .target(
+            name: "SoftTPM", dependencies: ["Posix", "TestSupport"], path: "Tests/SoftTPM", swiftSettings: strict),
         // A security key in software, at the other end of a Unix socket.
-        .target(name: "SoftKey", path: "Tests/SoftKey", exclude: ["authenticator.py"], swiftSettings: strict),
+        .target(
+            name: "SoftKey", dependencies: ["Posix", "TestSupport"], path: "Tests/SoftKey",
+            exclude: ["authenticator.py"],
+            swiftSettings: strict),
         // Seals, unseals, and looks for what is left of the secrets in its memory and in what went to the TPM.
         .executableTarget(
             name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing", linkerSettings: boundAtOnce),
         tests("PosixTests", ["Posix", "TestSupport", "probe"]),
         tests("CryptoTests", ["Crypto"]),
         tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSupport", "probe", "sealing"]),
-        tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey"]),
+        tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey", "probe"]),
         tests("FormatTests", ["Format"]),
         tests("KeybagTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport"]),
         tests("StrengthTests", ["Strength", "Crypto"]),

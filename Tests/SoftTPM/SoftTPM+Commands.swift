@@ -1,4 +1,5 @@
-import Glibc
+import Posix
+import TestSupport
 
 // What tests do to a TPM behind the back of the code under test, byte by byte (TCG TPM 2.0 part 3).
 
@@ -39,51 +40,29 @@ extension SoftTPM {
         let response = try exchange(bigEndian(UInt16(0x8002)) + bigEndian(UInt32(body.count + 6)) + body)
         let result = response.count >= 10 ? response[6..<10].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } : .max
         guard result == 0 else {
-            throw Failure(
-                description: "command 0x" + String(code, radix: 16) + ": response code 0x" + String(result, radix: 16))
+            throw HarnessError(
+                "command 0x" + String(code, radix: 16) + ": response code 0x" + String(result, radix: 16))
         }
         return Array(response.dropFirst(10))
     }
 
     private func exchange(_ command: [UInt8]) throws -> [UInt8] {
-        guard let socket = connectedSocket(to: socketPath) else {
-            throw Failure(description: "swtpm does not listen: errno \(errno)")
-        }
-        defer { close(socket) }
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
-        unsafe setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        guard unsafe send(socket, command, command.count, Int32(MSG_NOSIGNAL)) == command.count
-        else { throw Failure(description: "swtpm does not take a command: errno \(errno)") }
-
+        let socket = try UnixSocket.connect(to: socketPath)
+        try unsafe socket.send(command.span.bytes)
+        guard try !Poll.readable([socket], timeout: .seconds(10)).isEmpty else { throw HarnessError("no response") }
         // It sends a response in one piece.
         var response = [UInt8](repeating: 0, count: 4096)
-        let count = unsafe recv(socket, &response, response.count, 0)
-        guard count > 0 else { throw Failure(description: "no response: errno \(errno)") }
+        let count: Int
+        do {
+            var elements = response.mutableSpan
+            var bytes = unsafe elements.mutableBytes
+            count = try socket.receive(into: &bytes).count
+        }
+        guard count > 0 else { throw HarnessError("no response") }
         return Array(response.prefix(count))
     }
 }
 
 private func bigEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
     stride(from: Number.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> Number($0)) }
-}
-
-/// nil if nobody listens there.
-func connectedSocket(to path: String) -> Int32? {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let name = Array(path.utf8)
-    guard name.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
-    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
-    let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    guard socket >= 0 else { return nil }
-    let connected = unsafe withUnsafePointer(to: &address) {
-        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            unsafe connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-        }
-    }
-    guard connected == 0 else {
-        close(socket)
-        return nil
-    }
-    return socket
 }
