@@ -62,31 +62,33 @@ let package = Package(
         module("TPM", ["CTPM", "Crypto"]),
         module("FIDO2", ["CFIDO2", "Crypto"]),
         module("Format"),
-        module("Keybag", ["Crypto", "Format", "Posix", "Store", "Strength"]),
-        module("DeviceKeys", ["TPM", "Crypto", "Format", "Keybag", "Posix"]),
+        // Why something was not done, from the keybag to the command line.
+        module("Failure", ["Posix"]),
+        module("Keybag", ["Crypto", "Failure", "Format", "Posix", "Store", "Strength"]),
+        module("DeviceKeys", ["Crypto", "Failure", "Format", "Keybag", "Posix", "TPM"]),
         module("Strength", ["CCrypto", "Crypto"]),
         module("Policy", ["Format", "Posix"]),
         module("Store", ["Posix"]),
         module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
         module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
         module("Fuse", ["CFuse", "Posix"]),
-        module("Mount", ["CLinux", "Format", "Fuse", "Keybag", "Posix", "Vault"]),
+        module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Vault"]),
         module(
-            "Control", ["Posix", "CLinux"],
+            "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),
         module(
             "Daemon",
             [
-                "Mount", "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Strength", "Posix", "Store",
-                "Vault", logging,
+                "Mount", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy", "Strength",
+                "Posix",
+                "Store", "Vault", logging,
             ]),
-        module("DataProtection", ["Control", "Format", "Posix"]),
+        module("DataProtection", ["Control", "Failure", "Format", "Posix"]),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "DeviceKeys", "FIDO2", "TPM", "Vault", "VaultCheck", "Keybag", "Store", "Crypto",
-                "Format",
-                "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
+                "Daemon", "Control", "DeviceKeys", "Failure", "FIDO2", "TPM", "Vault", "VaultCheck", "Keybag", "Store",
+                "Crypto", "Format", "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
             ],
             swiftSettings: strict, linkerSettings: boundAtOnce),
 
@@ -121,15 +123,17 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Control", "Crypto", "DeviceKeys", "Format", "Keybag", "Policy", "Posix", "Store", "TestStores",
-                "TestSupport", "Vault",
+                "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy", "Posix", "Store",
+                "TestStores", "TestSupport", "Vault",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
         // What somebody can do to a vault's folder, every way of it, and what a reader must then say.
         .target(
             name: "Tampering",
-            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault"],
+            dependencies: [
+                "Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault",
+            ],
             path: "Tests/Tamper", exclude: ["Driver"], swiftSettings: strict),
         .executableTarget(
             name: "tamper", dependencies: ["Tampering"], path: "Tests/Tamper/Driver", swiftSettings: strict),
@@ -171,7 +175,7 @@ let package = Package(
         tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSupport", "probe", "sealing"]),
         tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey", "probe"]),
         tests("FormatTests", ["Format"]),
-        tests("KeybagTests", ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport"]),
+        tests("KeybagTests", ["Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport"]),
         tests("StrengthTests", ["Strength", "Crypto"]),
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
@@ -184,9 +188,10 @@ let package = Package(
             ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
         tests("CountingTests", ["TestSupport", "counting", "probe"]),
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
-        tests("ControlTests", ["Control", "Posix", "TestSupport", "probe"]),
+        tests("ControlTests", ["Control", "Failure", "Posix", "TestSupport", "probe"]),
         tests(
-            "DaemonTests", ["Daemon", "Control", "Crypto", "Format", "Fuse", "Keybag", "Mount", "Posix", logging]),
+            "DaemonTests",
+            ["Daemon", "Control", "Crypto", "Failure", "Format", "Fuse", "Keybag", "Mount", "Posix", logging]),
         tests(
             "LatchkeyTests",
             ["Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "TestSupport", "latchkey", arguments],

@@ -1,4 +1,5 @@
 internal import Control
+internal import Failure
 import Foundation
 internal import Posix
 
@@ -46,7 +47,7 @@ extension DataProtectionError {
             }
     }
 
-    init(_ error: ControlError) {
+    init(_ error: Failure) {
         self = .noAnswer(reason: "\(error)")
     }
 

@@ -1,5 +1,6 @@
 internal import Control
 import Dispatch
+internal import Failure
 internal import Posix
 import Synchronization
 
@@ -58,7 +59,7 @@ extension ProtectedDataNotifications {
         do {
             try startThread {
                 let end: DataProtectionError
-                do throws(ControlError) {
+                do throws(Failure) {
                     try client.monitor { change in
                         if let old = progress.exchange(for: change.status.state) {
                             if let told = Element(from: old, to: change.status.state) { continuation.yield(told) }

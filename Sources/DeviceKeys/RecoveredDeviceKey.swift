@@ -1,3 +1,4 @@
+public import Failure
 import Format
 import Glibc
 public import Keybag
@@ -25,11 +26,11 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     ///
     /// - Parameter wanted: what is to keep it; nil for what keeps the one that is there, as far as that goes on this machine, else a file.
     /// - Throws: `notADeviceKey`, `io`; `deviceKeyMismatch` if the file is another vault's: that may be the only key to something.
-    public init(_ wanted: DeviceKeyKind?, path: String, volume: VolumeIdentifier) throws(KeybagError) {
+    public init(_ wanted: DeviceKeyKind?, path: String, volume: VolumeIdentifier) throws(Failure) {
         self.path = path
         self.volume = volume
         var found: DeviceKeyKind?
-        do throws(KeybagError) {
+        do throws(Failure) {
             try KeyDestruction.check(deviceKeyPath: path, volume: volume)
             found = try DeviceKeyPlace.kind(at: path)
             _ = try DeviceKeyPlace.load(path: path)
@@ -37,7 +38,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
         } catch {
             switch error {
             case .deviceKeyMissing: present = .nothing
-            case .hardware: present = .useless
+            case .hardware, .otherPCRs, .otherTPM: present = .useless
             case .notADeviceKey where Self.isEmpty(path): present = .useless
             default: throw error
             }
@@ -49,7 +50,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     /// Makes it, or loads the one that is there.
     ///
     /// - Returns: also where one that was of no use lies now.
-    public func make() throws(KeybagError) -> Made {
+    public func make() throws(Failure) -> Made {
         switch present {
         case .nothing: return Made(key: try DeviceKeyPlace.create(kind, path: path, volume: volume), setAside: nil)
         case .useless: return try replace()
@@ -70,11 +71,11 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     }
 
     /// What cannot be used today may be of use to a copy of the keybag from before, in a machine as it was: it is kept.
-    private func replace() throws(KeybagError) -> Made {
+    private func replace() throws(Failure) -> Made {
         let aside = path + ".unused-\(time(nil))"
         let doing = "setting the device key file \(path) aside"
         guard unsafe rename(path, aside) == 0 else { throw .io(Errno.current, doing: doing) }
-        do throws(KeybagError) {
+        do throws(Failure) {
             return Made(key: try DeviceKeyPlace.create(kind, path: path, volume: volume), setAside: aside)
         } catch {
             _ = unsafe rename(aside, path)

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Keybag
 import TPM
 
@@ -6,21 +7,21 @@ import TPM
 ///
 /// A connection for each call: without a resource manager nobody else could use the TPM meanwhile.
 struct TPMGuard: PasscodeGuard {
-    func seal(_ secret: borrowing Secret, authorization: borrowing Secret) throws(KeybagError) -> [UInt8] {
+    func seal(_ secret: borrowing Secret, authorization: borrowing Secret) throws(Failure) -> [UInt8] {
         do throws(TPMError) { return try TPM.ofThisMachine().seal(secret, auth: authorization).encoded } catch {
-            throw KeybagError(error)
+            throw Failure(error)
         }
     }
 
-    func unseal(_ sealed: [UInt8], authorization: borrowing Secret) throws(KeybagError) -> Secret? {
+    func unseal(_ sealed: [UInt8], authorization: borrowing Secret) throws(Failure) -> Secret? {
         do throws(TPMError) {
             let blob = try SealedSecret(decoding: sealed)
             return try TPM.ofThisMachine().unseal(blob, auth: authorization)
         } catch .wrongAuthorization {
             return nil
         } catch .lockedOut {
-            throw .tooManyGuesses(seconds: Self.recovery)
-        } catch { throw KeybagError(error) }
+            throw .tooManyGuesses(seconds: Int(clamping: Self.recovery))
+        } catch { throw Failure(error) }
     }
 
     /// Seconds until the TPM forgets one wrong passcode.
@@ -35,20 +36,14 @@ extension TPM {
     static func ofThisMachine() throws(TPMError) -> TPM { try TPM(tcti: DeviceKeyFile.variable("LATCHKEY_TCTI")) }
 }
 
-extension KeybagError {
+extension Failure {
     init(_ error: TPMError) {
         self =
             switch error {
             case .crypto(let error): .crypto(error)
-            case .pcrsDiffer:
-                .hardware(
-                    "the TPM does not release the device key: this machine was started otherwise than when it was sealed. "
-                        + "Start it as it was, or open the vault with latchkey mount --recovery")
-            case .foreign:
-                .hardware(
-                    "the device key was sealed by another machine's TPM, or this one was cleared since: open the vault with "
-                        + "latchkey mount --recovery")
-            default: .hardware("\(error)")
+            case .pcrsDiffer: .otherPCRs
+            case .foreign: .otherTPM
+            default: .hardware(reason: "\(error)")
             }
     }
 }

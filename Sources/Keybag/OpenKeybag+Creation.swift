@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 public import Store
 
@@ -17,7 +18,7 @@ extension OpenKeybag {
         in store: any Store, deviceKey: consuming DeviceKey, first: borrowing Credential,
         recoveryKey: borrowing Secret, escrow: [[UInt8]] = [], cost: Argon2Cost, settings: KeybagSettings,
         allowingWeak: Bool = false
-    ) throws(KeybagError) -> OpenKeybag {
+    ) throws(Failure) -> OpenKeybag {
         let device = deviceKey
         try first.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
         let recoveryKey = try Credential(recoveryKey: recoveryKey)
@@ -48,7 +49,7 @@ extension OpenKeybag {
         in store: any Store, deviceKey: consuming DeviceKey, passcode: borrowing Secret,
         recoveryKey: borrowing Secret, escrow: [[UInt8]] = [], cost: Argon2Cost, settings: KeybagSettings,
         allowingWeak: Bool = false
-    ) throws(KeybagError) -> OpenKeybag {
+    ) throws(Failure) -> OpenKeybag {
         try create(
             in: store, deviceKey: deviceKey, first: Credential(.passcode, reading: passcode), recoveryKey: recoveryKey,
             escrow: escrow, cost: cost, settings: settings, allowingWeak: allowingWeak)
@@ -62,7 +63,7 @@ extension OpenKeybag {
     public static func recover(
         in store: any Store, by credential: borrowing Credential, newDeviceKey: consuming DeviceKey,
         newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false, proof: VaultProof? = nil
-    ) throws(KeybagError) -> OpenKeybag {
+    ) throws(Failure) -> OpenKeybag {
         precondition(credential.kind.isPortable)
         let device = newDeviceKey
         let newPasscode = try Credential(.passcode, reading: newPasscode)
@@ -95,7 +96,7 @@ extension OpenKeybag {
     ///   escrow slot takes a public key only.
     @discardableResult public static func check(
         _ credential: borrowing Credential, in store: any Store
-    ) throws(KeybagError) -> VaultProof {
+    ) throws(Failure) -> VaultProof {
         let keybag = try KeybagStorage(store: store).loadForRecovery(credential, readOnly: true, nil)
         return try keybag.openWithoutDevice(credential).proof(keybag.file.volume)
     }
@@ -105,8 +106,8 @@ extension KeybagStorage {
     /// The keybag that the credential opens, with all that can be checked without a device key.
     fileprivate func loadForRecovery(
         _ credential: borrowing Credential, readOnly: Bool, _ proof: VaultProof?
-    ) throws(KeybagError) -> SealedKeybag {
-        try load(readOnly: readOnly) { keybag throws(KeybagError) in
+    ) throws(Failure) -> SealedKeybag {
+        try load(readOnly: readOnly) { keybag throws(Failure) in
             let bundle = try keybag.openWithoutDevice(credential)
             try keybag.verify(bundle)
             guard let proof else { return }

@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 
 extension OpenKeybag {
@@ -17,7 +18,7 @@ extension OpenKeybag {
     ///   Then nothing has changed.
     public func beginRotation(
         opening credential: borrowing Credential, recoveryKey: borrowing Secret?, dropping: Set<UInt32>
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         try requireWritable()
         let current = sealed.withLock { $0 }
         let opened = try openSlot(of: current, credential)
@@ -32,12 +33,12 @@ extension OpenKeybag {
         var keys: ClassKeys? = try proven.bundle.classKeys(of: changed.file)
         let old = try crypto(try opened.bundle.classKeyBytes())
         guard try proven.bundle.openPreviousKeys(changed.file.previousKeys!, volume).equals(old) else {
-            throw .damaged("the old keys do not open in the new keybag")
+            throw .damaged(reason: "the old keys do not open in the new keybag")
         }
         let proof = try bundle.proof(volume)
-        try sealed.withLock { sealed throws(KeybagError) in
+        try sealed.withLock { sealed throws(Failure) in
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
-            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(remains: nil) }
+            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             try storage.replace(sealed, by: changed)
             learn(proof)
             // Before any file is of use with the new keys alone.
@@ -51,7 +52,7 @@ extension OpenKeybag {
     private func successor(
         of old: KeybagFile, _ opened: borrowing OpenedSlot, _ credential: borrowing Credential,
         _ recoveryKey: borrowing Secret?, _ bundle: borrowing Bundle
-    ) throws(KeybagError) -> KeybagFile {
+    ) throws(Failure) -> KeybagFile {
         var file = old
         try file.advance()
         file.publicKey = try crypto(try X25519.publicKey(of: bundle.privateKeyB()))
@@ -77,16 +78,16 @@ extension OpenKeybag {
     }
 
     /// Lets go of the old keys: no file is wrapped for them any more, durably. False while the vault is locked.
-    public func finishRotation() throws(KeybagError) -> Bool {
+    public func finishRotation() throws(Failure) -> Bool {
         try requireWritable()
-        return try sealed.withLock { sealed throws(KeybagError) in
+        return try sealed.withLock { sealed throws(Failure) in
             guard sealed.file.previousKeys != nil else { return true }
-            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(remains: nil) }
+            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             var file = sealed.file
             try file.advance()
             file.previousKeys = nil
             let current = sealed
-            let changed = try ring.withUnlockMACKey { (key) throws(KeybagError) in
+            let changed = try ring.withUnlockMACKey { (key) throws(Failure) in
                 // With another key than that it would open for nobody.
                 guard try current.isAuthentic(under: key) else { throw .changedMeanwhile }
                 return try SealedKeybag(sealing: file, unlockMACKey: key, device)
@@ -121,7 +122,7 @@ extension Bundle {
     fileprivate func slot(
         _ head: SlotHead, _ credential: borrowing Credential, cost: Argon2Cost, _ device: borrowing DeviceKey,
         _ label: SlotLabel, like old: KeybagSlot
-    ) throws(KeybagError) -> KeybagSlot {
+    ) throws(Failure) -> KeybagSlot {
         switch old {
         case .passcode(let slot): try self.slot(head, credential, cost: slot.cost.raised, device, label)
         case .securityKey(let slot):

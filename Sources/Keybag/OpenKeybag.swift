@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 public import Store
 import Synchronization
@@ -22,7 +23,7 @@ public final class OpenKeybag: Sendable {
     let isDestroyed = Atomic(false)
     /// The same.
     let hasPreviousKeys: Atomic<Bool>
-    private let left: Mutex<GuessesLeft?>
+    private let left: Mutex<Guesses?>
     private let knownProof = Mutex<VaultProof?>(nil)
 
     public var volume: VolumeIdentifier { keys.volume }
@@ -38,12 +39,12 @@ public final class OpenKeybag: Sendable {
 
     /// How many wrong passcodes the vault takes, as of the last passcode that was tried here; nil where there is no limit. Answers
     /// at once.
-    public var guessesLeft: GuessesLeft? { left.withLock { $0 } }
+    public var guessesLeft: Guesses? { left.withLock { $0 } }
 
     /// What the holder of an escrow key knows the vault by; nil before anything has opened it here. Answers at once.
     public var proof: VaultProof? { knownProof.withLock { $0 } }
 
-    func learnProof(of bundle: borrowing Bundle) throws(KeybagError) {
+    func learnProof(of bundle: borrowing Bundle) throws(Failure) {
         learn(try bundle.proof(volume))
     }
 
@@ -54,7 +55,7 @@ public final class OpenKeybag: Sendable {
     public var isPrevious: Bool { (try? storage.read(KeybagStorage.current).bytes) != sealed.withLock { $0.bytes } }
 
     /// What a keybag says of itself, with nothing proved: enough to find the device key by.
-    public static func inspect(_ store: any Store) throws(KeybagError) -> KeybagFile {
+    public static func inspect(_ store: any Store) throws(Failure) -> KeybagFile {
         try KeybagStorage(store: store).load(readOnly: true) { _ in }.file
     }
 
@@ -65,10 +66,10 @@ public final class OpenKeybag: Sendable {
     /// - Throws: `deviceKeyMismatch`, `tampered`, `damaged`, `notAVault`.
     public static func open(
         in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool = false
-    ) throws(KeybagError) -> OpenKeybag {
+    ) throws(Failure) -> OpenKeybag {
         let storage = KeybagStorage(store: store)
         let device = deviceKey
-        let sealed = try storage.load(readOnly: readOnly) { keybag throws(KeybagError) in
+        let sealed = try storage.load(readOnly: readOnly) { keybag throws(Failure) in
             guard readOnly || keybag.file.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
         }
@@ -77,7 +78,7 @@ public final class OpenKeybag: Sendable {
 
     init(
         storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         let slot = try sealed.openDeviceSlot(device)
         let volumeKey = try crypto(try slot.volumeKey())
         keys = try crypto(try VolumeKeys(volumeKey: volumeKey, volume: sealed.file.volume))
@@ -94,7 +95,7 @@ public final class OpenKeybag: Sendable {
     }
 
     /// `io` with EROFS where nothing in the store may be changed.
-    func requireWritable() throws(KeybagError) {
+    func requireWritable() throws(Failure) {
         if isReadOnly { throw .io(.EROFS, doing: "replacing \(KeybagStorage.current)") }
     }
 
@@ -102,7 +103,7 @@ public final class OpenKeybag: Sendable {
 
     /// The class keys. With a passcode it takes as long as its Argon2 cost does, and makes that what it has to be by now.
     /// - Throws: `wrong` for a credential that opens nothing; `lastGuess` for a passcode that must not be the last; `tampered` if the keybag is not as a key's holder left it.
-    public func unlock(_ credential: borrowing Credential) throws(KeybagError) -> ClassKeys {
+    public func unlock(_ credential: borrowing Credential) throws(Failure) -> ClassKeys {
         let sealed = sealed.withLock { $0 }
         let opened = try openSlot(of: sealed, credential)
         // Whoever cannot write has unlocked all the same.
@@ -111,18 +112,18 @@ public final class OpenKeybag: Sendable {
     }
 
     /// The same by a passcode: 1 to 1024 bytes.
-    public func unlock(passcode: borrowing Secret) throws(KeybagError) -> ClassKeys {
+    public func unlock(passcode: borrowing Secret) throws(Failure) -> ClassKeys {
         try unlock(Credential(.passcode, reading: passcode))
     }
 
     /// The same by a recovery key: 32 bytes.
-    public func unlock(recoveryKey: borrowing Secret) throws(KeybagError) -> ClassKeys {
+    public func unlock(recoveryKey: borrowing Secret) throws(Failure) -> ClassKeys {
         try unlock(Credential(recoveryKey: recoveryKey))
     }
 
     /// The identifier of the slot that the credential opens.
     /// - Throws: as `unlock`.
-    public func slot(openedBy credential: borrowing Credential) throws(KeybagError) -> UInt32 {
+    public func slot(openedBy credential: borrowing Credential) throws(Failure) -> UInt32 {
         let sealed = sealed.withLock { $0 }
         return try openSlot(of: sealed, credential).identifier
     }
@@ -138,7 +139,7 @@ public final class OpenKeybag: Sendable {
     /// wrong one that the vault takes destroys its keys.
     func openSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
-    ) throws(KeybagError) -> OpenedSlot {
+    ) throws(Failure) -> OpenedSlot {
         let opened = try openCountedSlot(of: sealed, credential)
         try learnProof(of: opened.bundle)
         return opened
@@ -146,7 +147,7 @@ public final class OpenKeybag: Sendable {
 
     private func openCountedSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
-    ) throws(KeybagError) -> OpenedSlot {
+    ) throws(Failure) -> OpenedSlot {
         guard let guesses = device.guesses else { return try findSlot(of: sealed, credential) }
         defer {
             let now = guesses.left(of: sealed.file.settings.eraseAfter)
@@ -163,7 +164,7 @@ public final class OpenKeybag: Sendable {
         return try guesses.counted(
             upTo: sealed.file.settings.eraseAfter, mayBeLast: credential.mayBeLast, isGuarded: device.isGuarded,
             erase: { destroy(deviceKeyPath: guesses.deviceKeyPath, keepingCount: true).failure.map { "\($0)" } }
-        ) { (fingerprint) throws(KeybagError) in
+        ) { (fingerprint) throws(Failure) in
             try findSlot(of: sealed, credential, &fingerprint)
         }
     }
@@ -171,7 +172,7 @@ public final class OpenKeybag: Sendable {
     /// - Parameter fingerprint: of a passcode that opens nothing.
     private func findSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential, _ fingerprint: inout UInt16
-    ) throws(KeybagError) -> OpenedSlot {
+    ) throws(Failure) -> OpenedSlot {
         for (index, slot) in sealed.file.slots.enumerated() {
             guard let head = slot.head, let bundle = try slot.open(credential, device, sealed.file.volume, &fingerprint)
             else {
@@ -185,12 +186,12 @@ public final class OpenKeybag: Sendable {
 
     func findSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
-    ) throws(KeybagError) -> OpenedSlot {
+    ) throws(Failure) -> OpenedSlot {
         var fingerprint: UInt16 = 0
         return try findSlot(of: sealed, credential, &fingerprint)
     }
 
-    private func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(KeybagError) {
+    private func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(Failure) {
         try sealed.verify(bundle)
         try sealed.verify(bundle, against: sealed.openDeviceSlot(device))
     }
@@ -198,7 +199,7 @@ public final class OpenKeybag: Sendable {
 
 extension SealedKeybag {
     /// The bundle by a credential that needs no device key, its checks still to be made.
-    func openWithoutDevice(_ credential: borrowing Credential) throws(KeybagError) -> Bundle {
+    func openWithoutDevice(_ credential: borrowing Credential) throws(Failure) -> Bundle {
         for slot in file.slots {
             if let bundle = try slot.openWithoutDevice(credential, file.volume) { return bundle }
         }
@@ -208,7 +209,7 @@ extension SealedKeybag {
 
 extension Bundle {
     /// Nil if the key is another one: the wrap itself tells.
-    static func unwrap(_ wrapped: [UInt8], under key: borrowing Secret) throws(KeybagError) -> Bundle? {
+    static func unwrap(_ wrapped: [UInt8], under key: borrowing Secret) throws(Failure) -> Bundle? {
         do throws(CryptoError) {
             return Bundle(try KeyWrap.unwrap(wrapped, under: key))
         } catch {

@@ -1,3 +1,4 @@
+import Failure
 import Glibc
 import Keybag
 import Posix
@@ -13,7 +14,7 @@ final class KeyRotator: Sendable {
         /// Whether there are old keys. Answers at once.
         let areOld: @Sendable () -> Bool
         /// Lets go of them for good; false while the vault is locked.
-        let finish: @Sendable () throws(KeybagError) -> Bool
+        let finish: @Sendable () throws(Failure) -> Bool
         let finished: @Sendable () -> Void
     }
 
@@ -148,7 +149,7 @@ final class KeyRotator: Sendable {
         } catch {
             log(.trouble("cannot let go of the old keys: \(error)"))
             let reason =
-                if case .io(let errno, let doing)? = error as? KeybagError { "\(doing): \(errno)" } else { "\(error)" }
+                if case .io(let errno, let doing)? = error as? Failure { "\(doing): \(errno)" } else { "\(error)" }
             state.withLock { $0.failure = reason }
             return false
         }

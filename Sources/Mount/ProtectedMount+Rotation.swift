@@ -1,4 +1,4 @@
-public import Keybag
+public import Failure
 public import Vault
 
 extension ProtectedMount {
@@ -23,7 +23,7 @@ extension ProtectedMount {
     ///   - finish: false while the vault is locked.
     ///   - finished: called when that has been done.
     public func giveNewKeys(
-        while areOld: @escaping @Sendable () -> Bool, finish: @escaping @Sendable () throws(KeybagError) -> Bool,
+        while areOld: @escaping @Sendable () -> Bool, finish: @escaping @Sendable () throws(Failure) -> Bool,
         finished: @escaping @Sendable () -> Void
     ) {
         rotator.use(KeyRotator.Keys(areOld: areOld, finish: finish, finished: finished))

@@ -6,7 +6,7 @@ import Glibc
 /// Thrown by everything in this module. Compare with the constants below, or in a `catch` clause with `==`.
 ///
 /// Source: errno(3).
-public struct Errno: Error, RawRepresentable, Hashable, Sendable {
+public struct Errno: Error, RawRepresentable, Hashable, Codable, Sendable {
     public let rawValue: Int32
 
     public init(rawValue: Int32) {

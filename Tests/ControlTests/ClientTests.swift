@@ -1,3 +1,4 @@
+import Failure
 import Foundation
 import Glibc
 import Posix
@@ -22,15 +23,15 @@ import Testing
     }
 
     @Test func `a secret travels as a descriptor`() throws {
-        #expect(throws: ControlError.wrongPasscode()) { try client.unlock(secret: try memoryFile([1])) }
+        #expect(throws: Failure.wrongPasscode()) { try client.unlock(secret: try memoryFile([1])) }
         #expect(try client.unlock(secret: try memoryFile(TestService.passcode)).state == .unlocked)
         try client.changePasscode(from: try memoryFile(TestService.passcode), to: try memoryFile([2]))
         let four = { try memoryFile(Array("1234".utf8)) }
-        #expect(throws: ControlError.weakPasscode) {
+        #expect(throws: Failure.weakPasscode) {
             try client.changePasscode(from: try memoryFile(TestService.passcode), to: try four())
         }
         try client.changePasscode(from: try memoryFile(TestService.passcode), to: try four(), allowingWeak: true)
-        #expect(throws: ControlError.passcodeLength(0)) {
+        #expect(throws: Failure.passcodeLength(bytes: 0)) {
             try client.changePasscode(from: try memoryFile(TestService.passcode), to: try memoryFile([]))
         }
     }
@@ -45,11 +46,11 @@ import Testing
         #expect(try client.rotate(with).rotation == Rotation(phase: .renewing, renewed: 3))
         #expect(try client.status().rotation?.renewed == 3)
         let wrong = NewRotation(Opener(.passcode), secret: try memoryFile([1]), recoveryKey: nil, dropping: [])
-        #expect(throws: ControlError.wrongPasscode()) { try client.rotate(wrong) }
+        #expect(throws: Failure.wrongPasscode()) { try client.rotate(wrong) }
         // These are replaced themselves.
         for kind in [SecretKind.recoveryKey, .escrowKey] {
             let refused = NewRotation(Opener(kind), secret: try right(), recoveryKey: nil, dropping: [])
-            #expect(throws: ControlError.invalidParameter("kind")) { try client.rotate(refused) }
+            #expect(throws: Failure.invalidParameter(parameter: "kind")) { try client.rotate(refused) }
         }
     }
 
@@ -60,51 +61,51 @@ import Testing
             .secret(.recoveryKey, memoryFile([1, 2, 3])), name: "four", opening: .passcode, secret: right())
         #expect(added == 7)
         #expect(try client.addSlot(.escrow(publicKey: "00ff"), opening: .keyFile, secret: right()) == 4)
-        #expect(throws: ControlError.wrongKey(.keyFile)) {
+        #expect(throws: Failure.wrongKey(kind: .keyFile)) {
             try client.addSlot(.escrow(publicKey: "00"), opening: .keyFile, secret: try memoryFile([1]))
         }
         let key = NewSecurityKey(credential: "00ff11", salt: "", withPIN: true, withTouch: true)
         #expect(try client.addSlot(.securityKey(key, memoryFile([1])), opening: .passcode, secret: right()) == 7)
-        #expect(throws: ControlError.invalidParameter("securityKey")) {
+        #expect(throws: Failure.invalidParameter(parameter: "securityKey")) {
             let parameters = AddSlotParameters(secret: 0, newKind: .securityKey, new: 1)
             let _: SlotReply = try client.call("AddSlot", parameters, [try right(), try memoryFile([1])])
         }
-        #expect(throws: ControlError.invalidParameter("securityKey")) {
+        #expect(throws: Failure.invalidParameter(parameter: "securityKey")) {
             let parameters = AddSlotParameters(secret: 0, newKind: .keyFile, new: 1, securityKey: key)
             let _: SlotReply = try client.call("AddSlot", parameters, [try right(), try memoryFile([1])])
         }
-        #expect(throws: ControlError.lastSlot) { try client.removeSlot(1, opening: .passcode, secret: try right()) }
-        #expect(throws: ControlError.noSuchSlot(2)) {
+        #expect(throws: Failure.lastSlot) { try client.removeSlot(1, opening: .passcode, secret: try right()) }
+        #expect(throws: Failure.noSuchSlot(slot: 2)) {
             try client.removeSlot(2, opening: .passcode, secret: try right())
         }
         #expect(try client.testSlot(.keyFile, secret: right()) == 1)
-        #expect(throws: ControlError.wrongPasscode()) { try client.testSlot(.passcode, secret: try right()) }
-        #expect(throws: ControlError.invalidParameter("publicKey")) {
+        #expect(throws: Failure.wrongPasscode()) { try client.testSlot(.passcode, secret: try right()) }
+        #expect(throws: Failure.invalidParameter(parameter: "publicKey")) {
             let parameters = AddSlotParameters(secret: 0, newKind: .escrowKey, new: 0)
             let _: SlotReply = try client.call("AddSlot", parameters, [try right()])
         }
     }
 
     @Test func `errors are typed`() throws {
-        #expect(throws: ControlError.notInMount) { try client.explain(try memoryFile([])) }
-        #expect(throws: ControlError.busy) { try client.unmount() }
+        #expect(throws: Failure.notInMount) { try client.explain(try memoryFile([])) }
+        #expect(throws: Failure.busy) { try client.unmount() }
         try client.unmount(lazily: true)
-        #expect(throws: ControlError.methodNotFound("io.latchkey.Nonsense")) {
+        #expect(throws: Failure.methodNotFound(method: "io.latchkey.Nonsense")) {
             let _: NoParameters = try client.call("Nonsense", NoParameters())
         }
-        #expect(throws: ControlError.interfaceNotFound("io.nobody")) {
+        #expect(throws: Failure.interfaceNotFound(interface: "io.nobody")) {
             let _: NoParameters = try client.call("Status", of: "io.nobody", NoParameters())
         }
-        #expect(throws: ControlError.expectedMore) {
+        #expect(throws: Failure.expectedMore) {
             let _: NoParameters = try client.call("Monitor", NoParameters())
         }
-        #expect(throws: ControlError.invalidParameter("secret")) {
+        #expect(throws: Failure.invalidParameter(parameter: "secret")) {
             let _: StatusReply = try client.call("Unlock", UnlockParameters(kind: nil, secret: 0))
         }
-        #expect(throws: ControlError.invalidParameter("secret")) {
+        #expect(throws: Failure.invalidParameter(parameter: "secret")) {
             let _: StatusReply = try client.call("Unlock", NoParameters())
         }
-        #expect(throws: ControlError.invalidParameter("kind")) {
+        #expect(throws: Failure.invalidParameter(parameter: "kind")) {
             let _: StatusReply = try client.call("Unlock", ["kind": "key", "secret": "0"])
         }
         // The connection has survived all of this.
@@ -121,7 +122,7 @@ import Testing
             let file = URL(filePath: #filePath).appending(path: "../../../Sources/Control/\(interface).varlink")
             #expect(try Data(contentsOf: file.standardized) == Data(reply.description.utf8))
         }
-        #expect(throws: ControlError.interfaceNotFound("io.nobody")) {
+        #expect(throws: Failure.interfaceNotFound(interface: "io.nobody")) {
             let _: InterfaceReply = try client.call(
                 "GetInterfaceDescription", of: "org.varlink.service", InterfaceParameters(interface: "io.nobody"))
         }
@@ -216,20 +217,20 @@ import Testing
         let inodes = (0..<12_345).map { UInt64.max - UInt64($0) }
         #expect(try client.classes(ofInodes: inodes) == inodes.map { $0 % 2 == 0 ? "complete" : nil })
         #expect(try client.classes(ofInodes: []) == [])
-        #expect(throws: ControlError.invalidParameter("inodes")) {
+        #expect(throws: Failure.invalidParameter(parameter: "inodes")) {
             let _: ClassesReply = try client.call("Classes", ClassesParameters(inodes: inodes))
         }
     }
 
     @Test func `a connection is ended from the outside`() throws {
         let monitored = client
-        #expect(throws: ControlError.disconnected) {
+        #expect(throws: Failure.disconnected) {
             try monitored.monitor { _ in
                 monitored.disconnect()
                 return true
             }
         }
-        #expect(throws: ControlError.disconnected) { try monitored.status() }
+        #expect(throws: Failure.disconnected) { try monitored.status() }
         monitored.disconnect()
     }
 
@@ -254,7 +255,7 @@ import Testing
         let idle = try folder.client()
         folder.server.stop()
         #expect(try idle.waitForEnd(seconds: 5))
-        #expect(throws: ControlError.disconnected) { try client.status() }
+        #expect(throws: Failure.disconnected) { try client.status() }
         #expect(try folder.directory.sockets().isEmpty)
     }
 }

@@ -1,3 +1,4 @@
+import Failure
 import Foundation
 import Testing
 
@@ -14,22 +15,37 @@ import Testing
     }
 
     @Test func `every error comes back as it went`() throws {
-        let errors: [ControlError] = [
-            .wrongPasscode(), .wrongPasscode(Guesses(left: 2, limit: 4)), .lastGuess(limit: 4), .wrongRecoveryKey,
-            .wrongKey(.escrowKey), .noSuchSlot(9), .lastSlot, .weakPasscode,
-            .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased(remains: nil), .erased(remains: "p"),
-            .erased(limit: 4, remains: nil),
+        let errors: [Failure] = [
+            .wrongPasscode(), .wrongPasscode(guesses: Guesses(left: 2, limit: 4)), .lastGuess(limit: 4),
+            .wrongRecoveryKey,
+            .wrongKey(kind: .escrowKey), .noSuchSlot(slot: 9), .lastSlot, .weakPasscode,
+            .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased(reason: nil), .erased(reason: "p"),
+            .erased(limit: 4, reason: nil),
             .forbidden(reason: "p"),
-            .passcodeLength(1025), .busy, .notInMount, .damaged(reason: "a"),
-            .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound("i"),
-            .methodNotFound("m"), .methodNotImplemented("m"), .invalidParameter("p"), .expectedMore,
+            .passcodeLength(bytes: 1025), .busy, .notInMount, .damaged(reason: "a"),
+            .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound(interface: "i"),
+            .methodNotFound(method: "m"), .methodNotImplemented(method: "m"), .invalidParameter(parameter: "p"),
+            .expectedMore,
         ]
         for error in errors {
-            let (name, parameters) = error.wire
-            #expect(ControlError(name: name, parameters: parameters) == error)
+            let (name, parameters) = error.wire { "\($0)" }
+            #expect(Failure(name: name, parameters: parameters) == error)
             let last = try #require(name.split(separator: ".").last)
             let interface = try #require(InterfaceDescription.named(String(name.dropLast(last.count + 1))))
             #expect(interface.contains("error \(last)"))
+        }
+        #expect(Set(errors.map { $0.wire { "\($0)" }.name }) == Set(InterfaceDescription.errors.values))
+    }
+
+    @Test func `what the interface has no error for is Failed, with words`() {
+        let (name, parameters) = Failure.io(.EIO, doing: "reading").wire { _ in "reading: it is broken" }
+        #expect(name == "io.latchkey.Failed")
+        #expect(Failure(name: name, parameters: parameters) == .failed(reason: "reading: it is broken"))
+    }
+
+    @Test func `an error that is not known, or lacks what it must have, is named`() {
+        for name in ["io.latchkey.FromTomorrow", "io.latchkey.", "", "org.example.Busy", "io.latchkey.NoSuchSlot"] {
+            #expect(Failure(name: name, parameters: ErrorParameters()) == .unknown(name: name))
         }
     }
 

@@ -1,3 +1,4 @@
+import Failure
 import Glibc
 import Posix
 import Testing
@@ -71,7 +72,7 @@ import Testing
         let stream = try folder.stream()
         var long = Message()
         long.bytes = [UInt8](repeating: UInt8(ascii: " "), count: 4 << 20)
-        #expect(throws: ControlError.disconnected) { try stream.send(long, by: .after(seconds: 5)) }
+        #expect(throws: Failure.disconnected) { try stream.send(long, by: .after(seconds: 5)) }
         #expect(try folder.client().status().state == .beforeFirstUnlock)
     }
 
@@ -92,7 +93,7 @@ import Testing
             // One more is answered, but may not wait.
             let third = try folder.client()
             _ = try third.status()
-            #expect(throws: ControlError.self) { try third.monitor { _ in false } }
+            #expect(throws: Failure.self) { try third.monitor { _ in false } }
         }()
         #expect(soon { (try? folder.client().status()) != nil })
     }
@@ -109,7 +110,7 @@ import Testing
         #expect(try one.receive(idle: .after(seconds: 5)) != nil)
         #expect(try two.receive(idle: .after(seconds: 5)) != nil)
         let third = try folder.client()
-        #expect(throws: ControlError.self) { try third.monitor { _ in false } }
+        #expect(throws: Failure.self) { try third.monitor { _ in false } }
         let client = try folder.client()
         #expect(try client.lock().state == .locking || client.status().state == .locked)
         shutdown(one.socket.number, Int32(SHUT_RDWR))

@@ -1,3 +1,4 @@
+import Failure
 import Foundation
 import Glibc
 import Posix
@@ -14,7 +15,7 @@ import Testing
         let byPath = try ServedFolder(device: UInt64(status.st_dev))
         #expect(try SocketDirectories([byPath.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)
         #expect(try SocketDirectories([byPath.directory]).mount(of: "/proc") == nil)
-        #expect(throws: ControlError.io(.ENOENT, doing: "look at /nowhere")) {
+        #expect(throws: Failure.socket(.ENOENT, doing: "look at /nowhere")) {
             try SocketDirectories([byPath.directory]).mount(of: "/nowhere")
         }
 
@@ -42,7 +43,7 @@ import Testing
     @Test func `a volume is served once`() throws {
         let folder = try ServedFolder()
         let service = folder.service
-        #expect(throws: ControlError.alreadyServed(socket: folder.server.path)) {
+        #expect(throws: Failure.alreadyServed(socket: folder.server.path)) {
             try ControlServer(
                 service: service, volume: ServedFolder.volume, in: folder.directory, version: "1.0")
         }
@@ -114,7 +115,7 @@ import Testing
         guard geteuid() == 0 else { return }
         let folder = try TemporaryFolder()
         func refused(_ path: String) -> Bool {
-            do throws(ControlError) {
+            do throws(Failure) {
                 _ = try SocketDirectory(path: path).publish(volume: "v", device: 1)
                 return false
             } catch { return error == .unsafeDirectory(path: path) }
@@ -173,8 +174,8 @@ import Testing
         let directory = try SocketDirectory.temporary()
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
-        #expect(throws: ControlError.unsafeDirectory(path: directory.path)) { try directory.sockets() }
-        #expect(throws: ControlError.unsafeDirectory(path: "/proc/self")) {
+        #expect(throws: Failure.unsafeDirectory(path: directory.path)) { try directory.sockets() }
+        #expect(throws: Failure.unsafeDirectory(path: "/proc/self")) {
             try SocketDirectory(path: "/proc/self").publish(volume: "00", device: nil)
         }
         #expect(SocketDirectories([SocketDirectory(path: "/nowhere/at/all")]).mounts().isEmpty)

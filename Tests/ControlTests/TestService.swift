@@ -1,3 +1,4 @@
+import Failure
 import Foundation
 import Glibc
 import Posix
@@ -54,8 +55,8 @@ final class TestService: ControlService {
         }
     }
 
-    func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription {
-        try state.withLock { state throws(ControlError) in
+    func subscribe(after position: MonitorPosition?) throws(Failure) -> StatusSubscription {
+        try state.withLock { state throws(Failure) in
             try feed.subscribe(startingWith: state.status, after: position)
         }
     }
@@ -67,7 +68,7 @@ final class TestService: ControlService {
         return status
     }
 
-    func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status {
+    func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status {
         guard contents(of: secret) == Self.passcode else { throw .wrongPasscode() }
         set(.unlocked)
         return status
@@ -75,10 +76,10 @@ final class TestService: ControlService {
 
     func changePasscode(
         _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
-    ) throws(ControlError) {
+    ) throws(Failure) {
         guard contents(of: old) == Self.passcode else { throw .wrongPasscode() }
         let passcode = contents(of: new)
-        guard !passcode.isEmpty else { throw .passcodeLength(0) }
+        guard !passcode.isEmpty else { throw .passcodeLength(bytes: 0) }
         guard allowingWeak || passcode != Array("1234".utf8) else { throw .weakPasscode }
     }
 
@@ -86,8 +87,8 @@ final class TestService: ControlService {
 
     func addSlot(
         _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
-    ) throws(ControlError) -> Int {
-        guard contents(of: secret) == Self.passcode else { throw .wrongKey(.keyFile) }
+    ) throws(Failure) -> Int {
+        guard contents(of: secret) == Self.passcode else { throw .wrongKey(kind: .keyFile) }
         switch new {
         case .escrow(let publicKey): return publicKey.count
         case .securityKey(let key, let descriptor): return contents(of: descriptor).count + key.credential.utf8.count
@@ -95,16 +96,16 @@ final class TestService: ControlService {
         }
     }
 
-    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError) {
-        throw slot == 1 ? .lastSlot : .noSuchSlot(slot)
+    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(Failure) {
+        throw slot == 1 ? .lastSlot : .noSuchSlot(slot: slot)
     }
 
-    func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int {
+    func testSlot(_ opener: Opener, secret: Descriptor) throws(Failure) -> Int {
         guard opener.kind == .keyFile else { throw .wrongPasscode() }
         return 1
     }
 
-    func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
+    func rotate(_ new: NewRotation?) throws(Failure) -> Status {
         if let new {
             guard contents(of: new.secret) == Self.passcode else { throw .wrongPasscode() }
             let key = new.recoveryKey.map { contents(of: $0).count } ?? 0
@@ -113,15 +114,15 @@ final class TestService: ControlService {
         return status
     }
 
-    func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+    func explain(_ file: Descriptor) throws(Failure) -> Explanation {
         throw .notInMount
     }
 
-    func erase() throws(ControlError) -> String { throw .failed(reason: "kept") }
+    func erase() throws(Failure) -> String { throw .failed(reason: "kept") }
 
     func endErased() {}
 
-    func unmount(lazily: Bool) throws(ControlError) {
+    func unmount(lazily: Bool) throws(Failure) {
         if !lazily { throw .busy }
     }
 

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Failure
 import Format
 import Logging
 import Posix
@@ -63,7 +64,7 @@ final class TestMount: MountedFileSystem {
 
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { inodes.map { $0 == 1 ? .complete : nil } }
 
-    func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
+    func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation {
         throw .notInMount
     }
 
@@ -75,7 +76,7 @@ final class TestMount: MountedFileSystem {
 
     func takeUse() -> Bool { false }
 
-    func unmount(lazily: Bool) throws(ControlError) {
+    func unmount(lazily: Bool) throws(Failure) {
         state.withLock { $0.unmounts.append(lazily) }
         unmountGate.withLock { _ in }
         if !lazily { throw .busy }
@@ -93,7 +94,7 @@ final class TestKeyholder: Keyholder {
         self.mount = mount
     }
 
-    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
+    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> any ProvenKeys {
         let right = passcode.withLock { $0 }
         guard try secret.equals(Secret(text: right)) else {
             throw opener.kind == .passcode ? .wrongPasscode() : .wrongRecoveryKey
@@ -103,7 +104,7 @@ final class TestKeyholder: Keyholder {
 
     func changePasscode(
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
-    ) throws(ControlError) {
+    ) throws(Failure) {
         _ = try prove(Opener(.passcode), old)
         let text = new.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
@@ -117,11 +118,11 @@ extension TestKeyholder {
 
     func beginRotation(
         opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
-    ) throws(ControlError) {
+    ) throws(Failure) {
         _ = try prove(opener, secret)
     }
 
-    func erase() throws(ControlError) -> String {
+    func erase() throws(Failure) -> String {
         guard isErasable.withLock({ $0 }) else { throw .failed(reason: "no") }
         return "destroyed"
     }
@@ -130,17 +131,17 @@ extension TestKeyholder {
 
     func addSlot(
         _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
-    ) throws(ControlError) -> Int {
+    ) throws(Failure) -> Int {
         _ = try prove(opener, secret)
         return 7
     }
 
-    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(ControlError) {
+    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure) {
         _ = try prove(opener, secret)
-        throw .noSuchSlot(slot)
+        throw .noSuchSlot(slot: slot)
     }
 
-    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> Int {
+    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int {
         _ = try prove(opener, secret)
         return 1
     }
@@ -155,7 +156,7 @@ final class TestKeys: ProvenKeys {
         self.fails = fails
     }
 
-    func admit() throws(ControlError) {
+    func admit() throws(Failure) {
         if fails { throw .failed(reason: "no memory") }
         mount.state.withLock {
             $0.strictKeys = true
@@ -165,7 +166,7 @@ final class TestKeys: ProvenKeys {
 }
 
 extension Secret {
-    init(text: String) throws(ControlError) {
+    init(text: String) throws(Failure) {
         let bytes = Array(text.utf8)
         do { self = try unsafe Secret(copying: bytes.span.bytes) } catch { throw .failed(reason: "\(error)") }
     }

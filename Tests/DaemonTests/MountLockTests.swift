@@ -1,3 +1,4 @@
+import Failure
 import Posix
 import Synchronization
 import Testing
@@ -80,7 +81,7 @@ import Testing
     }
 
     @Test func `an unlock does not undo a lock that came after it`() throws {
-        let refused = ControlError.failed(reason: "it was locked meanwhile: unlock again")
+        let refused = Failure.lockedMeanwhile
         let lock = try lock()
         let before = lock.locks
         lock.lock(now: true)
@@ -144,7 +145,7 @@ import Testing
 
     @Test func `keys that cannot be admitted leave the mount locked`() throws {
         let lock = try lock()
-        #expect(throws: ControlError.failed(reason: "no memory")) {
+        #expect(throws: Failure.failed(reason: "no memory")) {
             try lock.unlock(with: TestKeys(mount: mount, fails: true), since: lock.locks)
         }
         #expect(lock.status.state == .beforeFirstUnlock)

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Failure
 import Glibc
 import Posix
 import Synchronization
@@ -30,11 +31,11 @@ import Testing
     }
 
     @Test func `a wrong one changes nothing`() throws {
-        #expect(throws: ControlError.wrongPasscode()) { try service.unlock(Opener(.passcode), secret: pipe("horse")) }
-        #expect(throws: ControlError.wrongRecoveryKey) {
+        #expect(throws: Failure.wrongPasscode()) { try service.unlock(Opener(.passcode), secret: pipe("horse")) }
+        #expect(throws: Failure.wrongRecoveryKey) {
             try service.unlock(Opener(.recoveryKey), secret: pipe("horse"))
         }
-        #expect(throws: ControlError.wrongPasscode()) {
+        #expect(throws: Failure.wrongPasscode()) {
             try service.unlock(Opener(.passcode), secret: pipe("correct horse\n\n"))
         }
         #expect(service.status.state == .beforeFirstUnlock)
@@ -42,29 +43,29 @@ import Testing
 
     @Test(arguments: [(0, 0), (1025, 1025), (10_000, 1026)])
     func `a passcode has 1 to 1024 bytes`(_ length: Int, _ told: Int) throws {
-        #expect(throws: ControlError.passcodeLength(told)) {
+        #expect(throws: Failure.passcodeLength(bytes: told)) {
             try service.unlock(Opener(.passcode), secret: pipe(String(repeating: "x", count: length)))
         }
-        #expect(throws: ControlError.wrongPasscode()) {
+        #expect(throws: Failure.wrongPasscode()) {
             try service.unlock(Opener(.passcode), secret: pipe(String(repeating: "x", count: 1024) + "\n"))
         }
     }
 
     @Test func `a passcode that never comes is not waited for`() throws {
         let pipe = try Pipe()
-        #expect(throws: ControlError.failed(reason: "the passcode did not come in time")) {
+        #expect(throws: Failure.secretNotInTime) {
             _ = try Secret.read(from: pipe.readEnd, patience: .milliseconds(50))
         }
         withExtendedLifetime(pipe) {}
     }
 
     @Test func `the passcode is changed by who knows the old one`() throws {
-        #expect(throws: ControlError.wrongPasscode()) {
+        #expect(throws: Failure.wrongPasscode()) {
             try service.changePasscode(Opener(.passcode), from: pipe("horse"), to: pipe("battery"), allowingWeak: false)
         }
         try service.changePasscode(
             Opener(.passcode), from: pipe("correct horse"), to: pipe("battery"), allowingWeak: false)
-        #expect(throws: ControlError.wrongPasscode()) {
+        #expect(throws: Failure.wrongPasscode()) {
             try service.unlock(Opener(.passcode), secret: pipe("correct horse"))
         }
         #expect(try service.unlock(Opener(.passcode), secret: pipe("battery")).state == .unlocked)

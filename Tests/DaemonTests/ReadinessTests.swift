@@ -1,3 +1,4 @@
+import Failure
 import Posix
 import Testing
 
@@ -12,14 +13,14 @@ import Testing
 
     @Test func `a daemon that cannot start says why`() throws {
         let pipe = try Pipe()
-        let error = StartError(.deviceKeyMissing, "/home/a b/\"c\"\n.key")
+        let error = Failure.deviceKeyMissing(path: "/home/a b/\"c\"\n.key")
         Readiness.failed(error).write(to: pipe.writeEnd)
         #expect(throws: error) { try Readiness.wait(on: pipe.readEnd) }
     }
 
     @Test func `a daemon that ends without a word has failed`() throws {
         let silent: Descriptor = try Pipe().readEnd
-        #expect(throws: StartError(.failed, "the daemon ended before the mount was ready")) {
+        #expect(throws: Failure.endedBeforeReady) {
             try Readiness.wait(on: silent)
         }
     }

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Store
 import Testing
@@ -101,7 +102,7 @@ import Testing
         let vault = try Vault()
         let bytes = try backup(vault)
         let before = try vault.folder.files
-        func open(_ bytes: [UInt8], _ text: String = "five random words") -> KeybagError? {
+        func open(_ bytes: [UInt8], _ text: String = "five random words") -> Failure? {
             failure { _ = try OpenedBackup(bytes, passphrase: secret(text)) }
         }
         #expect(open(bytes) == nil)

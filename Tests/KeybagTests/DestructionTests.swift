@@ -1,3 +1,4 @@
+import Failure
 import Foundation
 import TestStores
 import Testing
@@ -38,11 +39,11 @@ import Testing
         let path = vault.folder.deviceKeyPath
         let credential = try Credential(.passcode, reading: secret("passcode"))
         let error = failure {
-            try keybag.change(opening: credential) { (_, _) throws(KeybagError) in
+            try keybag.change(opening: credential) { (_, _) throws(Failure) in
                 _ = keybag.destroy(deviceKeyPath: path)
             }
         }
-        #expect(error == .erased(remains: nil))
+        #expect(error == .erased(reason: nil))
         #expect(try vault.folder.files.isEmpty)
     }
 
@@ -55,7 +56,7 @@ import Testing
         try keybag.beginRotation(opening: credential, recoveryKey: nil, dropping: [2])
         keybag.ring.install(try keybag.unlock(passcode: secret("passcode")))
         _ = keybag.destroy(deviceKeyPath: vault.folder.deviceKeyPath)
-        #expect(failure { _ = try keybag.finishRotation() } == .erased(remains: nil))
+        #expect(failure { _ = try keybag.finishRotation() } == .erased(reason: nil))
         #expect(try vault.folder.files.isEmpty)
     }
 }

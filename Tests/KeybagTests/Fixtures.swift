@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Foundation
 import Store
@@ -120,20 +121,20 @@ func flipping(_ index: Int, in bytes: [UInt8]) -> [UInt8] {
     return bytes
 }
 
-/// The `KeybagError` that `body` throws; nil if it throws none.
-func failure(_ body: () throws -> Void) -> KeybagError? {
+/// The `Failure` that `body` throws; nil if it throws none.
+func failure(_ body: () throws -> Void) -> Failure? {
     do {
         try body()
         return nil
-    } catch let error as KeybagError {
+    } catch let error as Failure {
         return error
     } catch {
-        Issue.record("not a KeybagError: \(error)")
+        Issue.record("not a Failure: \(error)")
         return nil
     }
 }
 
-extension KeybagError {
+extension Failure {
     var isTampered: Bool { if case .tampered = self { true } else { false } }
     var isDamaged: Bool { if case .damaged = self { true } else { false } }
     var isNotADeviceKey: Bool { if case .notADeviceKey = self { true } else { false } }

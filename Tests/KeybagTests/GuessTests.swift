@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Foundation
 import Testing
 
@@ -10,14 +11,14 @@ import Testing
         GuessCounter(besideDeviceKey: vault.folder.deviceKeyPath, volume: vault.volume)
     }
 
-    private func guess(_ vault: Vault, _ text: String, mayBeLast: Bool = false) throws -> KeybagError? {
+    private func guess(_ vault: Vault, _ text: String, mayBeLast: Bool = false) throws -> Failure? {
         let keybag = try vault.open()
         return failure {
             _ = try keybag.unlock(Credential(.passcode, reading: secret(text), mayBeLast: mayBeLast))
         }
     }
 
-    private func wrong(_ left: Int) -> KeybagError { .wrong(.passcode, GuessesLeft(left, of: 4)) }
+    private func wrong(_ left: Int) -> Failure { .wrong(.passcode, Guesses(left: left, limit: 4)) }
 
     @Test(
         arguments: [
@@ -82,7 +83,7 @@ import Testing
     /// What is no try is not counted: a damaged keybag, a passcode of no length.
     @Test func whatIsNoTry() throws {
         let vault = try Vault()
-        for _ in 1...10 { #expect(try guess(vault, "") == .passcodeLength(0)) }
+        for _ in 1...10 { #expect(try guess(vault, "") == .passcodeLength(bytes: 0)) }
         #expect(try guess(vault, "passcode") == nil)
     }
 
@@ -92,7 +93,7 @@ import Testing
         let counter = counter(vault)
         for number in 1...5 as ClosedRange<UInt8> {
             _ = failure {
-                try counter.counted { (fingerprint) throws(KeybagError) in
+                try counter.counted { (fingerprint) throws(Failure) in
                     fingerprint = UInt16(number)
                     let bytes = (try? Data(contentsOf: URL(filePath: counter.path))).map { Array($0) } ?? []
                     #expect(bytes[24] == number)
@@ -109,7 +110,7 @@ import Testing
         let counter = counter(vault)
         func record(guarded: Bool, fingerprint: UInt16) throws -> [UInt8] {
             _ = failure {
-                try counter.counted(isGuarded: guarded) { (found) throws(KeybagError) in
+                try counter.counted(isGuarded: guarded) { (found) throws(Failure) in
                     found = fingerprint
                     // While it is tried, too.
                     if guarded {
@@ -150,7 +151,7 @@ import Testing
             #expect(try guess(vault, "wrong \(number)") == wrong(4 - number))
             // The same one again is none of them.
             #expect(try guess(vault, "wrong \(number)", mayBeLast: number == 3) == wrong(4 - number))
-            #expect(try vault.open().guessesLeft == GuessesLeft(4 - number, of: 4))
+            #expect(try vault.open().guessesLeft == Guesses(left: 4 - number, limit: 4))
         }
         // Without a word for it nothing is tried, right or wrong, and nothing counted.
         let count = try Data(contentsOf: URL(filePath: counter(vault).path))
@@ -159,8 +160,8 @@ import Testing
         let copy = try vault.keybag
         let keybag = try vault.open()
         let last = try Credential(.passcode, reading: secret("wrong 4"), mayBeLast: true)
-        #expect(failure { _ = try keybag.unlock(last) } == .erased(limit: 4, remains: nil))
-        #expect(keybag.guessesLeft == GuessesLeft(0, of: 4))
+        #expect(failure { _ = try keybag.unlock(last) } == .erased(limit: 4, reason: nil))
+        #expect(keybag.guessesLeft == Guesses(left: 0, limit: 4))
         #expect(try vault.folder.files.isEmpty)
         #expect(!FileManager.default.fileExists(atPath: vault.folder.deviceKeyPath))
         // Which tells a daemon that has the keys in memory still.
@@ -176,7 +177,7 @@ import Testing
         try FileManager.default.removeItem(atPath: counter(vault).path)
         try FileManager.default.createDirectory(atPath: counter(vault).path, withIntermediateDirectories: false)
         for number in 1...6 { #expect(try guess(vault, "wrong \(number)") == wrong(4)) }
-        #expect(try vault.open().guessesLeft == GuessesLeft(4, of: 4))
+        #expect(try vault.open().guessesLeft == Guesses(left: 4, limit: 4))
         #expect(try guess(vault, "passcode") == nil)
     }
 
@@ -187,7 +188,7 @@ import Testing
         let counter = counter(vault)
         let path = counter.path
         _ = failure {
-            try counter.counted(upTo: 4, mayBeLast: true) { (_) throws(KeybagError) in
+            try counter.counted(upTo: 4, mayBeLast: true) { (_) throws(Failure) in
                 let bytes = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
                 try? bytes.write(to: URL(filePath: path + ".then"))
                 throw .wrong(.passcode)
@@ -197,7 +198,7 @@ import Testing
         try FileManager.default.moveItem(atPath: path + ".then", toPath: path)
         for text in ["passcode", "wrong 4"] {
             #expect(try guess(vault, text, mayBeLast: true) == .noMoreGuesses)
-            #expect(try vault.open().guessesLeft == GuessesLeft(0, of: 4))
+            #expect(try vault.open().guessesLeft == Guesses(left: 0, limit: 4))
         }
         _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
         #expect(try guess(vault, "passcode") == nil)

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Foundation
 import Posix
 import Testing
@@ -59,14 +60,16 @@ import Testing
         let before = try vault.folder.files
         let passcode = try Secret(count: count)
         let keybag = try vault.open()
-        #expect(failure { _ = try keybag.unlock(passcode: passcode) } == .passcodeLength(count))
-        #expect(failure { try keybag.changePasscode(from: secret("passcode"), to: passcode) } == .passcodeLength(count))
+        #expect(failure { _ = try keybag.unlock(passcode: passcode) } == .passcodeLength(bytes: count))
+        #expect(
+            failure { try keybag.changePasscode(from: secret("passcode"), to: passcode) }
+                == .passcodeLength(bytes: count))
         let created = failure {
             _ = try OpenKeybag.create(
                 in: Folder().store(), deviceKey: DeviceKey(generatedFor: vault.volume), passcode: passcode,
                 recoveryKey: RecoveryKeyText.generate(), cost: .minimum, settings: KeybagSettings(created: 1))
         }
-        #expect(created == .passcodeLength(count))
+        #expect(created == .passcodeLength(bytes: count))
         #expect(try vault.folder.files == before)
     }
 
@@ -141,7 +144,7 @@ import Testing
             #expect(try keybag.unlock(passcode: secret("new passcode")).exposed == before)
             #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
             #expect(try keybag.unlock(recoveryKey: vault.recoveryKey).exposed == before)
-            guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
+            guard case .passcode(let slot) = keybag.file.slots[0] else { throw Failure.notAVault }
             #expect(slot.cost == cost)
         }
         #expect(

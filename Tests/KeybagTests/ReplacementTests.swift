@@ -98,7 +98,7 @@ import Testing
         try vault.folder.write(vault.keybag, to: "lk.keybag.old")
         try vault.forge { $0[8] = 2 }
         let seen = try vault.folder.files
-        #expect(failure { _ = try vault.open() } == .foreignVersion(2))
+        #expect(failure { _ = try vault.open() } == .foreignVersion(version: 2))
         #expect(try vault.folder.files == seen)
     }
 

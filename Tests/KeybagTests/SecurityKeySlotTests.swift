@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Foundation
 import Testing
 
@@ -54,7 +55,7 @@ import Testing
         let derived = try Secret(random: 32)
         let new = try NewSlot(securityKey: entry(), secret: SecurityKeySecret.encode(derived))
         _ = try keybag.addSlot(new, opening: passcode())
-        guard case .securityKey(let slot) = keybag.file.slots[2] else { throw KeybagError.notAVault }
+        guard case .securityKey(let slot) = keybag.file.slots[2] else { throw Failure.notAVault }
         let other = try DeviceKey(generatedFor: vault.volume)
         let opened = try slot.open(derived, other) == nil
         #expect(opened)

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Foundation
 import Posix
@@ -58,7 +59,7 @@ import Testing
         try keybag.removeSlot(slot, opening: passcode("second passcode"))
         #expect(failure { _ = try keybag.unlock(passcode: secret("second passcode")) } == .wrong(.passcode))
         #expect(identifiers(keybag) == [1, 2, 4])
-        #expect(failure { try keybag.removeSlot(slot, opening: passcode()) } == .noSuchSlot(slot))
+        #expect(failure { try keybag.removeSlot(slot, opening: passcode()) } == .noSuchSlot(slot: Int(slot)))
         try keybag.removeSlot(1, opening: Credential(recoveryKey: vault.recoveryKey))
         #expect(failure { _ = try vault.open().unlock(passcode: secret("passcode")) } == .wrong(.passcode))
         try keybag.removeSlot(4, opening: Credential(recoveryKey: vault.recoveryKey))
@@ -116,7 +117,7 @@ import Testing
         #expect(try vault.folder.files == before)
         let again = try vault.open()
         let keys = try again.unlock(passcode: secret("passcode")).exposed
-        guard case .passcode(let slot) = again.file.slots[0] else { throw KeybagError.notAVault }
+        guard case .passcode(let slot) = again.file.slots[0] else { throw Failure.notAVault }
         #expect(slot.cost == .minimum && slot.head.identifier == 1)
         #expect(try vault.open().unlock(passcode: secret("passcode")).exposed == keys)
         let generation = again.file.generation

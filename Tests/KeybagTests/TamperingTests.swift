@@ -49,7 +49,7 @@ import Testing
         let vault = try Vault()
         let bytes = try vault.keybag
         try vault.forge { $0[8] = 2 }
-        #expect(failure { _ = try vault.open() } == .foreignVersion(2))
+        #expect(failure { _ = try vault.open() } == .foreignVersion(version: 2))
         try vault.writeKeybag(bytes)
         try vault.forge { $0[24] = 2 }
         #expect(failure { _ = try vault.open() } == .foreignFeature)
@@ -158,7 +158,7 @@ import Testing
         let again = try vault.open()
         #expect(
             failure { _ = try again.unlock(passcode: secret("passcode")) }
-                == .tampered("its device slot and its passcode slot hold different \(key.name)"))
+                == .tampered(reason: "its device slot and its passcode slot hold different \(key.name)"))
     }
 
     /// Slots of later versions are carried along, whatever is changed around them.
@@ -194,7 +194,7 @@ import Testing
         try vault.open().changePasscode(from: secret("passcode"), to: secret("another passcode"))
         let bytes = try vault.keybag
         let error = failure { try keybag.changePasscode(from: secret("passcode"), to: secret("a third passcode")) }
-        #expect(error == .tampered("it was changed on disk while it was open"))
+        #expect(error == .tampered(reason: "it was changed on disk while it was open"))
         #expect(try vault.keybag == bytes)
         _ = try vault.open().unlock(passcode: secret("another passcode"))
     }

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Foundation
 import Testing
@@ -43,7 +44,7 @@ import Testing
         #expect(byEscrow == wanted)
         #expect(keybag.file.slots.map { $0.head?.identifier } == [1, 9, 2, 3, 4])
         #expect(keybag.file.slots.map(\.label.text) == [try vectors.text("passcodeLabel"), "", "", "USB", "IT"])
-        guard case .passcode(let slot) = keybag.file.slots[0] else { throw KeybagError.notAVault }
+        guard case .passcode(let slot) = keybag.file.slots[0] else { throw Failure.notAVault }
         #expect(slot.label.text == (try vectors.text("passcodeLabel")))
         #expect(failure { _ = try keybag.unlock(passcode: secret("another passcode")) } == .wrong(.passcode))
         #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))

@@ -1,3 +1,4 @@
+public import Failure
 import Glibc
 import Posix
 import Synchronization
@@ -13,12 +14,12 @@ public final class ControlClient: Sendable {
     private static let patience = 5.0
 
     /// Connects to a socket, and refuses one that neither this user nor root serves.
-    public convenience init(socket path: String) throws(ControlError) {
+    public convenience init(socket path: String) throws(Failure) {
         try self.init(socket: path, of: geteuid())
     }
 
     /// Connects to a socket of another user's daemon, as root may.
-    convenience init(socket path: String, of owner: UInt32) throws(ControlError) {
+    convenience init(socket path: String, of owner: UInt32) throws(Failure) {
         let socket = try connect(to: path, patience: Self.patience)
         let user = try peerUser(of: socket)
         guard user == owner || user == 0 else { throw .permissionDenied }
@@ -37,7 +38,7 @@ public final class ControlClient: Sendable {
         _ = shutdown(socket.number, Int32(SHUT_RDWR))
     }
 
-    public func status() throws(ControlError) -> Status {
+    public func status() throws(Failure) -> Status {
         let reply: StatusReply = try call("Status", NoParameters(), within: Self.patience)
         return reply.status
     }
@@ -46,7 +47,7 @@ public final class ControlClient: Sendable {
     ///
     /// - Parameter wait: return only when the mount is no longer locking: it is locked, or unlocked again.
     /// - Returns: the status after that; `.beforeFirstUnlock` where there was nothing to lock.
-    public func lock(now: Bool = false, wait: Bool = false) throws(ControlError) -> Status {
+    public func lock(now: Bool = false, wait: Bool = false) throws(Failure) -> Status {
         // Without a grace the answer may still come after an eviction that runs, so there is no limit here.
         let reply: StatusReply = try call("Lock", LockParameters(now: now, wait: wait))
         return reply.status
@@ -60,7 +61,7 @@ public final class ControlClient: Sendable {
     ///   - mayBeLast: a passcode is tried also if the vault's keys are erased should it be wrong, here and in the other calls.
     public func unlock(
         _ kind: SecretKind = .passcode, secret: Descriptor, mayBeLast: Bool = false
-    ) throws(ControlError) -> Status {
+    ) throws(Failure) -> Status {
         let parameters = UnlockParameters(kind: kind, secret: 0, lastGuess: mayBeLast ? true : nil)
         let reply: StatusReply = try call("Unlock", parameters, [secret])
         return reply.status
@@ -72,14 +73,14 @@ public final class ControlClient: Sendable {
     public func changePasscode(
         _ kind: SecretKind = .passcode, from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false,
         mayBeLast: Bool = false
-    ) throws(ControlError) {
+    ) throws(Failure) {
         let parameters = ChangePasscodeParameters(
             old: 0, new: 1, weak: allowingWeak, kind: kind, lastGuess: mayBeLast ? true : nil)
         let _: NoParameters = try call("ChangePasscode", parameters, [old, new])
     }
 
     /// The ways into the vault.
-    public func slots() throws(ControlError) -> [Slot] {
+    public func slots() throws(Failure) -> [Slot] {
         let reply: SlotsReply = try call("Slots", NoParameters(), within: Self.patience)
         return reply.slots
     }
@@ -89,7 +90,7 @@ public final class ControlClient: Sendable {
     /// - Parameter secret: what opens the vault now, as of `unlock`.
     public func addSlot(
         _ new: NewSlotSource, name: String = "", opening kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
-    ) throws(ControlError) -> Int {
+    ) throws(Failure) -> Int {
         var parameters = AddSlotParameters(kind: kind, secret: 0, newKind: .escrowKey, name: name)
         parameters.lastGuess = mayBeLast ? true : nil
         var descriptors = [secret]
@@ -112,7 +113,7 @@ public final class ControlClient: Sendable {
 
     public func removeSlot(
         _ slot: Int, opening kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
-    ) throws(ControlError) {
+    ) throws(Failure) {
         let parameters = RemoveSlotParameters(
             kind: kind, secret: 0, slot: slot, lastGuess: mayBeLast ? true : nil)
         let _: NoParameters = try call("RemoveSlot", parameters, [secret])
@@ -121,7 +122,7 @@ public final class ControlClient: Sendable {
     /// The number of the slot that a secret opens; nothing is unlocked.
     public func testSlot(
         _ kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
-    ) throws(ControlError) -> Int {
+    ) throws(Failure) -> Int {
         let parameters = UnlockParameters(kind: kind, secret: 0, lastGuess: mayBeLast ? true : nil)
         let reply: SlotReply = try call("TestSlot", parameters, [secret])
         return reply.slot
@@ -130,13 +131,13 @@ public final class ControlClient: Sendable {
     /// What protects a file.
     ///
     /// - Parameter file: open in any way; O_PATH is enough, and works while the file is locked.
-    public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+    public func explain(_ file: Descriptor) throws(Failure) -> Explanation {
         let reply: ExplainReply = try call("Explain", ExplainParameters(file: 0), [file], within: Self.patience)
         return reply.explanation
     }
 
     /// Unmounts; `busy` if the mount is in use, but for a lazy one, which ends when its last user has gone.
-    public func unmount(lazily: Bool = false) throws(ControlError) {
+    public func unmount(lazily: Bool = false) throws(Failure) {
         let _: NoParameters = try call("Unmount", UnmountParameters(lazy: lazily))
     }
 
@@ -144,15 +145,15 @@ public final class ControlClient: Sendable {
     ///
     /// - Returns: what became of the device key: destroyed, missing or foreign.
     /// - Throws: `erased` if not all could be destroyed; then the daemon ends, too.
-    @discardableResult public func erase() throws(ControlError) -> String {
+    @discardableResult public func erase() throws(Failure) -> String {
         let reply: EraseReply = try call("Erase", NoParameters())
         return reply.deviceKey
     }
 
     /// Waits until the daemon has ended, and so the vault is free; false when the time is over.
-    public func waitForEnd(seconds: Double) throws(ControlError) -> Bool {
-        try stream.withLock { stream throws(ControlError) in
-            do throws(ControlError) {
+    public func waitForEnd(seconds: Double) throws(Failure) -> Bool {
+        try stream.withLock { stream throws(Failure) in
+            do throws(Failure) {
                 while try stream.receive(idle: .after(seconds: seconds)) != nil {}
                 return true
             } catch .timedOut {
@@ -170,8 +171,8 @@ public final class ControlClient: Sendable {
     ///   change by change; where the daemon does not know that any more, or is another one, the present status is.
     public func monitor(
         after position: MonitorPosition? = nil, _ body: (StatusChange) -> Bool
-    ) throws(ControlError) {
-        try stream.withLock { stream throws(ControlError) in
+    ) throws(Failure) {
+        try stream.withLock { stream throws(Failure) in
             let parameters = MonitorParameters(since: position?.sequence, instance: position?.instance)
             try stream.begin("io.latchkey.Monitor", parameters, more: true)
             while true {
@@ -182,7 +183,7 @@ public final class ControlClient: Sendable {
     }
 
     /// The long names of the classes of files, by their `st_ino`; nil for what is no file that somebody has open.
-    public func classes(ofInodes inodes: [UInt64]) throws(ControlError) -> [String?] {
+    public func classes(ofInodes inodes: [UInt64]) throws(Failure) -> [String?] {
         var classes: [String?] = []
         var rest = inodes[...]
         while !rest.isEmpty {
@@ -196,7 +197,7 @@ public final class ControlClient: Sendable {
     }
 
     /// The daemon's name for itself and its interfaces; `org.varlink.service.GetInfo`.
-    public func information() throws(ControlError) -> ServiceInformation {
+    public func information() throws(Failure) -> ServiceInformation {
         try call("GetInfo", of: "org.varlink.service", NoParameters(), within: Self.patience)
     }
 
@@ -204,8 +205,8 @@ public final class ControlClient: Sendable {
     func call<Parameters: Codable, Result: Codable>(
         _ method: String, of interface: String = "io.latchkey", _ parameters: Parameters,
         _ descriptors: [Descriptor] = [], within seconds: Double? = nil
-    ) throws(ControlError) -> Result {
-        try stream.withLock { stream throws(ControlError) in
+    ) throws(Failure) -> Result {
+        try stream.withLock { stream throws(Failure) in
             try stream.begin("\(interface).\(method)", parameters, descriptors)
             let deadline = seconds.map { Deadline.after(seconds: $0) } ?? .never
             let (result, _): (Result, Bool) = try stream.reply(by: deadline)
@@ -217,17 +218,17 @@ public final class ControlClient: Sendable {
 extension MessageStream {
     fileprivate func begin(
         _ method: String, _ parameters: some Codable, _ descriptors: [Descriptor] = [], more: Bool? = nil
-    ) throws(ControlError) {
+    ) throws(Failure) {
         let call = Call(method: method, parameters: parameters, more: more)
         try send(Message(call, descriptors: descriptors), by: .after(seconds: 5))
     }
 
-    fileprivate mutating func reply<Result: Codable>(by deadline: Deadline) throws(ControlError) -> (Result, Bool) {
+    fileprivate mutating func reply<Result: Codable>(by deadline: Deadline) throws(Failure) -> (Result, Bool) {
         guard let message = try receive(idle: deadline) else { throw .disconnected }
         let frame = try message.decode(ReplyFrame.self)
         if let name = frame.error {
             let parameters = try? message.decode(CallParameters<ErrorParameters>.self).parameters
-            throw ControlError(name: name, parameters: parameters ?? ErrorParameters())
+            throw Failure(name: name, parameters: parameters ?? ErrorParameters())
         }
         do {
             return (try message.decode(CallParameters<Result>.self).parameters, frame.continues ?? false)

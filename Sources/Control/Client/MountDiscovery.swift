@@ -1,3 +1,4 @@
+public import Failure
 import Glibc
 import Posix
 
@@ -20,9 +21,9 @@ extension SocketDirectories {
     /// The mount that a path lies in, or whose vault is the folder at that path; nil if it is neither.
     ///
     /// - Throws: `io` when the path cannot be looked up.
-    public func mount(of path: String) throws(ControlError) -> ServedMount? {
+    public func mount(of path: String) throws(Failure) -> ServedMount? {
         var place = stat()
-        guard unsafe stat(path, &place) == 0 else { throw .io(.current, doing: "look at \(path)") }
+        guard unsafe stat(path, &place) == 0 else { throw .socket(.current, doing: "look at \(path)") }
         let device = UInt64(place.st_dev)
         if let mount = linked(device: device) { return mount }
         return mounts().first { $0.status.device == device || isVault($0.status.vault, place) }
@@ -38,11 +39,11 @@ extension SocketDirectories {
     }
 
     /// Why the daemon that serves this `st_dev` does not answer, as far as its socket tells; nil where none is known.
-    public func failure(device: UInt64, of owner: UInt32? = nil) -> ControlError? {
+    public func failure(device: UInt64, of owner: UInt32? = nil) -> Failure? {
         for folder in folders where owner == nil || folder.owner == owner {
             switch folder.mount(at: folder.link(device: device)) {
             case .success: return nil
-            case .failure(.io(.ENOENT, _)): continue
+            case .failure(.socket(.ENOENT, _)): continue
             case .failure(let error): return error
             }
         }
@@ -84,14 +85,14 @@ extension SocketDirectory {
     }
 
     /// A daemon that does not answer, or has ended meanwhile, must not stand in the way of the others.
-    fileprivate func mount(at socket: String) -> Result<ServedMount, ControlError> {
-        do throws(ControlError) {
+    fileprivate func mount(at socket: String) -> Result<ServedMount, Failure> {
+        do throws(Failure) {
             let client = try ControlClient(socket: socket, of: owner)
             let status = try client.status()
             guard isBelieved(status) else { return .failure(.permissionDenied) }
             return .success(ServedMount(client: client, status: status, owner: owner))
         } catch {
-            if case .io(.ECONNREFUSED, _) = error { removeIfDead(socket) }
+            if case .socket(.ECONNREFUSED, _) = error { removeIfDead(socket) }
             return .failure(error)
         }
     }

@@ -1,3 +1,4 @@
+import Failure
 import FoundationEssentials
 import Posix
 
@@ -11,7 +12,7 @@ struct Message: Sendable {
 
     init() {}
 
-    init(_ value: some Encodable, descriptors: [Descriptor] = []) throws(ControlError) {
+    init(_ value: some Encodable, descriptors: [Descriptor] = []) throws(Failure) {
         do {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -22,11 +23,11 @@ struct Message: Sendable {
         self.descriptors = descriptors
     }
 
-    func decode<Value: Decodable>(_ type: Value.Type) throws(ControlError) -> Value {
+    func decode<Value: Decodable>(_ type: Value.Type) throws(Failure) -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw .invalidParameter(error.field)
+            throw .invalidParameter(parameter: error.field)
         } catch {
             throw .malformed("not JSON")
         }
@@ -90,12 +91,13 @@ struct Reply<Parameters: Codable>: Codable {
 struct NoParameters: Codable {}
 
 extension Message {
-    static func success(_ parameters: some Codable, continues: Bool? = nil) throws(ControlError) -> Message {
+    static func success(_ parameters: some Codable, continues: Bool? = nil) throws(Failure) -> Message {
         try Message(Reply(parameters: parameters, continues: continues))
     }
 
-    static func failure(_ error: ControlError) throws(ControlError) -> Message {
-        let (name, parameters) = error.wire
+    /// - Parameter words: for a failure that is no error of its own to the interface.
+    static func failure(_ error: Failure, _ words: (Failure) -> String) throws(Failure) -> Message {
+        let (name, parameters) = error.wire(words)
         return try Message(Reply(parameters: parameters, error: name))
     }
 }

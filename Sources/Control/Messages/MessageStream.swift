@@ -1,4 +1,5 @@
 import CLinux
+import Failure
 import Glibc
 import Posix
 
@@ -20,7 +21,7 @@ struct MessageStream: ~Copyable {
     /// - Parameters:
     ///   - idle: until when its first byte may take.
     ///   - seconds: how long the rest of it may take.
-    mutating func receive(idle: Deadline, within seconds: Double = 10) throws(ControlError) -> Message? {
+    mutating func receive(idle: Deadline, within seconds: Double = 10) throws(Failure) -> Message? {
         var deadline = partial.bytes.isEmpty ? idle : .after(seconds: seconds)
         while waiting.isEmpty {
             let wasEmpty = partial.bytes.isEmpty
@@ -34,7 +35,7 @@ struct MessageStream: ~Copyable {
     }
 
     /// Reads once; false at the end of the stream.
-    private mutating func receiveChunk(by deadline: Deadline) throws(ControlError) -> Bool {
+    private mutating func receiveChunk(by deadline: Deadline) throws(Failure) -> Bool {
         var numbers = [Int32](repeating: -1, count: Int(LK_DESCRIPTORS_MAX))
         var found = 0
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
@@ -68,7 +69,7 @@ struct MessageStream: ~Copyable {
     }
 
     /// Sends a message whole, or throws; after a throw the connection is of no more use.
-    func send(_ message: Message, by deadline: Deadline) throws(ControlError) {
+    func send(_ message: Message, by deadline: Deadline) throws(Failure) {
         let bytes = message.bytes + [0]
         var sent = 0
         while sent < bytes.count {
@@ -90,7 +91,7 @@ extension Descriptor {
     /// Repeats a call on a non-blocking descriptor until it does not answer EAGAIN.
     fileprivate func retrying(
         for events: Int16, by deadline: Deadline, doing what: String, _ body: () -> Int
-    ) throws(ControlError) -> Int {
+    ) throws(Failure) -> Int {
         while true {
             let result = body()
             if result >= 0 { return result }
@@ -99,13 +100,13 @@ extension Descriptor {
                 if try wait(for: events, by: deadline) == 0 { throw .timedOut }
             case .EINTR: continue
             case .EPIPE, .ECONNRESET: throw .disconnected
-            case let errno: throw .io(errno, doing: what)
+            case let errno: throw .socket(errno, doing: what)
             }
         }
     }
 
     /// Waits for events of poll(2); answers those that came, 0 when the time is over.
-    func wait(for events: Int16, by deadline: Deadline) throws(ControlError) -> Int16 {
+    func wait(for events: Int16, by deadline: Deadline) throws(Failure) -> Int16 {
         var entries = [pollfd(fd: number, events: events, revents: 0)]
         try poll(&entries, by: deadline)
         return entries[0].revents
@@ -113,10 +114,10 @@ extension Descriptor {
 }
 
 /// poll(2); answers at once when something has come, and with nothing when the time is over.
-func poll(_ entries: inout [pollfd], by deadline: Deadline) throws(ControlError) {
+func poll(_ entries: inout [pollfd], by deadline: Deadline) throws(Failure) {
     while true {
         if unsafe Glibc.poll(&entries, nfds_t(entries.count), deadline.pollTimeout) >= 0 { return }
         let errno = Errno.current
-        if errno != .EINTR { throw .io(errno, doing: "wait for a connection") }
+        if errno != .EINTR { throw .socket(errno, doing: "wait for a connection") }
     }
 }

@@ -1,3 +1,5 @@
+public import Failure
+
 /// What somebody opens a vault with, in a call.
 public struct Opener: Hashable, Sendable {
     public var kind: SecretKind
@@ -14,17 +16,4 @@ public struct Opener: Hashable, Sendable {
 
     /// For the parameters of a call: absent where there is nothing to say.
     var lastGuess: Bool? { mayBeLast ? true : nil }
-}
-
-/// How many wrong passcodes a vault takes before its keys are erased; the type `Guesses` of `io.latchkey`.
-public struct Guesses: Codable, Hashable, Sendable {
-    /// From now on; 0 where no passcode is tried any more.
-    public var left: Int
-    /// In a row.
-    public var limit: Int
-
-    public init(left: Int, limit: Int) {
-        self.left = left
-        self.limit = limit
-    }
 }

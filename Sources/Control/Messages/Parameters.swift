@@ -1,3 +1,5 @@
+import Failure
+
 // The parameters and replies of the methods, as io.latchkey.varlink has them.
 
 struct StatusReply: Codable {

@@ -1,3 +1,4 @@
+public import Failure
 public import Posix
 
 /// How far the files of a vault are from having its new keys; the type `Rotation` of `io.latchkey`.
@@ -65,7 +66,7 @@ extension ControlClient {
     /// Begins to give the vault's files new keys.
     ///
     /// - Parameter new: nil to go on with what is not finished.
-    public func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
+    public func rotate(_ new: NewRotation?) throws(Failure) -> Status {
         var parameters = RotateParameters()
         var descriptors: [Descriptor] = []
         if let new {

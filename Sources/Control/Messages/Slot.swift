@@ -1,16 +1,5 @@
+public import Failure
 public import Posix
-
-/// What opens a vault, as it is handed over.
-public enum SecretKind: String, Codable, Hashable, Sendable, CaseIterable {
-    case passcode
-    case recoveryKey = "recovery-key"
-    case keyFile = "key-file"
-    case escrowKey = "escrow-key"
-    /// What a FIDO2 security key has derived.
-    case securityKey = "fido2"
-    /// Nothing: the vault has no passcode, and the device key alone opens it. The secret is not looked at.
-    case noPasscode = "no-passcode"
-}
 
 /// A way into the vault.
 public struct Slot: Codable, Hashable, Sendable {

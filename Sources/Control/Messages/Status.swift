@@ -1,3 +1,5 @@
+public import Failure
+
 /// One mount, as its daemon describes it; the type `MountStatus` of `io.latchkey`.
 public struct Status: Codable, Hashable, Sendable {
     public enum State: String, Codable, Hashable, Sendable, CustomStringConvertible {

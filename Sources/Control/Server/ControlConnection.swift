@@ -1,4 +1,5 @@
 import CLinux
+import Failure
 import Glibc
 import Posix
 
@@ -17,7 +18,7 @@ package struct ControlConnection: ~Copyable {
     }
 
     mutating func serve() {
-        do throws(ControlError) {
+        do throws(Failure) {
             while try answerNext() {}
         } catch {
             // The client has gone, is too slow or speaks something else: the connection ends here.
@@ -28,7 +29,7 @@ package struct ControlConnection: ~Copyable {
     /// connection between two calls.
     ///
     /// - Throws: when the connection has to end; but after `timedOut` without a whole call, it may go on.
-    package mutating func answerNext() throws(ControlError) -> Bool {
+    package mutating func answerNext() throws(Failure) -> Bool {
         let limits = server.limits
         let idle = isAlone ? limits.idle : min(limits.idle, 1)
         guard let message = try stream.receive(idle: .after(seconds: idle), within: min(limits.message, idle)) else {
@@ -44,33 +45,33 @@ package struct ControlConnection: ~Copyable {
         let frame: CallFrame
         let message: Message
 
-        func parameters<Parameters: Decodable>(_ type: Parameters.Type) throws(ControlError) -> Parameters {
+        func parameters<Parameters: Decodable>(_ type: Parameters.Type) throws(Failure) -> Parameters {
             try message.decode(CallParameters<Parameters>.self).parameters
         }
 
         /// The parameters of a method that has only optional ones, and so may be called without.
-        func optionalParameters<Parameters: Decodable>(or none: Parameters) throws(ControlError) -> Parameters {
+        func optionalParameters<Parameters: Decodable>(or none: Parameters) throws(Failure) -> Parameters {
             try message.decode(OptionalCallParameters<Parameters>.self).parameters ?? none
         }
 
         /// The descriptor that a parameter names by its position among those sent.
-        func descriptor(_ position: Int, _ parameter: String) throws(ControlError) -> Descriptor {
-            guard message.descriptors.indices.contains(position) else { throw .invalidParameter(parameter) }
+        func descriptor(_ position: Int, _ parameter: String) throws(Failure) -> Descriptor {
+            guard message.descriptors.indices.contains(position) else { throw .invalidParameter(parameter: parameter) }
             return message.descriptors[position]
         }
     }
 
-    private func answer(_ call: Call) throws(ControlError) {
+    private func answer(_ call: Call) throws(Failure) {
         if call.frame.method == "io.latchkey.Monitor", call.frame.more == true {
             return try monitor(call)
         }
         let reply: Message
-        do throws(ControlError) {
+        do throws(Failure) {
             reply = try perform(call)
         } catch {
             // Whoever it was that asked: he may have gone.
             defer { if case .erased = error { server.service.endErased() } }
-            reply = try .failure(error)
+            reply = try .failure(error, server.words)
             if call.frame.oneway != true { try send(reply) }
             return
         }
@@ -78,18 +79,18 @@ package struct ControlConnection: ~Copyable {
         if call.frame.oneway != true { try send(reply) }
     }
 
-    private func send(_ message: Message) throws(ControlError) {
+    private func send(_ message: Message) throws(Failure) {
         try stream.send(message, by: .after(seconds: server.limits.message))
     }
 
-    private func perform(_ call: Call) throws(ControlError) -> Message {
+    private func perform(_ call: Call) throws(Failure) -> Message {
         let service = server.service
         switch call.frame.method {
         case "org.varlink.service.GetInfo":
             return try .success(server.information)
         case "org.varlink.service.GetInterfaceDescription":
             let name = try call.parameters(InterfaceParameters.self).interface
-            guard let description = InterfaceDescription.named(name) else { throw .interfaceNotFound(name) }
+            guard let description = InterfaceDescription.named(name) else { throw .interfaceNotFound(interface: name) }
             return try .success(InterfaceReply(description: description))
         case "io.latchkey.Status":
             return try .success(StatusReply(status: service.status))
@@ -108,7 +109,7 @@ package struct ControlConnection: ~Copyable {
             let old = try call.descriptor(parameters.old, "old")
             let new = try call.descriptor(parameters.new, "new")
             let opener = parameters.opener
-            guard [.passcode, .noPasscode].contains(opener.kind) else { throw .invalidParameter("kind") }
+            guard [.passcode, .noPasscode].contains(opener.kind) else { throw .invalidParameter(parameter: "kind") }
             try service.changePasscode(opener, from: old, to: new, allowingWeak: parameters.weak ?? false)
             return try .success(NoParameters())
         case "io.latchkey.Slots":
@@ -131,7 +132,7 @@ package struct ControlConnection: ~Copyable {
             return try .success(ExplainReply(explanation: try service.explain(file)))
         case "io.latchkey.Classes":
             let inodes = try call.parameters(ClassesParameters.self).inodes
-            guard inodes.count <= ClassesParameters.limit else { throw .invalidParameter("inodes") }
+            guard inodes.count <= ClassesParameters.limit else { throw .invalidParameter(parameter: "inodes") }
             return try .success(ClassesReply(classes: service.classes(ofInodes: inodes)))
         case "io.latchkey.Unmount":
             let parameters = try call.optionalParameters(or: UnmountParameters())
@@ -143,43 +144,43 @@ package struct ControlConnection: ~Copyable {
             throw .expectedMore
         case let method:
             let interface = method.lastIndex(of: ".").map { String(method[..<$0]) } ?? ""
-            if InterfaceDescription.names.contains(interface) { throw .methodNotFound(method) }
-            throw .interfaceNotFound(interface)
+            if InterfaceDescription.names.contains(interface) { throw .methodNotFound(method: method) }
+            throw .interfaceNotFound(interface: interface)
         }
     }
 
-    private func addSlot(_ call: Call) throws(ControlError) -> Int {
+    private func addSlot(_ call: Call) throws(Failure) -> Int {
         let parameters = try call.parameters(AddSlotParameters.self)
         let secret = try call.descriptor(parameters.secret, "secret")
         let new: NewSlotSource
         if parameters.securityKey != nil, parameters.newKind != .securityKey {
-            throw .invalidParameter("securityKey")
+            throw .invalidParameter(parameter: "securityKey")
         }
         switch (parameters.newKind, parameters.new, parameters.publicKey) {
         case (.escrowKey, nil, let key?): new = .escrow(publicKey: key)
-        case (.escrowKey, _, _): throw .invalidParameter("publicKey")
-        case (.noPasscode, _, _): throw .invalidParameter("newKind")
+        case (.escrowKey, _, _): throw .invalidParameter(parameter: "publicKey")
+        case (.noPasscode, _, _): throw .invalidParameter(parameter: "newKind")
         case (.securityKey, let position?, nil):
-            guard let key = parameters.securityKey else { throw .invalidParameter("securityKey") }
+            guard let key = parameters.securityKey else { throw .invalidParameter(parameter: "securityKey") }
             new = .securityKey(key, try call.descriptor(position, "new"))
         case (let kind, let position?, nil):
             new = .secret(kind, try call.descriptor(position, "new"), allowingWeak: parameters.weak ?? false)
-        default: throw .invalidParameter("new")
+        default: throw .invalidParameter(parameter: "new")
         }
         return try server.service.addSlot(
             new, name: parameters.name ?? "", opening: parameters.opener, secret: secret)
     }
 
-    private func rotation(_ call: Call) throws(ControlError) -> NewRotation? {
+    private func rotation(_ call: Call) throws(Failure) -> NewRotation? {
         let parameters = try call.optionalParameters(or: RotateParameters())
         guard let position = parameters.secret else {
-            guard parameters == RotateParameters() else { throw .invalidParameter("secret") }
+            guard parameters == RotateParameters() else { throw .invalidParameter(parameter: "secret") }
             return nil
         }
         let opener = Opener(parameters.kind, lastGuess: parameters.lastGuess)
         // Those that need no device key are replaced.
-        guard opener.kind != .recoveryKey, opener.kind != .escrowKey else { throw .invalidParameter("kind") }
-        let key = try parameters.recoveryKey.map { (position) throws(ControlError) in
+        guard opener.kind != .recoveryKey, opener.kind != .escrowKey else { throw .invalidParameter(parameter: "kind") }
+        let key = try parameters.recoveryKey.map { (position) throws(Failure) in
             try call.descriptor(position, "recoveryKey")
         }
         return NewRotation(
@@ -187,9 +188,9 @@ package struct ControlConnection: ~Copyable {
             dropping: parameters.dropping ?? [])
     }
 
-    private func statusAfterLocking() throws(ControlError) -> Status {
+    private func statusAfterLocking() throws(Failure) -> Status {
         var result: Status?
-        try watch { change throws(ControlError) in
+        try watch { change throws(Failure) in
             if change.status.state != .locking { result = change.status }
             return result == nil
         }
@@ -198,20 +199,20 @@ package struct ControlConnection: ~Copyable {
     }
 
     /// Answers until the client goes away, or does not read. A throw in the middle of an answer ends the connection.
-    private func monitor(_ call: Call) throws(ControlError) {
+    private func monitor(_ call: Call) throws(Failure) {
         let parameters: MonitorParameters
-        do throws(ControlError) {
+        do throws(Failure) {
             parameters = try call.optionalParameters(or: MonitorParameters())
         } catch {
-            return try send(.failure(error))
+            return try send(.failure(error, server.words))
         }
         guard isAlone, server.beginMonitor() else {
-            try send(.failure(.failed(reason: "too many watch already: latchkey status answers all the same")))
+            try send(.failure(.tooManyMonitors, server.words))
             // Its place is for another.
             throw .disconnected
         }
         defer { server.endMonitor() }
-        try watch(after: parameters.position) { change throws(ControlError) in
+        try watch(after: parameters.position) { change throws(Failure) in
             try send(.success(change, continues: true))
             return true
         }
@@ -223,8 +224,8 @@ package struct ControlConnection: ~Copyable {
     /// - Throws: `disconnected` once the client has gone, so that its thread is free again, or when the server stops;
     ///   `timedOut` if this was too slow for the changes.
     private func watch(
-        after position: MonitorPosition? = nil, _ body: (StatusChange) throws(ControlError) -> Bool
-    ) throws(ControlError) {
+        after position: MonitorPosition? = nil, _ body: (StatusChange) throws(Failure) -> Bool
+    ) throws(Failure) {
         let subscription = try server.service.subscribe(after: position)
         while true {
             guard let changes = subscription.take() else { throw .timedOut }

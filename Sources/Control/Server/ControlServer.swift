@@ -1,4 +1,5 @@
 import CLinux
+public import Failure
 import Glibc
 import Posix
 import Synchronization
@@ -43,6 +44,8 @@ public final class ControlServer: Sendable {
     let service: any ControlService
     let information: ServiceInformation
     let limits: Limits
+    /// What a client is told of a failure that is `Failed` to it.
+    let words: @Sendable (Failure) -> String
     private let state: Mutex<State>
     private let withdraw: @Sendable () -> Void
     /// Happens once, when the server stops.
@@ -57,21 +60,25 @@ public final class ControlServer: Sendable {
 
     /// Publishes the socket; clients may connect from now on, and are answered after `start`.
     ///
-    /// - Parameter device: `st_dev` of the mount, by which clients find it at once.
+    /// - Parameters:
+    ///   - device: `st_dev` of the mount, by which clients find it at once.
+    ///   - words: what a client is told of a failure that no error of the interface stands for.
     /// - Throws: `alreadyServed` if another daemon serves a volume of this ID.
     public convenience init(
         service: any ControlService, volume: String, device: UInt64? = nil, in directory: SocketDirectory = .standard,
-        version: String
-    ) throws(ControlError) {
+        version: String, words: @escaping @Sendable (Failure) -> String = { "\($0)" }
+    ) throws(Failure) {
         try self.init(
-            service: service, volume: volume, device: device, in: directory, version: version, limits: Limits())
+            service: service, volume: volume, device: device, in: directory, version: version, limits: Limits(),
+            words: words)
     }
 
     package init(
         service: any ControlService, volume: String, device: UInt64? = nil, in directory: SocketDirectory,
-        version: String, limits: Limits
-    ) throws(ControlError) {
+        version: String, limits: Limits, words: @escaping @Sendable (Failure) -> String = { "\($0)" }
+    ) throws(Failure) {
         self.service = service
+        self.words = words
         self.limits = limits
         information = ServiceInformation(
             vendor: "Latchkey", product: "latchkey", version: version, url: "", interfaces: InterfaceDescription.names)
@@ -87,7 +94,7 @@ public final class ControlServer: Sendable {
         restoreSpares()
     }
 
-    public func start() throws(ControlError) {
+    public func start() throws(Failure) {
         guard let listener = state.withLock({ $0.listener.take() }) else { return }
         do {
             for _ in 0..<Self.keptThreads { try startThread { self.serveWaiting() } }
@@ -95,7 +102,7 @@ public final class ControlServer: Sendable {
         } catch {
             // Those that were made end.
             stop()
-            throw .io(error, doing: "start a thread")
+            throw .socket(error, doing: "start a thread")
         }
     }
 
@@ -174,7 +181,7 @@ public final class ControlServer: Sendable {
             state.waiting.append(socket)
             return true
         }
-        guard isTaken else { return refuse(socket, .failed(reason: "too many connections")) }
+        guard isTaken else { return refuse(socket, .tooManyConnections) }
         someoneWaits.signal()
     }
 
@@ -243,8 +250,8 @@ public final class ControlServer: Sendable {
         drained.signal()
     }
 
-    private func refuse(_ socket: Descriptor, _ error: ControlError) {
-        guard let message = try? Message.failure(error) else { return }
+    private func refuse(_ socket: Descriptor, _ error: Failure) {
+        guard let message = try? Message.failure(error, words) else { return }
         // Told if it fits in the socket's buffer at once.
         try? MessageStream(socket: socket).send(message, by: .after(seconds: 0))
     }

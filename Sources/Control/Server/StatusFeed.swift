@@ -1,3 +1,4 @@
+public import Failure
 import Glibc
 import Posix
 import Synchronization
@@ -32,8 +33,8 @@ public final class StatusFeed: Sendable {
     ///   - position: the last change that its watcher has seen.
     public func subscribe(
         startingWith status: Status, after position: MonitorPosition? = nil
-    ) throws(ControlError) -> StatusSubscription {
-        try state.withLock { state throws(ControlError) in
+    ) throws(Failure) -> StatusSubscription {
+        try state.withLock { state throws(Failure) in
             let missed = position.flatMap { Self.changes(after: $0, until: status, in: state.history) } ?? []
             let first = missed.isEmpty ? [StatusChange(nil, status)] : missed
             let subscription = try StatusSubscription(first: first)
@@ -76,7 +77,7 @@ public final class StatusSubscription: Sendable {
     private let state: Mutex<State>
     let wakeup: Wakeup
 
-    fileprivate init(first: [StatusChange]) throws(ControlError) {
+    fileprivate init(first: [StatusChange]) throws(Failure) {
         do { wakeup = try Wakeup() } catch { throw .io(error, doing: "make an eventfd") }
         state = Mutex(State(queue: first))
         wakeup.signal()
@@ -109,7 +110,7 @@ public final class StatusSubscription: Sendable {
     /// - Throws: `timedOut`.
     public func first<Result>(
         within seconds: Double? = nil, where body: (Status) -> Result?
-    ) throws(ControlError) -> Result {
+    ) throws(Failure) -> Result {
         let deadline = seconds.map { Deadline.after(seconds: $0) } ?? .never
         while true {
             guard let changes = take() else { throw .timedOut }

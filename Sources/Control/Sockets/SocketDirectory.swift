@@ -1,3 +1,4 @@
+public import Failure
 import Glibc
 import Posix
 
@@ -102,7 +103,7 @@ public struct SocketDirectory: Hashable, Sendable {
     }
 
     /// The sockets that are there, their daemons alive or not, sorted by name; none if the folder is missing.
-    public func sockets() throws(ControlError) -> [String] {
+    public func sockets() throws(Failure) -> [String] {
         guard let directory = try open() else { return [] }
         let names = SocketDirectories.names(in: "/proc/self/fd/\(directory.number)")
         withExtendedLifetime(directory) {}
@@ -110,15 +111,15 @@ public struct SocketDirectory: Hashable, Sendable {
     }
 
     /// Makes the folder if it is missing.
-    func make() throws(ControlError) {
+    func make() throws(Failure) {
         if unsafe mkdir(path, 0o700) != 0 {
             let errno = Errno.current
-            if errno != .EEXIST { throw .io(errno, doing: "make \(path)") }
+            if errno != .EEXIST { throw .socket(errno, doing: "make \(path)") }
         }
     }
 
     /// Opens the folder, or answers nil if it is missing; refuses one that is not the user's own or that others may enter.
-    func open() throws(ControlError) -> Descriptor? {
+    func open() throws(Failure) -> Descriptor? {
         let directory: Descriptor
         do {
             directory = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -127,20 +128,20 @@ public struct SocketDirectory: Hashable, Sendable {
         } catch .ELOOP, .ENOTDIR {
             throw .unsafeDirectory(path: path)
         } catch {
-            throw .io(error, doing: "open \(path)")
+            throw .socket(error, doing: "open \(path)")
         }
         var status = stat()
-        guard unsafe fstat(directory.number, &status) == 0 else { throw .io(.current, doing: "look at \(path)") }
+        guard unsafe fstat(directory.number, &status) == 0 else { throw .socket(.current, doing: "look at \(path)") }
         guard status.st_uid == owner, status.st_mode & 0o077 == 0 else { throw .unsafeDirectory(path: path) }
         return directory
     }
 
     /// Runs while no other process publishes or removes a socket in the folder.
-    func withLock<Result>(_ body: (Descriptor) throws(ControlError) -> Result) throws(ControlError) -> Result? {
+    func withLock<Result>(_ body: (Descriptor) throws(Failure) -> Result) throws(Failure) -> Result? {
         guard let directory = try open() else { return nil }
         while flock(directory.number, LOCK_EX) != 0 {
             let errno = Errno.current
-            if errno != .EINTR { throw .io(errno, doing: "lock \(path)") }
+            if errno != .EINTR { throw .socket(errno, doing: "lock \(path)") }
         }
         return try body(directory)
     }
@@ -148,7 +149,7 @@ public struct SocketDirectory: Hashable, Sendable {
     /// Removes a socket if no daemon listens on it any more, and the links to it.
     func removeIfDead(_ socket: String) {
         // Whatever goes wrong here leaves a file that the next one tries to remove.
-        _ = try? withLock { directory throws(ControlError) in
+        _ = try? withLock { directory throws(Failure) in
             guard isDead(socket) else { return }
             _ = unsafe unlink(socket)
             removeLinks(in: directory)
@@ -159,7 +160,7 @@ public struct SocketDirectory: Hashable, Sendable {
         do {
             _ = try connect(to: socket, patience: 0)
             return false
-        } catch .io(.ECONNREFUSED, _) {
+        } catch .socket(.ECONNREFUSED, _) {
             return true
         } catch {
             return false
@@ -170,10 +171,10 @@ public struct SocketDirectory: Hashable, Sendable {
     /// is removed.
     ///
     /// Bound and listening while the folder is locked: nobody takes it for a dead one in between.
-    func publish(volume: String, device: UInt64?) throws(ControlError) -> Descriptor {
+    func publish(volume: String, device: UInt64?) throws(Failure) -> Descriptor {
         try make()
         let path = socket(volume: volume)
-        let listener = try withLock { directory throws(ControlError) in
+        let listener = try withLock { directory throws(Failure) in
             removeRemains(in: directory)
             let listener = try listen(at: path)
             removeLinks(to: volume + Self.suffix, in: directory)
@@ -185,7 +186,7 @@ public struct SocketDirectory: Hashable, Sendable {
             }
             return listener
         }
-        guard let listener else { throw .io(.ENOENT, doing: "open \(self.path)") }
+        guard let listener else { throw .socket(.ENOENT, doing: "open \(self.path)") }
         return listener
     }
 }

@@ -1,11 +1,12 @@
 import CLinux
+import Failure
 import Glibc
 import Posix
 
 // A socket's path goes through a descriptor of its folder, since sockaddr_un holds no more than 107 bytes.
 
 /// A non-blocking connection to a listening socket; `timedOut` if its daemon takes nobody in for so long.
-func connect(to path: String, patience seconds: Double) throws(ControlError) -> Descriptor {
+func connect(to path: String, patience seconds: Double) throws(Failure) -> Descriptor {
     let deadline = Deadline.after(seconds: seconds)
     let socket = try unixSocket()
     let (directory, short) = try shortened(path)
@@ -17,37 +18,37 @@ func connect(to path: String, patience seconds: Double) throws(ControlError) -> 
             // The listener's queue is full, and nothing tells when it is not.
             guard deadline.pollTimeout > 0 else { throw .timedOut }
             usleep(5_000)
-        case let errno: throw .io(errno, doing: "connect to \(path)")
+        case let errno: throw .socket(errno, doing: "connect to \(path)")
         }
     }
     return socket
 }
 
 /// A non-blocking socket that listens at a path where nothing is yet; only its owner may connect.
-func listen(at path: String) throws(ControlError) -> Descriptor {
+func listen(at path: String) throws(Failure) -> Descriptor {
     let socket = try unixSocket()
     let (directory, short) = try shortened(path)
     defer { withExtendedLifetime(directory) {} }
     guard unsafe lk_unix_bind(socket.number, short) == 0 else {
         let errno = Errno.current
         if errno == .EADDRINUSE { throw .alreadyServed(socket: path) }
-        throw .io(errno, doing: "bind \(path)")
+        throw .socket(errno, doing: "bind \(path)")
     }
     guard unsafe chmod(short, 0o600) == 0, listen(socket.number, 64) == 0 else {
-        throw .io(.current, doing: "listen on \(path)")
+        throw .socket(.current, doing: "listen on \(path)")
     }
     return socket
 }
 
-private func unixSocket() throws(ControlError) -> Descriptor {
+private func unixSocket() throws(Failure) -> Descriptor {
     let number = lk_unix_socket()
-    guard number >= 0 else { throw .io(.current, doing: "make a socket") }
+    guard number >= 0 else { throw .socket(.current, doing: "make a socket") }
     let socket = Descriptor(owning: number)
-    do { try socket.setNonblocking(true) } catch { throw .io(error, doing: "make a socket") }
+    do { try socket.setNonblocking(true) } catch { throw .socket(error, doing: "make a socket") }
     return socket
 }
 
-private func shortened(_ path: String) throws(ControlError) -> (directory: Descriptor, path: String) {
+private func shortened(_ path: String) throws(Failure) -> (directory: Descriptor, path: String) {
     let slash = path.lastIndex(of: "/")
     let directory = slash.map { String(path[...$0]) } ?? "."
     let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
@@ -55,11 +56,11 @@ private func shortened(_ path: String) throws(ControlError) -> (directory: Descr
         let descriptor = try Descriptor.open(path: directory, O_RDONLY | O_DIRECTORY)
         return (descriptor, "/proc/self/fd/\(descriptor.number)/\(name)")
     } catch {
-        throw .io(error, doing: "open \(directory)")
+        throw .socket(error, doing: "open \(directory)")
     }
 }
 
 /// The user at the other end of a connection.
-func peerUser(of socket: Descriptor) throws(ControlError) -> UInt32 {
-    do { return try socket.peerCredentials().user } catch { throw .io(error, doing: "ask who has connected") }
+func peerUser(of socket: Descriptor) throws(Failure) -> UInt32 {
+    do { return try socket.peerCredentials().user } catch { throw .socket(error, doing: "ask who has connected") }
 }

@@ -1,4 +1,5 @@
 import Control
+public import Failure
 import Glibc
 import Logging
 import Posix
@@ -63,7 +64,7 @@ public final class MountLock: Sendable {
     func lockAndWait(seconds: Double) {
         let isLocking = { (status: Status) in status.state == .locking }
         guard isLocking(lock(now: true)) else { return }
-        do throws(ControlError) {
+        do throws(Failure) {
             try subscribe().first(within: seconds) { isLocking($0) ? nil : () }
         } catch {
             log.warning("the keys are not gone yet: \(error)")
@@ -87,11 +88,11 @@ public final class MountLock: Sendable {
     ///
     /// - Parameter locks: what `locks` was when somebody asked for this. Whoever has locked since must not find it
     ///   undone.
-    public func unlock(with keys: any ProvenKeys, since locks: UInt64) throws(ControlError) -> Status {
+    public func unlock(with keys: any ProvenKeys, since locks: UInt64) throws(Failure) -> Status {
         while true {
-            let opened = try state.withLock { state throws(ControlError) -> Status? in
+            let opened = try state.withLock { state throws(Failure) -> Status? in
                 guard state.machine.locks == locks else {
-                    throw .failed(reason: "it was locked meanwhile: unlock again")
+                    throw .lockedMeanwhile
                 }
                 var next = state.machine
                 let effects = next.handle(.unlock, at: BootClock.now)
@@ -120,8 +121,8 @@ public final class MountLock: Sendable {
     }
 
     /// The present status, or the changes after a position, and each change of state after that.
-    public func subscribe(after position: MonitorPosition? = nil) throws(ControlError) -> StatusSubscription {
-        try state.withLock { state throws(ControlError) in
+    public func subscribe(after position: MonitorPosition? = nil) throws(Failure) -> StatusSubscription {
+        try state.withLock { state throws(Failure) in
             try feed.subscribe(startingWith: status(of: state), after: position)
         }
     }

@@ -1,4 +1,5 @@
 import Control
+import Failure
 import Glibc
 import Logging
 import Posix
@@ -94,12 +95,12 @@ public final class SignalThread: Sendable {
     }
 
     private func unmount() {
-        do throws(ControlError) {
+        do throws(Failure) {
             try mount.unmount(lazily: false)
         } catch {
             log.notice("the mount is in use: it locks, and ends with its last user: \(error)")
             lock.lock(now: false)
-            do throws(ControlError) {
+            do throws(Failure) {
                 try mount.unmount(lazily: true)
             } catch {
                 log.error("cannot unmount: \(error)")

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Failure
 import Format
 import Keybag
 import Policy
@@ -19,29 +20,20 @@ final class KeybagHolder: Keyholder {
         self.deviceKeyPath = deviceKeyPath
     }
 
-    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys {
-        do throws(KeybagError) {
-            return released(try keybag.unlock(Credential(opener, reading: secret)))
-        } catch {
-            throw ControlError(error)
-        }
+    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> any ProvenKeys {
+        released(try keybag.unlock(Credential(opener, reading: secret)))
     }
 
     func changePasscode(
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
-    ) throws(ControlError) {
+    ) throws(Failure) {
         try policy.check(new)
-        do throws(KeybagError) {
-            try keybag.changePasscode(
-                from: Credential(opener, reading: old), to: new, allowingWeak: allowingWeak)
-        } catch {
-            throw ControlError(error)
-        }
+        try keybag.changePasscode(from: Credential(opener, reading: old), to: new, allowingWeak: allowingWeak)
     }
 
-    func erase() throws(ControlError) -> String {
+    func erase() throws(Failure) -> String {
         let destruction = keybag.destroy(deviceKeyPath: deviceKeyPath)
-        if let failure = destruction.failure { throw .erased(remains: "\(failure)") }
+        if let failure = destruction.failure { throw .erased(reason: "\(failure)") }
         return destruction.deviceKey?.rawValue ?? ""
     }
 
@@ -49,60 +41,43 @@ final class KeybagHolder: Keyholder {
 
     func addSlot(
         _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
-    ) throws(ControlError) -> Int {
-        guard let label = SlotLabel(name) else { throw .invalidParameter("name") }
+    ) throws(Failure) -> Int {
+        guard let label = SlotLabel(name) else { throw .invalidParameter(parameter: "name") }
         if new.kind == .passcode { try check(new) }
-        if let key = new.securityKey, SecurityKeyEntry(key) == nil { throw .invalidParameter("securityKey") }
-        do throws(KeybagError) {
-            return Int(
-                try keybag.addSlot(
-                    NewSlot(new), label: label, opening: Credential(opener, reading: secret)))
-        } catch {
-            throw ControlError(error)
-        }
+        if let key = new.securityKey, SecurityKeyEntry(key) == nil { throw .invalidParameter(parameter: "securityKey") }
+        return Int(
+            try keybag.addSlot(NewSlot(new), label: label, opening: Credential(opener, reading: secret)))
     }
 
-    private func check(_ new: borrowing NewSecret) throws(ControlError) {
+    private func check(_ new: borrowing NewSecret) throws(Failure) {
         switch new.secret {
         case .some(let passcode): try policy.check(passcode)
         case .none: break
         }
     }
 
-    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(ControlError) {
-        guard let slot = UInt32(exactly: slot) else { throw .noSuchSlot(slot) }
-        do throws(KeybagError) {
-            try keybag.removeSlot(slot, opening: Credential(opener, reading: secret))
-        } catch {
-            throw ControlError(error)
-        }
+    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure) {
+        guard let slot = UInt32(exactly: slot) else { throw .noSuchSlot(slot: slot) }
+        try keybag.removeSlot(slot, opening: Credential(opener, reading: secret))
     }
 
-    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> Int {
-        do throws(KeybagError) {
-            return Int(try keybag.slot(openedBy: Credential(opener, reading: secret)))
-        } catch {
-            throw ControlError(error)
-        }
+    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int {
+        return Int(try keybag.slot(openedBy: Credential(opener, reading: secret)))
     }
 
     var isRotating: Bool { keybag.isRotating }
 
     func beginRotation(
         opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
-    ) throws(ControlError) {
-        do throws(KeybagError) {
-            let key: Secret?
-            switch recoveryKey {
-            case .some(let text): key = .some(try RecoveryKeyText.decode(text))
-            case .none: key = nil
-            }
-            try keybag.beginRotation(
-                opening: Credential(opener, reading: secret), recoveryKey: key,
-                dropping: Set(dropping.map { UInt32(clamping: $0) }))
-        } catch {
-            throw ControlError(error)
+    ) throws(Failure) {
+        let key: Secret?
+        switch recoveryKey {
+        case .some(let text): key = .some(try RecoveryKeyText.decode(text))
+        case .none: key = nil
         }
+        try keybag.beginRotation(
+            opening: Credential(opener, reading: secret), recoveryKey: key,
+            dropping: Set(dropping.map { UInt32(clamping: $0) }))
     }
 
     /// Keys on their way into the mount.
@@ -120,49 +95,10 @@ private final class ReleasedKeys: ProvenKeys {
         self.mount = mount
     }
 
-    func admit() throws(ControlError) {
-        try keys.withLock { keys throws(ControlError) in
+    func admit() throws(Failure) {
+        try keys.withLock { keys throws(Failure) in
             guard let released = keys.take(), !mount.admit(released) else { return }
-            throw .failed(reason: "the vault has got new keys meanwhile: unlock again")
+            throw .newKeysMeanwhile
         }
-    }
-}
-
-extension ControlError {
-    /// What a client is told of a keybag's error.
-    init(_ error: KeybagError) {
-        self =
-            switch error {
-            case .wrong(.passcode, let left): .wrongPasscode(left.map { Guesses($0) })
-            case .lastGuess(let limit): .lastGuess(limit: limit)
-            case .wrong(.recoveryKey, _), .malformedRecoveryKey: .wrongRecoveryKey
-            case .wrong(.keyFile, _), .notAKeyFile: .wrongKey(.keyFile)
-            case .wrong(.escrowKey, _): .wrongKey(.escrowKey)
-            case .wrong(.securityKey, _): .wrongKey(.securityKey)
-            case .wrong(.noPasscode, _): .wrongKey(.noPasscode)
-            case .notAPublicKey: .invalidParameter("publicKey")
-            case .noSuchSlot(let slot): .noSuchSlot(Int(slot))
-            case .lastSlot: .lastSlot
-            case .weakPasscode: .weakPasscode
-            case .tooManyGuesses(let seconds): .tooManyGuesses(seconds: Int(clamping: seconds))
-            case .noMoreGuesses: .noMoreGuesses
-            case .erased(let limit, let remains): .erased(limit: limit, remains: remains)
-            case .changedMeanwhile: .failed(reason: "the keybag was changed meanwhile: try again")
-            case .passcodeLength(let bytes): .passcodeLength(bytes)
-            case .damaged(let reason): .damaged(reason: reason)
-            case .tampered(let reason): .tampered(reason: reason)
-            case .io(let errno, let doing): .failed(reason: "\(doing): \(errno)")
-            case .crypto(let error): .failed(reason: "\(error)")
-            case .hardware(let reason): .failed(reason: reason)
-            case .notAVault: .damaged(reason: "the keybag is gone")
-            case .passcodesNeedTPM, .onePasscodeOnly, .hasNoPasscode:
-                .failed(reason: error.rule ?? "\(error)")
-            case .notABackup, .damagedBackup, .wrongPassphrase, .otherKeys, .alreadyAVault, .foreignVersion,
-                .foreignFeature, .otherProof,
-                .deviceKeyMissing, .notADeviceKey,
-                .deviceKeyMismatch,
-                .cost:
-                .failed(reason: "\(error)")
-            }
     }
 }

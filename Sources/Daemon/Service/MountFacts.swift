@@ -1,4 +1,5 @@
 import Control
+public import Failure
 import Glibc
 import Mount
 import Posix

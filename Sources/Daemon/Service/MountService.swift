@@ -1,5 +1,6 @@
 import Control
 import Crypto
+public import Failure
 import Logging
 import Posix
 import Synchronization
@@ -30,7 +31,7 @@ public final class MountService: ControlService {
 
     public var status: Status { lock.status }
 
-    public func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription {
+    public func subscribe(after position: MonitorPosition?) throws(Failure) -> StatusSubscription {
         try lock.subscribe(after: position)
     }
 
@@ -38,12 +39,12 @@ public final class MountService: ControlService {
         lock.lock(now: now)
     }
 
-    public func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status {
+    public func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status {
         let secret = try Secret.read(from: secret)
         // Before the passcode is proven: that takes its time, and a lock may come meanwhile.
         let locks = lock.locks
-        do throws(ControlError) {
-            let keys = try inTurn(opener.kind == .passcode) { () throws(ControlError) in
+        do throws(Failure) {
+            let keys = try inTurn(opener.kind == .passcode) { () throws(Failure) in
                 try keyholder.prove(opener, secret)
             }
             return try lock.unlock(with: keys, since: locks)
@@ -55,10 +56,10 @@ public final class MountService: ControlService {
 
     public func changePasscode(
         _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
-    ) throws(ControlError) {
+    ) throws(Failure) {
         let old = try Secret.read(from: old)
         let new = try Secret.read(from: new)
-        try changing("change of the passcode", derives: true) { () throws(ControlError) in
+        try changing("change of the passcode", derives: true) { () throws(Failure) in
             try keyholder.changePasscode(opener, from: old, to: new, allowingWeak: allowingWeak)
         }
         log.notice("passcode changed")
@@ -68,43 +69,43 @@ public final class MountService: ControlService {
 
     public func addSlot(
         _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
-    ) throws(ControlError) -> Int {
+    ) throws(Failure) -> Int {
         let secret = try Secret.read(from: secret)
         let new = try NewSecret(reading: new)
         let slot = try changing("adding a slot", derives: opener.kind == .passcode || new.kind == .passcode) {
-            () throws(ControlError) in
+            () throws(Failure) in
             try keyholder.addSlot(new, name: name, opening: opener, secret)
         }
         log.notice("slot \(slot) added")
         return slot
     }
 
-    public func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError) {
+    public func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(Failure) {
         let secret = try Secret.read(from: secret)
-        try changing("removing a slot", derives: opener.kind == .passcode) { () throws(ControlError) in
+        try changing("removing a slot", derives: opener.kind == .passcode) { () throws(Failure) in
             try keyholder.removeSlot(slot, opening: opener, secret)
         }
         log.notice("slot \(slot) removed")
     }
 
-    public func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int {
+    public func testSlot(_ opener: Opener, secret: Descriptor) throws(Failure) -> Int {
         let secret = try Secret.read(from: secret)
-        return try changing("testing a slot", derives: opener.kind == .passcode) { () throws(ControlError) in
+        return try changing("testing a slot", derives: opener.kind == .passcode) { () throws(Failure) in
             try keyholder.testSlot(opener, secret)
         }
     }
 
-    public func rotate(_ new: NewRotation?) throws(ControlError) -> Status {
-        guard !status.readOnly else { throw .failed(reason: "the vault is mounted read-only") }
+    public func rotate(_ new: NewRotation?) throws(Failure) -> Status {
+        guard !status.readOnly else { throw .readOnly }
         guard let new else {
             // Else it has come to its end meanwhile.
             if keyholder.isRotating { mount.rotate() }
             return status
         }
-        guard !keyholder.isRotating else { throw .failed(reason: "files have old keys still: nothing new is begun") }
+        guard !keyholder.isRotating else { throw .rotationUnderWay }
         let secret = try Secret.read(from: new.secret)
-        let recoveryKey = try new.recoveryKey.map { (key) throws(ControlError) in try Secret.read(from: key) }
-        try changing("new keys", derives: new.opener.kind == .passcode) { () throws(ControlError) in
+        let recoveryKey = try new.recoveryKey.map { (key) throws(Failure) in try Secret.read(from: key) }
+        try changing("new keys", derives: new.opener.kind == .passcode) { () throws(Failure) in
             try keyholder.beginRotation(
                 opening: new.opener, secret, recoveryKey: recoveryKey, dropping: new.dropping)
         }
@@ -116,9 +117,9 @@ public final class MountService: ControlService {
 
     /// Runs what derives a key, and notes it when it is refused.
     private func changing<Result>(
-        _ doing: String, derives: Bool, _ body: () throws(ControlError) -> Result
-    ) throws(ControlError) -> Result {
-        do throws(ControlError) { return try inTurn(derives, body) } catch {
+        _ doing: String, derives: Bool, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        do throws(Failure) { return try inTurn(derives, body) } catch {
             log.notice("\(doing) refused: \(error)")
             throw error
         }
@@ -127,19 +128,19 @@ public final class MountService: ControlService {
     /// Runs `body` when its turn has come, if it derives a key from a passcode. What does not is not to wait for one who does: he may
     /// wait for another process.
     private func inTurn<Result: ~Copyable>(
-        _ derives: Bool, _ body: () throws(ControlError) -> Result
-    ) throws(ControlError) -> Result {
+        _ derives: Bool, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         guard derives else { return try body() }
-        return try derivation.withLock { _ throws(ControlError) in try body() }
+        return try derivation.withLock { _ throws(Failure) in try body() }
     }
 
-    public func erase() throws(ControlError) -> String {
+    public func erase() throws(Failure) -> String {
         log.warning("erasing the vault on request")
         // Whatever becomes of the answer.
         defer { mount.forgetAllKeys() }
         // First what is on the disk: whoever cuts the power now finds nothing that opens it. Without the turn of those who try a
         // passcode: one of them may wait for another process.
-        do throws(ControlError) { return try keyholder.erase() } catch {
+        do throws(Failure) { return try keyholder.erase() } catch {
             log.warning("not all of it could be destroyed: \(error)")
             throw error
         }
@@ -155,7 +156,7 @@ public final class MountService: ControlService {
         exit()
     }
 
-    public func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+    public func explain(_ file: Descriptor) throws(Failure) -> Explanation {
         let status = lock.status
         var explanation = try mount.explain(file, in: status.state)
         if status.hasPasscode == false, let key = explanation.wrappedBy {
@@ -171,11 +172,11 @@ public final class MountService: ControlService {
     /// Seconds that a lazy unmount waits for the keys to go: while the mount is in the tree they go faster.
     private static let patienceForLock = 5.0
 
-    public func unmount(lazily: Bool) throws(ControlError) {
+    public func unmount(lazily: Bool) throws(Failure) {
         // Its users may have files open for as long as they like, and the mount is to be seen nowhere: keys that stayed would
         // be forgotten.
         if lazily { lock.lockAndWait(seconds: Self.patienceForLock) }
-        try unmounts.withShared { () throws(ControlError) in try mount.unmount(lazily: lazily) }
+        try unmounts.withShared { () throws(Failure) in try mount.unmount(lazily: lazily) }
         if lazily { lock.noteDetached() }
         log.info("unmounted on request", metadata: ["lazily": "\(lazily)"])
     }
@@ -187,7 +188,7 @@ public final class MountService: ControlService {
 
 extension NewSecret {
     /// Reads what a client has handed over.
-    init(reading source: NewSlotSource) throws(ControlError) {
+    init(reading source: NewSlotSource) throws(Failure) {
         switch source {
         case .secret(let kind, let descriptor, let allowingWeak):
             self.init(kind, try Secret.read(from: descriptor), allowingWeak: allowingWeak)

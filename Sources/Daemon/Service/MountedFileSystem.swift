@@ -1,5 +1,6 @@
 import Control
 import Crypto
+public import Failure
 import Format
 import Posix
 
@@ -36,7 +37,7 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?]
 
     /// What protects the file behind a descriptor of this mount, which O_PATH may have made.
-    func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation
+    func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation
 
     /// Whether anybody has used the mount since this was last asked.
     func takeUse() -> Bool
@@ -45,7 +46,7 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     func synchronize()
 
     /// Unmounts, or throws `busy`; lazily the mount disappears at once, and `run` returns when its last user has gone.
-    func unmount(lazily: Bool) throws(ControlError)
+    func unmount(lazily: Bool) throws(Failure)
 
     /// Wipes every key of the process, in use or not. It has to end soon after this: a thread that goes on to use a key stands
     /// still.
@@ -86,14 +87,14 @@ public protocol Keyholder: AnyObject, Sendable {
     /// Takes as long as the passcode's derivation, and changes nothing.
     ///
     /// - Throws: `wrongPasscode`, `wrongRecoveryKey`, `tampered`, `damaged` and others.
-    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> any ProvenKeys
+    func prove(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> any ProvenKeys
 
     func changePasscode(
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
-    ) throws(ControlError)
+    ) throws(Failure)
 
     /// Destroys what releases the keys.
-    func erase() throws(ControlError) -> String
+    func erase() throws(Failure) -> String
 
     /// The ways in.
     var slots: [Slot] { get }
@@ -101,12 +102,12 @@ public protocol Keyholder: AnyObject, Sendable {
     /// Adds a way in; `secret` opens the vault now.
     func addSlot(
         _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
-    ) throws(ControlError) -> Int
+    ) throws(Failure) -> Int
 
-    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(ControlError)
+    func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure)
 
     /// The slot that the secret opens.
-    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(ControlError) -> Int
+    func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int
 
     /// Whether files may have old keys. Answers at once.
     var isRotating: Bool { get }
@@ -118,7 +119,7 @@ public protocol Keyholder: AnyObject, Sendable {
     ///   - dropping: the slots that go.
     func beginRotation(
         opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
-    ) throws(ControlError)
+    ) throws(Failure)
 }
 
 /// What a new slot is made of, read from the client.
@@ -161,5 +162,5 @@ public struct NewSecret: ~Copyable, Sendable {
 /// The class keys that a passcode has released, on their way into the mount; wiped if they never get there.
 public protocol ProvenKeys: AnyObject, Sendable {
     /// Hands them to the mount, which opens all classes. At most once.
-    func admit() throws(ControlError)
+    func admit() throws(Failure)
 }

@@ -1,33 +1,16 @@
 public import Control
 public import Crypto
+public import Failure
 public import Format
 public import Keybag
 
 // The keybag's slots and credentials as the control socket knows them.
 
-extension Credential.Kind {
-    public init(_ kind: SecretKind) {
-        self =
-            switch kind {
-            case .passcode: .passcode
-            case .recoveryKey: .recoveryKey
-            case .keyFile: .keyFile
-            case .escrowKey: .escrowKey
-            case .securityKey: .securityKey
-            case .noPasscode: .noPasscode
-            }
-    }
-}
-
 extension Credential {
     /// What a client has handed over.
-    public init(_ opener: Opener, reading secret: borrowing Secret) throws(KeybagError) {
-        try self.init(Kind(opener.kind), reading: secret, mayBeLast: opener.mayBeLast)
+    public init(_ opener: Opener, reading secret: borrowing Secret) throws(Failure) {
+        try self.init(opener.kind, reading: secret, mayBeLast: opener.mayBeLast)
     }
-}
-
-extension Guesses {
-    init(_ left: GuessesLeft) { self.init(left: left.number, limit: left.limit) }
 }
 
 extension Slot {
@@ -41,13 +24,13 @@ extension Slot {
 }
 
 extension NewSlot {
-    public init(_ new: borrowing NewSecret) throws(KeybagError) {
+    public init(_ new: borrowing NewSecret) throws(Failure) {
         switch new.secret {
         case .some(let secret) where new.securityKey != nil:
             guard let entry = new.securityKey.flatMap(SecurityKeyEntry.init) else { throw .wrong(.securityKey) }
             try self.init(securityKey: entry, secret: secret)
         case .some(let secret):
-            self.init(try Credential(Credential.Kind(new.kind), reading: secret), allowingWeak: new.allowsWeak)
+            self.init(try Credential(new.kind, reading: secret), allowingWeak: new.allowsWeak)
         case .none:
             guard let key = [UInt8](hexadecimal: new.publicKey) else { throw .notAPublicKey }
             self.init(escrow: key)

@@ -1,4 +1,5 @@
 import Control
+public import Failure
 import Logging
 import Mount
 import Posix
@@ -32,6 +33,8 @@ public struct Configuration: Sendable {
     public var logLevel = Logger.Level.info
     /// Where one line tells whether the daemon has started; see `Readiness`.
     public var readiness: Descriptor?
+    /// What another program, to whose interface a failure is only `Failed`, is told of it.
+    public var words: @Sendable (Failure) -> String = { "\($0)" }
     /// Threads that serve requests.
     public var threads = 16
 

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+public import Failure
 import Glibc
 import Logging
 import Posix
@@ -12,11 +13,11 @@ public enum DaemonProcess {
     /// signals, forbids core files and raises limits.
     ///
     /// - Throws: why it did not start; the same is written to the readiness descriptor.
-    public static func run(_ configuration: Configuration) throws(StartError) {
-        do throws(StartError) {
+    public static func run(_ configuration: Configuration) throws(Failure) {
+        do throws(Failure) {
             let signals = try prepareProcess()
-            let sink = try StartError.when("open the log") { () throws(Errno) in try LogSink(configuration.log) }
-            let writer = try StartError.makingThreads { () throws(Errno) in try LogWriter(to: sink) }
+            let sink = try Failure.when("open the log") { () throws(Errno) in try LogSink(configuration.log) }
+            let writer = try Failure.makingThreads { () throws(Errno) in try LogWriter(to: sink) }
             defer { writer.flush() }
             var log = Logger(label: "latchkey") { _ in DaemonLog(writer: writer) }
             log.logLevel = configuration.logLevel
@@ -35,7 +36,7 @@ public enum DaemonProcess {
     }
 
     /// What has to come before any secret and any thread.
-    private static func prepareProcess() throws(StartError) -> SignalDescriptor {
+    private static func prepareProcess() throws(Failure) -> SignalDescriptor {
         // A client, a terminal or a log that goes away is told by EPIPE.
         signal(SIGPIPE, SIG_IGN)
         // Detached it was executed as /proc/self/exe, and would be called that in ps(1).
@@ -44,12 +45,12 @@ public enum DaemonProcess {
         umask(0)
         // The kernel may know a million nodes, and forget them at once.
         ProcessLimits.boundArenas()
-        let signals = try StartError.when("block signals") { () throws(Errno) in
+        let signals = try Failure.when("block signals") { () throws(Errno) in
             try ProcessLimits.forbidDumps()
             _ = try ProcessLimits.raiseLockedMemory()
             return try SignalDescriptor(blocking: SignalThread.handled)
         }
-        do { try SecureHeap.initialize() } catch { throw StartError(.failed, "\(error)") }
+        do { try SecureHeap.initialize() } catch { throw .crypto(error) }
         return signals
     }
 

@@ -1,6 +1,7 @@
 import Control
 import DeviceKeys
 import Crypto
+import Failure
 import Format
 import Glibc
 import Keybag
@@ -21,32 +22,27 @@ struct OpenVault: Sendable {
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
 
-    init(_ configuration: Configuration) throws(StartError) {
+    init(_ configuration: Configuration) throws(Failure) {
         do {
             store = try DirectoryStore(path: configuration.vault)
         } catch {
             switch error {
-            case .ENOENT, .ENOTDIR: throw StartError(.notAVault)
-            default: throw StartError(.failed, "open \(configuration.vault): \(error)")
+            case .ENOENT, .ENOTDIR: throw .notAVault
+            default: throw .io(error, doing: "open \(configuration.vault)")
             }
         }
-        let identifier: VolumeIdentifier
-        do { identifier = try OpenKeybag.inspect(store).volume } catch { throw StartError(because: error) }
+        let identifier = try OpenKeybag.inspect(store).volume
         do {
             lock = try VaultLock(of: store)
         } catch {
             switch error {
-            case .EWOULDBLOCK: throw StartError(.vaultInUse)
-            default: throw StartError(.failed, "lock \(configuration.vault): \(error)")
+            case .EWOULDBLOCK: throw .vaultInUse
+            default: throw .io(error, doing: "lock \(configuration.vault)")
             }
         }
-        do {
-            deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
-            keybag = try OpenKeybag.open(
-                in: store, deviceKey: try DeviceKeyPlace.load(path: deviceKeyPath), readOnly: configuration.readOnly)
-        } catch {
-            throw StartError(because: error)
-        }
+        deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
+        keybag = try OpenKeybag.open(
+            in: store, deviceKey: try DeviceKeyPlace.load(path: deviceKeyPath), readOnly: configuration.readOnly)
     }
 
     /// Tells who else may use the device key.
@@ -57,30 +53,25 @@ struct OpenVault: Sendable {
     }
 
     /// The class keys that a passcode or recovery key releases.
-    func prove(_ unlock: Configuration.Unlock) throws(StartError) -> ClassKeys {
-        let secret: Secret
-        do { secret = try Secret.read(from: unlock.secret) } catch { throw StartError(because: error) }
-        do {
-            return try keybag.unlock(Credential(unlock.opener, reading: secret))
-        } catch {
-            throw StartError(because: error)
-        }
+    func prove(_ unlock: Configuration.Unlock) throws(Failure) -> ClassKeys {
+        let secret = try Secret.read(from: unlock.secret)
+        return try keybag.unlock(Credential(unlock.opener, reading: secret))
     }
 
     /// The class keys of a vault that has no passcode.
-    func keysWithoutPasscode() throws(StartError) -> ClassKeys {
-        do { return try keybag.unlock(.nothing()) } catch { throw StartError(because: error) }
+    func keysWithoutPasscode() throws(Failure) -> ClassKeys {
+        try keybag.unlock(.nothing())
     }
 
     /// Mounts it; nobody serves requests yet.
     func mount(
         _ configuration: Configuration, _ policy: PolicyInForce, log: Logger
-    ) throws(StartError) -> VaultMount {
+    ) throws(Failure) -> VaultMount {
         // A copy of a vault has the volume ID of the original. Found now, not when the mount is there.
         if let other = SocketDirectories([configuration.socketDirectory]).mount(volume: volume) {
-            throw StartError(.volumeServed, other.status.mountPoint)
+            throw .alreadyServed(socket: other.status.mountPoint)
         }
-        let descriptorLimit = try StartError.when("raise the limit of open files") { () throws(Errno) in
+        let descriptorLimit = try Failure.when("raise the limit of open files") { () throws(Errno) in
             try ProcessLimits.raiseOpenFiles()
         }
         let settings = keybag.settings
@@ -98,22 +89,7 @@ struct OpenVault: Sendable {
             ) { $0.write(to: log) }
             return VaultMount(mount, at: configuration.mountPoint, threads: configuration.threads, log: log)
         } catch {
-            throw StartError(because: error)
-        }
-    }
-}
-
-extension StartError {
-    fileprivate init(because error: ProtectedMountError) {
-        switch error {
-        case .vault(.damaged(let reason)): self.init(.damaged, reason)
-        case .vault(.unsupported(let reason)): self.init(.foreignVersion, reason)
-        case .vault(.locked): self.init(.failed, "its root cannot be read without a passcode")
-        case .vault(.system(let errno)): self.init(.failed, "read the vault's root: \(errno)")
-        case .mount(let error):
-            // fusermount3 says what is wrong on standard error, and libfuse nothing.
-            let reason = error.errno.map { "\($0)" } ?? "fusermount3 has refused it"
-            self.init(.mountPoint, error.message.isEmpty ? reason : error.message)
+            throw Failure(error)
         }
     }
 }

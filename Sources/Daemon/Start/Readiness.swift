@@ -1,22 +1,23 @@
+public import Failure
 import FoundationEssentials
 import Posix
 
 /// What a starting daemon tells on its readiness descriptor, in one line of JSON: `{"ready":true}` once it is mounted,
-/// or `{"ready":false,"error":{"kind":...,"detail":...}}`.
+/// or `{"ready":false,"error":{"deviceKeyMissing":{"path":...}}}`.
 public struct Readiness: Codable, Hashable, Sendable {
     public var ready: Bool
-    public var error: StartError?
+    public var error: Failure?
 
     static let ready = Readiness(ready: true)
 
-    static func failed(_ error: StartError) -> Readiness {
+    static func failed(_ error: Failure) -> Readiness {
         Readiness(ready: false, error: error)
     }
 
     /// Waits for a daemon's line on the reading end of the pipe whose writing end it was given.
     ///
     /// - Throws: what kept the daemon from starting; `failed` if it ended without a word.
-    public static func wait(on descriptor: Descriptor) throws(StartError) {
+    public static func wait(on descriptor: Descriptor) throws(Failure) {
         var line: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         do throws(Errno) {
@@ -26,10 +27,10 @@ public struct Readiness: Codable, Hashable, Sendable {
                 line += chunk.prefix(count)
             }
         } catch {
-            throw StartError(.failed, "cannot hear from the daemon: \(error)")
+            throw .io(error, doing: "cannot hear from the daemon")
         }
         guard let readiness = try? JSONDecoder().decode(Readiness.self, from: Data(line)) else {
-            throw StartError(.failed, "the daemon ended before the mount was ready")
+            throw .endedBeforeReady
         }
         if let error = readiness.error { throw error }
     }

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Failure
 import Format
 import Glibc
 import Keybag
@@ -39,7 +40,7 @@ final class RunningMount: Sendable {
     /// - Parameter exit: ends the process, after a second signal.
     static func start(
         _ configuration: Configuration, signals: SignalDescriptor, log: Logger, exit: @escaping @Sendable () -> Void
-    ) throws(StartError) -> RunningMount {
+    ) throws(Failure) -> RunningMount {
         let policy = try PolicyInForce(configuration)
         let opened = try OpenVault(configuration)
         try policy.check(opened.keybag, configuration)
@@ -56,9 +57,9 @@ final class RunningMount: Sendable {
         let mount = try opened.mount(configuration, policy, log: log)
         // Nil where another program was faster: then the unmount may fail, which is said.
         let reserved = try? ReservedProcess()
-        do throws(StartError) {
+        do throws(Failure) {
             let facts = MountFacts(configuration, opened, device: mount.device)
-            let lock = try StartError.makingThreads { () throws(Errno) in
+            let lock = try Failure.makingThreads { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log)
             }
             let keyholder = KeybagHolder(
@@ -70,25 +71,25 @@ final class RunningMount: Sendable {
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
             let socket = configuration.socketDirectory.socket(volume: opened.volume)
-            let unmounter = try StartError.makingThreads { () throws(Errno) in try OnDemandWorker() }
+            let unmounter = try Failure.makingThreads { () throws(Errno) in try OnDemandWorker() }
             let thread = SignalThread(
                 signals: signals, unmounter: unmounter, lock: lock, mount: mount, log: log,
                 idleLimit: configuration.lockWhenIdle,
-                watch: try StartError.when("watch the table of mounts") { () throws(Errno) in
+                watch: try Failure.when("watch the table of mounts") { () throws(Errno) in
                     try MountWatch(device: mount.device)
                 }
             ) {
                 unsafe unlink(socket)
                 exit()
             }
-            try StartError.makingThreads { () throws(Errno) in try thread.start() }
+            try Failure.makingThreads { () throws(Errno) in try thread.start() }
             let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: log) {
                 unsafe unlink(socket)
                 exit()
             }
             let server = try serve(service, volume: opened.volume, device: mount.device, configuration)
-            do throws(StartError) {
-                try StartError.makingThreads { () throws(Errno) in try mount.start() }
+            do throws(Failure) {
+                try Failure.makingThreads { () throws(Errno) in try mount.start() }
             } catch {
                 server.stop()
                 throw error
@@ -103,16 +104,12 @@ final class RunningMount: Sendable {
 
     private static func serve(
         _ service: MountService, volume: String, device: UInt64, _ configuration: Configuration
-    ) throws(StartError) -> ControlServer {
-        do {
-            let server = try ControlServer(
-                service: service, volume: volume, device: device, in: configuration.socketDirectory,
-                version: configuration.version)
-            try server.start()
-            return server
-        } catch {
-            throw StartError(because: error)
-        }
+    ) throws(Failure) -> ControlServer {
+        let server = try ControlServer(
+            service: service, volume: volume, device: device, in: configuration.socketDirectory,
+            version: configuration.version, words: configuration.words)
+        try server.start()
+        return server
     }
 
     /// Returns when the file system is unmounted and its last user has gone.
@@ -137,13 +134,13 @@ extension MountFacts {
             formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
             deviceKey: keybag.isGuarded ? "tpm2" : "software", deviceKeyFile: opened.deviceKeyPath,
             lockWhenIdle: configuration.lockWhenIdle,
-            hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft.map { Guesses($0) } },
+            hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft },
             vaultProof: { keybag.proof?.text })
     }
 }
 
 extension KeybagHolder {
-    fileprivate func unlock(_ lock: MountLock, with keys: consuming ClassKeys) throws(StartError) {
-        do { _ = try lock.unlock(with: released(keys), since: lock.locks) } catch { throw StartError(because: error) }
+    fileprivate func unlock(_ lock: MountLock, with keys: consuming ClassKeys) throws(Failure) {
+        _ = try lock.unlock(with: released(keys), since: lock.locks)
     }
 }

@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Failure
 import Posix
 
 extension Secret {
@@ -14,7 +15,7 @@ extension Secret {
     /// - Throws: `passcodeLength` for none at all and for more than 1024 bytes; `failed` if it cannot be read.
     static func read(
         from descriptor: Descriptor, patience: Duration = .seconds(10)
-    ) throws(ControlError) -> Secret {
+    ) throws(Failure) -> Secret {
         let deadline = BootClock.now + patience
         do {
             // Room for a newline, and for one byte that tells of more.
@@ -22,7 +23,7 @@ extension Secret {
             var count = 0
             while count < buffer.count {
                 guard try !Poll.readable([descriptor], timeout: deadline - BootClock.now).isEmpty else {
-                    throw ControlError.failed(reason: "the passcode did not come in time")
+                    throw Failure.secretNotInTime
                 }
                 let got = try buffer.withMutableBytes { bytes throws(Errno) in
                     var rest = bytes._mutatingExtracting(droppingFirst: count)
@@ -34,12 +35,12 @@ extension Secret {
             if count > 0, buffer.withBytes({ unsafe $0.unsafeLoad(fromByteOffset: count - 1, as: UInt8.self) }) == 10 {
                 count -= 1
             }
-            guard (1...lengthLimit).contains(count) else { throw ControlError.passcodeLength(count) }
+            guard (1...lengthLimit).contains(count) else { throw Failure.passcodeLength(bytes: count) }
             return try buffer.slice(0..<count)
-        } catch let error as ControlError {
+        } catch let error as Failure {
             throw error
         } catch let error as CryptoError {
-            throw .failed(reason: "\(error)")
+            throw .crypto(error)
         } catch {
             throw .failed(reason: "cannot read the passcode: \(error)")
         }

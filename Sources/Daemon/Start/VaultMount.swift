@@ -1,5 +1,6 @@
 import Control
 import Crypto
+import Failure
 import Format
 import Glibc
 import Keybag
@@ -33,7 +34,7 @@ final class VaultMount: MountedFileSystem {
     /// - Parameter finished: called when the old ones are gone.
     func giveNewKeys(of keybag: OpenKeybag, finished: @escaping @Sendable () -> Void) {
         mount.giveNewKeys(
-            while: { keybag.isRotating }, finish: { () throws(KeybagError) in try keybag.finishRotation() },
+            while: { keybag.isRotating }, finish: { () throws(Failure) in try keybag.finishRotation() },
             finished: finished)
     }
 
@@ -69,16 +70,16 @@ final class VaultMount: MountedFileSystem {
 
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { mount.classes(ofInodes: inodes) }
 
-    func explain(_ file: Descriptor, in state: Status.State) throws(ControlError) -> Explanation {
+    func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation {
         do throws(VaultError) {
             return Explanation(try mount.explain(file), in: state)
         } catch {
             switch error {
             case .system(.ENOENT): throw .notInMount
             case .system(let errno): throw .failed(reason: "\(errno)")
-            case .locked: throw .failed(reason: "its class is locked")
+            case .locked: throw .classLocked
             case .damaged(let reason): throw .damaged(reason: reason)
-            case .unsupported(let reason): throw .failed(reason: reason)
+            case .unsupported(let reason): throw .unsupported(reason: reason)
             }
         }
     }
@@ -109,7 +110,7 @@ final class VaultMount: MountedFileSystem {
     /// Unmounts what nobody serves: it would hang for whoever looks at it.
     ///
     /// - Returns: `error`, with a word if the mount is left.
-    func unmountUnserved(because error: StartError) -> StartError {
+    func unmountUnserved(because error: Failure) -> Failure {
         // Where fusermount3 cannot be started, threads of this process may be about to end.
         for _ in 0..<100 {
             do throws(Errno) {
@@ -119,11 +120,10 @@ final class VaultMount: MountedFileSystem {
                 usleep(20_000)
             } catch { break }
         }
-        let way = "fusermount3 -u -z \(mountPoint)"
-        return StartError(error.kind, "\(error.detail); its mount is left behind, and \(way) removes it")
+        return .mountLeftBehind(error, at: mountPoint)
     }
 
-    func unmount(lazily: Bool) throws(ControlError) {
+    func unmount(lazily: Bool) throws(Failure) {
         do throws(Errno) {
             try mount.unmount(lazily: lazily)
         } catch .EBUSY {

@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 
 /// The key of one vault that stays on this machine: 256 random bits, never in the vault.
@@ -42,7 +43,7 @@ public struct DeviceKey: ~Copyable, Sendable {
     }
 
     /// The same key, with another chip or none.
-    public func copy(besides path: String, hardware: (any PasscodeGuard)?) throws(KeybagError) -> DeviceKey {
+    public func copy(besides path: String, hardware: (any PasscodeGuard)?) throws(Failure) -> DeviceKey {
         DeviceKey(
             volume: volume, secret: try crypto(try secret.copy()),
             guesses: GuessCounter(besideDeviceKey: path, volume: volume), hardware: hardware)

@@ -1,4 +1,5 @@
 import Crypto
+public import Failure
 public import Format
 import Glibc
 import Posix
@@ -33,7 +34,7 @@ public enum DeviceKeyFile {
 
     /// - Parameter counting: counts wrong passcodes in a file beside it.
     /// - Throws: `deviceKeyMissing` if there is no such file, `notADeviceKey` if it is something else.
-    public static func load(path: String, counting: Bool = true) throws(KeybagError) -> DeviceKey {
+    public static func load(path: String, counting: Bool = true) throws(Failure) -> DeviceKey {
         let file: Descriptor
         do {
             file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
@@ -58,7 +59,7 @@ public enum DeviceKeyFile {
 
     /// Makes a device key for a vault and its file, durably, with the folders above it where they are missing (0700).
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
-    public static func create(path: String, volume: VolumeIdentifier) throws(KeybagError) -> DeviceKey {
+    public static func create(path: String, volume: VolumeIdentifier) throws(Failure) -> DeviceKey {
         let key = try crypto(try DeviceKey(generatedFor: volume))
         try write(contents(of: key), path: path)
         begin(path, volume)
@@ -77,7 +78,7 @@ public enum DeviceKeyFile {
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
     public static func create(
         sealed: [UInt8], path: String, volume: VolumeIdentifier
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path)
         begin(path, volume)
     }
@@ -85,28 +86,28 @@ public enum DeviceKeyFile {
     /// Makes a new file with this key as it is.
     ///
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
-    public static func export(_ key: borrowing DeviceKey, path: String) throws(KeybagError) {
+    public static func export(_ key: borrowing DeviceKey, path: String) throws(Failure) {
         try write(contents(of: key), path: path)
     }
 
     /// Puts this key as it is in the place of what is at `path`.
-    public static func replace(path: String, by key: borrowing DeviceKey) throws(KeybagError) {
+    public static func replace(path: String, by key: borrowing DeviceKey) throws(Failure) {
         try write(contents(of: key), path: path, isReplacement: true)
     }
 
     /// Puts what a chip has sealed in the place of what is at `path`, and writes over that.
-    public static func replace(path: String, bySealed sealed: [UInt8]) throws(KeybagError) {
+    public static func replace(path: String, bySealed sealed: [UInt8]) throws(Failure) {
         try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path, isReplacement: true)
     }
 
-    private static func contents(of key: borrowing DeviceKey) throws(KeybagError) -> Secret {
+    private static func contents(of key: borrowing DeviceKey) throws(Failure) -> Secret {
         let head = magic + version + [UInt8](repeating: 0, count: 6) + key.volume.bytes
         return try crypto(try Secret(joining: Secret(copying: unsafe head.span.bytes), key.secret))
     }
 
     private static func write(
         _ contents: borrowing Secret, path: String, isReplacement: Bool = false
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         let doing = "\(isReplacement ? "replacing" : "creating") the device key file \(path)"
         let (folder, name) = try io(doing, try folder(of: isReplacement ? resolved(path) : path))
         do throws(Errno) {

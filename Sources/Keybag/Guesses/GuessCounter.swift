@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Glibc
 import Posix
@@ -78,11 +79,11 @@ struct GuessCounter: Sendable {
     ///   the last wrong one that there may be, or another process has had it: the keys in memory are to go as well.
     func counted<Result: ~Copyable>(
         upTo limit: UInt8 = 0, mayBeLast: Bool = false, isGuarded: Bool = false, erase: () -> String? = { nil },
-        _ body: (inout UInt16) throws(KeybagError) -> Result
-    ) throws(KeybagError) -> Result {
-        try locked { (found, write) throws(KeybagError) in
+        _ body: (inout UInt16) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try locked { (found, write) throws(Failure) in
             let before = found.without(fingerprint: isGuarded)
-            guard before.wrong != Self.erased else { throw .erased(remains: nil) }
+            guard before.wrong != Self.erased else { throw .erased(reason: nil) }
             let now = UInt64(max(time(nil), 0))
             let wait = Self.wait(before, now: now)
             guard wait == 0 else {
@@ -91,7 +92,7 @@ struct GuessCounter: Sendable {
                 if now < before.last {
                     try write(Record(wrong: before.wrong, last: now, fingerprint: before.fingerprint))
                 }
-                throw .tooManyGuesses(seconds: wait)
+                throw .tooManyGuesses(seconds: Int(clamping: wait))
             }
             // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had
             // the right passcode, and bad luck, is not to lose all.
@@ -100,12 +101,12 @@ struct GuessCounter: Sendable {
             guard limit == 0 || before.wrong + 1 < limit || mayBeLast else { throw .lastGuess(limit: Int(limit)) }
             try write(Record(wrong: min(before.wrong + 1, Self.most), last: now, fingerprint: before.fingerprint))
             var fingerprint: UInt16 = 0
-            do throws(KeybagError) {
+            do throws(Failure) {
                 let result = try body(&fingerprint)
                 try write(Record())
                 return result
             } catch {
-                guard case .wrong(let kind, _) = error else {
+                guard let kind = error.wrongKind else {
                     try write(before)
                     throw error
                 }
@@ -121,19 +122,19 @@ struct GuessCounter: Sendable {
                 let remains = erase()
                 // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.
                 try? write(Record(wrong: Self.erased, last: now))
-                throw .erased(limit: Int(limit), remains: remains)
+                throw .erased(limit: Int(limit), reason: remains)
             }
         }
     }
 
     /// How many wrong ones there may still be; nil where there is no limit.
-    static func left(after record: Record, of limit: UInt8) -> GuessesLeft? {
-        limit == 0 ? nil : GuessesLeft(Int(limit) - Int(min(record.wrong, UInt32(limit))), of: Int(limit))
+    static func left(after record: Record, of limit: UInt8) -> Guesses? {
+        limit == 0 ? nil : Guesses(left: Int(limit) - Int(min(record.wrong, UInt32(limit))), limit: Int(limit))
     }
 
     /// The same as the file says it now, while nobody is waited for. Where there can be no such file nothing is
     /// counted, and all are left.
-    func left(of limit: UInt8) -> GuessesLeft? {
+    func left(of limit: UInt8) -> Guesses? {
         guard limit > 0 else { return nil }
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
         guard let file = try? Descriptor.open(path: path, flags), Self.isRegular(file), let record = try? read(file)
@@ -142,13 +143,13 @@ struct GuessCounter: Sendable {
     }
 
     /// Counts from nothing, whatever was counted for a device key of before.
-    func begin() throws(KeybagError) {
-        try locked { (_, write) throws(KeybagError) in try write(Record()) }
+    func begin() throws(Failure) {
+        try locked { (_, write) throws(Failure) in try write(Record()) }
     }
 
     /// Something else has opened the vault: the wrong passcodes are forgotten. Not while one is tried: who gives a key
     /// is not to wait for that.
-    func forget() throws(KeybagError) {
+    func forget() throws(Failure) {
         guard let file = try? Descriptor.open(path: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW), Self.isRegular(file),
             (try? file.lockExclusively()) != nil
         else { return }
@@ -165,17 +166,17 @@ struct GuessCounter: Sendable {
     /// Runs `body` with what the file says, and a way to change that; it stays locked meanwhile. Where there can be no
     /// such file nothing is counted.
     private func locked<Result: ~Copyable>(
-        _ body: (Record, (Record) throws(KeybagError) -> Void) throws(KeybagError) -> Result
-    ) throws(KeybagError) -> Result {
+        _ body: (Record, (Record) throws(Failure) -> Void) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         guard let file = try open() else {
-            return try body(Record()) { (_) throws(KeybagError) in }
+            return try body(Record()) { (_) throws(Failure) in }
         }
         try waitForLock(file)
-        return try body(try read(file)) { (record) throws(KeybagError) in try io(doing, try write(record, to: file)) }
+        return try body(try read(file)) { (record) throws(Failure) in try io(doing, try write(record, to: file)) }
     }
 
     /// Waits until no other process tries a passcode; not for ever: one of them may have been stopped.
-    private func waitForLock(_ file: Descriptor) throws(KeybagError) {
+    private func waitForLock(_ file: Descriptor) throws(Failure) {
         let clock = ContinuousClock()
         let end = clock.now + Self.patience
         while true {
@@ -188,7 +189,7 @@ struct GuessCounter: Sendable {
 
     /// Nil where it cannot be: the vault opens all the same. Whoever can bring that about could as well remove the
     /// file.
-    private func open() throws(KeybagError) -> Descriptor? {
+    private func open() throws(Failure) -> Descriptor? {
         do throws(Errno) {
             let flags = O_RDWR | O_NONBLOCK | O_NOFOLLOW
             let file: Descriptor
@@ -212,7 +213,7 @@ struct GuessCounter: Sendable {
     private static func isRegular(_ file: Descriptor) -> Bool { (try? file.status().kind) == .regular }
 
     /// A file that is not one of ours, or another vault's, counts as nothing.
-    private func read(_ file: Descriptor) throws(KeybagError) -> Record {
+    private func read(_ file: Descriptor) throws(Failure) -> Record {
         var bytes = [UInt8](repeating: 0, count: Self.byteCount)
         let count: Int
         do throws(Errno) {

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 public import Format
 import Posix
 
@@ -75,9 +76,9 @@ extension KeyRing {
 
     /// Lends what authenticates the keybag; nil while that is not at hand.
     func withUnlockMACKey<Result>(
-        _ body: (borrowing Secret) throws(KeybagError) -> Result
-    ) throws(KeybagError) -> Result? {
-        try lock.withShared { () throws(KeybagError) -> Result? in
+        _ body: (borrowing Secret) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try lock.withShared { () throws(Failure) -> Result? in
             switch unsafe unlockMACKey {
             case .some(let key): return try body(key)
             case .none: return nil

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 
 /// The class keys of one generation, as far as they are at hand, and what is done with each.
@@ -24,7 +25,7 @@ struct KeySet: ~Copyable, Sendable {
     }
 
     /// - Parameter classKeys: 128 bytes, as in a bundle.
-    init(_ classKeys: borrowing Secret) throws(KeybagError) {
+    init(_ classKeys: borrowing Secret) throws(Failure) {
         do throws(CryptoError) {
             let privateKey = try X25519.PrivateKey(classKeys.slice(32..<64))
             publicKey = try privateKey.publicKey()

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 
 /// What is needed to finish a rotation: the class keys of before, and the key that authenticates the keybag without them.
@@ -17,7 +18,7 @@ extension Bundle {
 
     /// What unlocking yields of a keybag that this bundle is of.
     /// - Throws: `tampered` if its previous keys do not open.
-    func classKeys(of file: KeybagFile) throws(KeybagError) -> ClassKeys {
+    func classKeys(of file: KeybagFile) throws(Failure) -> ClassKeys {
         guard let previous = file.previousKeys else {
             return try crypto(try classKeys(publicKey: file.publicKey))
         }
@@ -32,11 +33,11 @@ extension Bundle {
     /// The four class keys of before: 128 bytes.
     func openPreviousKeys(
         _ previous: PreviousKeys, _ volume: VolumeIdentifier
-    ) throws(KeybagError) -> Secret {
+    ) throws(Failure) -> Secret {
         let key = try crypto(try previousKeysKey(volume))
         do throws(CryptoError) { return try KeyWrap.unwrap(previous.classKeys, under: key) } catch {
             guard error == .notAuthentic else { throw .crypto(error) }
-            throw .tampered("its previous keys do not open")
+            throw .tampered(reason: "its previous keys do not open")
         }
     }
 
@@ -67,7 +68,7 @@ extension DeviceKey {
 
 extension KeybagFile {
     /// The previous key of class D; nil if there is none, or the device key is another one than it was wrapped for.
-    func previousClassKeyD(_ device: borrowing DeviceKey) throws(KeybagError) -> Secret? {
+    func previousClassKeyD(_ device: borrowing DeviceKey) throws(Failure) -> Secret? {
         guard let previousKeys else { return nil }
         let key = try crypto(try device.previousSlotKey())
         do throws(CryptoError) { return try KeyWrap.unwrap(previousKeys.classKeyD, under: key) } catch {
@@ -79,7 +80,7 @@ extension KeybagFile {
     /// Wraps the previous key of class D for another device key.
     mutating func rebindPreviousKeys(
         _ bundle: borrowing Bundle, _ device: borrowing DeviceKey
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         guard let previousKeys else { return }
         let classKeys = try bundle.openPreviousKeys(previousKeys, volume)
         let wrap = try crypto(try KeyWrap.wrap(classKeys.slice(96..<128), under: device.previousSlotKey()))

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 
 /// What tells a vault from one that somebody else has made for the same escrow key: a commitment to a key that only unlocking yields.
@@ -41,7 +42,7 @@ public struct VaultProof: Hashable, Sendable {
 
 extension Bundle {
     /// Others after `latchkey rotate`, and only then.
-    func proof(_ volume: VolumeIdentifier) throws(KeybagError) -> VaultProof {
+    func proof(_ volume: VolumeIdentifier) throws(Failure) -> VaultProof {
         let derived = try crypto(
             try Secret.derived(
                 from: unlockMACKey(), salt: volume.bytes, info: Label.vaultProof, count: VaultProof.byteCount))

@@ -1,4 +1,5 @@
 public import Crypto
+import Failure
 import Format
 
 /// An organisation's key pair for escrow: who holds the private key opens every vault that has a slot for it.
@@ -22,7 +23,7 @@ public enum EscrowKey {
     }
 
     /// - Throws: `wrong(.escrowKey)` for what is not 64 hexadecimal digits.
-    static func decode(_ text: borrowing Secret) throws(KeybagError) -> Secret {
+    static func decode(_ text: borrowing Secret) throws(Failure) -> Secret {
         guard text.count == 2 * byteCount else { throw .wrong(.escrowKey) }
         var isRight = true
         let key = try crypto(
@@ -64,7 +65,7 @@ extension EscrowSlot {
     }
 
     /// Nil if it is for another private key.
-    func open(_ privateKey: borrowing Secret, _ volume: VolumeIdentifier) throws(KeybagError) -> Bundle? {
+    func open(_ privateKey: borrowing Secret, _ volume: VolumeIdentifier) throws(Failure) -> Bundle? {
         guard try crypto(try X25519.publicKey(of: privateKey)) == publicKey else { return nil }
         let shared = try crypto(try X25519.agree(privateKey, unsafe ephemeralKey.span.bytes))
         let key = try crypto(try Self.key(shared, ephemeral: ephemeralKey, publicKey, volume))

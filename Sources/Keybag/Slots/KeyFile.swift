@@ -1,4 +1,5 @@
 public import Crypto
+import Failure
 
 /// A key file: one line of text, "LKKEY-" and 32 bytes as `RecoveryKeyText` writes them. docs/FORMAT.md, "The key file".
 public enum KeyFile {
@@ -12,9 +13,9 @@ public enum KeyFile {
 
     /// The key in a key file's text: 32 bytes.
     /// - Throws: `notAKeyFile`.
-    static func decode(_ text: borrowing Secret) throws(KeybagError) -> Secret {
+    static func decode(_ text: borrowing Secret) throws(Failure) -> Secret {
         guard text.count > head.count, text.withBytes({ $0.array(0..<head.count) }) == head else { throw .notAKeyFile }
-        do throws(KeybagError) {
+        do throws(Failure) {
             return try RecoveryKeyText.decode(try crypto(try text.slice(head.count..<text.count)))
         } catch .malformedRecoveryKey { throw .notAKeyFile }
     }

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 
 // What releases the bundle of each kind of slot: docs/FORMAT.md, "Slots".
@@ -10,7 +11,7 @@ extension KeybagSlot {
     func open(
         _ credential: borrowing Credential, _ device: borrowing DeviceKey, _ volume: VolumeIdentifier,
         _ fingerprint: inout UInt16
-    ) throws(KeybagError) -> Bundle? {
+    ) throws(Failure) -> Bundle? {
         switch self {
         case .passcode(let slot) where credential.kind == .passcode:
             let key = try crypto(try device.passcodeKey(credential.secret, salt: slot.salt, cost: slot.cost))
@@ -37,7 +38,7 @@ extension KeybagSlot {
     /// The same for those that need no device key; nil for the others.
     func openWithoutDevice(
         _ credential: borrowing Credential, _ volume: VolumeIdentifier
-    ) throws(KeybagError) -> Bundle? {
+    ) throws(Failure) -> Bundle? {
         switch self {
         case .recovery(let slot) where credential.kind == .recoveryKey:
             let key = try crypto(try KeySlot.recoveryKey(credential.secret, salt: slot.salt, volume))

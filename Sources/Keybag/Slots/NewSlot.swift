@@ -1,4 +1,5 @@
 public import Crypto
+import Failure
 import Format
 import Glibc
 
@@ -57,7 +58,7 @@ extension Bundle {
     func slot(
         _ head: SlotHead, _ new: borrowing NewSlot, cost: Argon2Cost, _ device: borrowing DeviceKey,
         _ label: SlotLabel
-    ) throws(KeybagError) -> KeybagSlot {
+    ) throws(Failure) -> KeybagSlot {
         switch new.way {
         case .escrow(let publicKey): return try escrowSlot(head, for: publicKey, device.volume, label)
         case .credential(let credential):
@@ -72,7 +73,7 @@ extension Bundle {
     /// The same for the holder of a private key.
     func escrowSlot(
         _ head: SlotHead, for publicKey: [UInt8], _ volume: VolumeIdentifier, _ label: SlotLabel
-    ) throws(KeybagError) -> KeybagSlot {
+    ) throws(Failure) -> KeybagSlot {
         guard publicKey.count == EscrowKey.byteCount else { throw .notAPublicKey }
         do throws(CryptoError) {
             return .escrow(try EscrowSlot.wrap(self, for: publicKey, volume, head, label))
@@ -83,7 +84,7 @@ extension Bundle {
     func slot(
         _ head: SlotHead, _ credential: borrowing Credential, cost: Argon2Cost, _ device: borrowing DeviceKey,
         _ label: SlotLabel
-    ) throws(KeybagError) -> KeybagSlot {
+    ) throws(Failure) -> KeybagSlot {
         let salt = Random.bytes(KeybagSlot.saltByteCount)
         switch credential.kind {
         case .passcode:
@@ -121,7 +122,7 @@ extension Bundle {
         }
     }
 
-    func wrapped(under key: borrowing Secret) throws(KeybagError) -> [UInt8] {
+    func wrapped(under key: borrowing Secret) throws(Failure) -> [UInt8] {
         try crypto(try KeyWrap.wrap(bytes, under: key))
     }
 }

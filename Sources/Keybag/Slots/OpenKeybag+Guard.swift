@@ -1,4 +1,5 @@
 import Crypto
+public import Failure
 public import Format
 
 extension OpenKeybag {
@@ -15,11 +16,11 @@ extension OpenKeybag {
     /// - Throws: what `unlock` does, `wrong(.passcode)` for what is no passcode, `weakPasscode`; then nothing has changed.
     public func addSlot(
         for device: borrowing DeviceKey, opening passcode: borrowing Credential, allowingWeak: Bool
-    ) throws(KeybagError) -> UInt32 {
+    ) throws(Failure) -> UInt32 {
         let isGuarded = device.isGuarded
         try passcode.requireStrength(allowingWeak: allowingWeak || isGuarded)
         var identifier: UInt32 = 0
-        try change(opening: passcode) { (file, opened) throws(KeybagError) in
+        try change(opening: passcode) { (file, opened) throws(Failure) in
             let slot = try file.passcode(at: opened.index)
             // What is left of an attempt that was broken off.
             file.slots.removeAll {
@@ -37,9 +38,9 @@ extension OpenKeybag {
     ///
     /// The other passcodes go: the chip would not count wrong ones of them, or not release them.
     /// - Throws: what `unlock` does, `wrong(.passcode)` for what is no passcode, `weakPasscode`; then nothing has changed.
-    public func bindPasscode(opening passcode: borrowing Credential, allowingWeak: Bool) throws(KeybagError) {
+    public func bindPasscode(opening passcode: borrowing Credential, allowingWeak: Bool) throws(Failure) {
         try passcode.requireStrength(allowingWeak: allowingWeak || device.isGuarded)
-        try change(opening: passcode) { (file, opened) throws(KeybagError) in
+        try change(opening: passcode) { (file, opened) throws(Failure) in
             let slot = try file.passcode(at: opened.index)
             var kept = opened.identifier
             if (slot.sealed != nil) != device.isGuarded {
@@ -56,7 +57,7 @@ extension KeybagFile {
     /// Whether a chip has a part in each passcode, or in none.
     public func isBound(guarded: Bool) -> Bool { !slots.contains { $0.isPasscode(guarded: !guarded) } }
 
-    fileprivate func passcode(at index: Int) throws(KeybagError) -> PasscodeSlot {
+    fileprivate func passcode(at index: Int) throws(Failure) -> PasscodeSlot {
         guard case .passcode(let slot) = slots[index] else { throw .wrong(.passcode) }
         return slot
     }

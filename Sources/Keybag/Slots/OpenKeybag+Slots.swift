@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 
 extension OpenKeybag {
@@ -10,9 +11,9 @@ extension OpenKeybag {
     ///   `io` in a store that is only read. Then nothing has changed.
     public func addSlot(
         _ new: borrowing NewSlot, label: SlotLabel = .empty, opening credential: borrowing Credential
-    ) throws(KeybagError) -> UInt32 {
+    ) throws(Failure) -> UInt32 {
         var identifier: UInt32 = 0
-        try change(opening: credential) { (file, opened) throws(KeybagError) in
+        try change(opening: credential) { (file, opened) throws(Failure) in
             if new.isPasscode {
                 guard !file.hasNoPasscode else { throw .hasNoPasscode }
                 guard !device.isGuarded || !file.slots.contains(where: { $0.credentialKind == .passcode }) else {
@@ -32,10 +33,10 @@ extension OpenKeybag {
     ///   changed.
     public func removeSlot(
         _ identifier: UInt32, opening credential: borrowing Credential
-    ) throws(KeybagError) {
-        try change(opening: credential) { (file, _) throws(KeybagError) in
+    ) throws(Failure) {
+        try change(opening: credential) { (file, _) throws(Failure) in
             guard let index = file.slots.firstIndex(where: { $0.head?.identifier == identifier }) else {
-                throw .noSuchSlot(identifier)
+                throw .noSuchSlot(slot: Int(identifier))
             }
             file.slots.remove(at: index)
             guard file.slots.contains(where: { $0.canOpen(with: device) }) else { throw .lastSlot }
@@ -48,11 +49,11 @@ extension OpenKeybag {
     /// - Throws: what `unlock` does, `weakPasscode`. Then nothing has changed.
     public func changePasscode(
         from old: borrowing Credential, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         if let cost, !cost.isEnough { throw .cost(cost) }
         let new = try Credential(.passcode, reading: new)
         try new.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
-        try change(opening: old) { (file, opened) throws(KeybagError) in
+        try change(opening: old) { (file, opened) throws(Failure) in
             let slot = file.slots[opened.index]
             let before: Argon2Cost
             switch slot {
@@ -70,7 +71,7 @@ extension OpenKeybag {
     /// The same by the old passcode.
     public func changePasscode(
         from old: borrowing Secret, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         try changePasscode(
             from: Credential(.passcode, reading: old), to: new, cost: cost, allowingWeak: allowingWeak)
     }
@@ -78,7 +79,7 @@ extension OpenKeybag {
     /// Gives a passcode that was just proven the cost that one has to have by now.
     func raiseCost(
         of opened: borrowing OpenedSlot, in sealed: SealedKeybag, _ credential: borrowing Credential
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         guard case .passcode(let slot) = sealed.file.slots[opened.index], !slot.cost.isEnough else { return }
         try requireWritable()
         var file = sealed.file
@@ -90,8 +91,8 @@ extension OpenKeybag {
     /// Changes what the keybag says, with all that opening it brings.
     func change(
         opening credential: borrowing Credential,
-        _ body: (inout KeybagFile, borrowing OpenedSlot) throws(KeybagError) -> Void
-    ) throws(KeybagError) {
+        _ body: (inout KeybagFile, borrowing OpenedSlot) throws(Failure) -> Void
+    ) throws(Failure) {
         try requireWritable()
         let current = sealed.withLock { $0 }
         let opened = try openSlot(of: current, credential)
@@ -102,14 +103,14 @@ extension OpenKeybag {
 
     private func put(
         _ file: KeybagFile, _ bundle: borrowing Bundle, over current: SealedKeybag
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         var file = file
         try file.advance()
         let changed = try SealedKeybag(sealing: file, bundle, device)
-        try sealed.withLock { sealed throws(KeybagError) in
+        try sealed.withLock { sealed throws(Failure) in
             // Argon2 ran without the lock; another change may have come first.
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
-            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(remains: nil) }
+            guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             try storage.replace(sealed, by: changed)
             sealed = changed
             isOpenToAll.store(changed.file.hasNoPasscode, ordering: .relaxed)
@@ -127,8 +128,8 @@ extension KeybagFile {
     }
 
     /// The next generation.
-    mutating func advance() throws(KeybagError) {
-        guard generation < .max else { throw .damaged("the keybag's generation is the last there is") }
+    mutating func advance() throws(Failure) {
+        guard generation < .max else { throw .damaged(reason: "the keybag's generation is the last there is") }
         generation += 1
     }
 

@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 
 /// The recovery key as people write it down: Crockford's base32 in 13 groups of four, with 4 check bits at the end.
 ///
@@ -36,17 +37,17 @@ public enum RecoveryKeyText {
 
     /// Reads what `encode` wrote, whatever its hyphens, white space and case; O is 0, I and L are 1.
     /// - Throws: `malformedRecoveryKey` for another number of characters, a foreign one, or wrong check bits.
-    public static func decode(_ text: borrowing Secret) throws(KeybagError) -> Secret {
+    public static func decode(_ text: borrowing Secret) throws(Failure) -> Secret {
         var key = try crypto(try Secret(count: keyByteCount))
-        let check = try text.withBytes { text throws(KeybagError) in
-            try key.withMutableBytes { key throws(KeybagError) in try decode(text, into: &key) }
+        let check = try text.withBytes { text throws(Failure) in
+            try key.withMutableBytes { key throws(Failure) in try decode(text, into: &key) }
         }
         guard key.withBytes({ checkBits(of: $0) }) == check else { throw .malformedRecoveryKey }
         return key
     }
 
     /// The check bits that the text ends with.
-    private static func decode(_ text: RawSpan, into key: inout MutableRawSpan) throws(KeybagError) -> UInt8 {
+    private static func decode(_ text: RawSpan, into key: inout MutableRawSpan) throws(Failure) -> UInt8 {
         var digits = 0
         var pending: UInt32 = 0
         var pendingBits = 0

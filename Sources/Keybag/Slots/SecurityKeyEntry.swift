@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 
 /// What a slot keeps of a security key, so that it derives its secret again. Nothing of it is secret.
@@ -24,7 +25,7 @@ extension NewSlot {
     /// For a security key, by the secret that it has derived.
     ///
     /// - Parameter secret: 32 bytes in hexadecimal digits, as of `SecurityKeySecret`.
-    public init(securityKey entry: SecurityKeyEntry, secret: borrowing Secret) throws(KeybagError) {
+    public init(securityKey entry: SecurityKeyEntry, secret: borrowing Secret) throws(Failure) {
         self.init(try Credential(.securityKey, reading: secret), securityKey: entry)
     }
 }
@@ -36,8 +37,8 @@ public enum SecurityKeySecret {
         try EscrowKey.encode(secret)
     }
 
-    static func decode(_ text: borrowing Secret) throws(KeybagError) -> Secret {
-        do throws(KeybagError) { return try EscrowKey.decode(text) } catch .wrong { throw .wrong(.securityKey) }
+    static func decode(_ text: borrowing Secret) throws(Failure) -> Secret {
+        do throws(Failure) { return try EscrowKey.decode(text) } catch .wrongKey { throw .wrong(.securityKey) }
     }
 }
 
@@ -51,7 +52,7 @@ extension SecurityKeySlot {
     static func wrap(
         _ bundle: borrowing Bundle, _ entry: SecurityKeyEntry, _ secret: borrowing Secret,
         _ device: borrowing DeviceKey, _ head: SlotHead, _ label: SlotLabel
-    ) throws(KeybagError) -> SecurityKeySlot {
+    ) throws(Failure) -> SecurityKeySlot {
         let key = try crypto(try device.securityKeyKey(secret, salt: entry.salt))
         return SecurityKeySlot(
             head, demands: entry.demands, identifier: entry.identifier, salt: entry.salt,
@@ -59,7 +60,7 @@ extension SecurityKeySlot {
     }
 
     /// Nil if it is another secret.
-    func open(_ secret: borrowing Secret, _ device: borrowing DeviceKey) throws(KeybagError) -> Bundle? {
+    func open(_ secret: borrowing Secret, _ device: borrowing DeviceKey) throws(Failure) -> Bundle? {
         try Bundle.unwrap(wrappedBundle, under: crypto(try device.securityKeyKey(secret, salt: salt)))
     }
 }

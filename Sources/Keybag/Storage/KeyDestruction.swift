@@ -1,4 +1,5 @@
 import Crypto
+public import Failure
 public import Format
 import Glibc
 import Posix
@@ -23,7 +24,7 @@ public struct KeyDestruction: Sendable {
     /// Nil where nobody knows where it could be.
     public private(set) var deviceKey: DeviceKeyFate?
     /// The first, after all else has been tried.
-    public private(set) var failure: KeybagError?
+    public private(set) var failure: Failure?
 
     /// Destroys all that it can.
     ///
@@ -38,9 +39,9 @@ public struct KeyDestruction: Sendable {
             deviceKey = destroyDeviceKey(deviceKeyPath, volume)
         }
         for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.coming] {
-            trying { () throws(KeybagError) in try Self.destroy(name, in: store) }
+            trying { () throws(Failure) in try Self.destroy(name, in: store) }
         }
-        trying { () throws(KeybagError) in
+        trying { () throws(Failure) in
             try io("making it durable", try store.synchronize(store.root, dataOnly: false))
         }
         // Last, and not where a key is left that a passcode may open: else nobody would count any more.
@@ -52,7 +53,7 @@ public struct KeyDestruction: Sendable {
     /// Throws unless a file is this vault's device key, or nothing.
     ///
     /// - Throws: `notADeviceKey`, `deviceKeyMismatch`, `io`.
-    public static func check(deviceKeyPath path: String, volume: VolumeIdentifier?) throws(KeybagError) {
+    public static func check(deviceKeyPath path: String, volume: VolumeIdentifier?) throws(Failure) {
         let owner: VolumeIdentifier?
         do throws(Errno) {
             owner = try DeviceKeyFile.owner(of: Descriptor.open(path: path, O_RDONLY | O_NONBLOCK))
@@ -64,8 +65,8 @@ public struct KeyDestruction: Sendable {
         guard volume == nil || owner == volume else { throw .deviceKeyMismatch }
     }
 
-    private mutating func trying(_ body: () throws(KeybagError) -> Void) {
-        do throws(KeybagError) { try body() } catch { failure = failure ?? error }
+    private mutating func trying(_ body: () throws(Failure) -> Void) {
+        do throws(Failure) { try body() } catch { failure = failure ?? error }
     }
 
     /// What a killed program has left of it, too.
@@ -75,9 +76,9 @@ public struct KeyDestruction: Sendable {
         defer { unsafe free(target) }
         let place = unsafe target.map { unsafe String(cString: $0) } ?? path
         var fate = DeviceKeyFate.failed
-        trying { () throws(KeybagError) in
+        trying { () throws(Failure) in
             DeviceKeyFile.removeLeftover(of: place)
-            do throws(KeybagError) { try Self.check(deviceKeyPath: place, volume: volume) } catch {
+            do throws(Failure) { try Self.check(deviceKeyPath: place, volume: volume) } catch {
                 guard case .io = error else {
                     fate = .foreign
                     return
@@ -91,7 +92,7 @@ public struct KeyDestruction: Sendable {
     }
 
     /// False if there was none.
-    private static func destroy(_ path: String) throws(KeybagError) -> Bool {
+    private static func destroy(_ path: String) throws(Failure) -> Bool {
         let doing = "destroying \(path)"
         do throws(Errno) {
             let file = try Descriptor.open(path: path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
@@ -114,7 +115,7 @@ public struct KeyDestruction: Sendable {
         return true
     }
 
-    private static func destroy(_ name: Name, in store: any Store) throws(KeybagError) {
+    private static func destroy(_ name: Name, in store: any Store) throws(Failure) {
         let doing = "destroying \(name)"
         do throws(Errno) {
             let file = try store.open(name, in: store.root, O_RDWR | O_NONBLOCK)

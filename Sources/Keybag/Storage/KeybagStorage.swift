@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Glibc
 import Posix
@@ -19,9 +20,9 @@ struct KeybagStorage: Sendable {
     /// The keybag that `check` accepts: the current one, or the previous one, which is then put back. What a finished
     /// or broken-off replacement has left is removed.
     func load(
-        readOnly: Bool, check: (SealedKeybag) throws(KeybagError) -> Void
-    ) throws(KeybagError) -> SealedKeybag {
-        do throws(KeybagError) {
+        readOnly: Bool, check: (SealedKeybag) throws(Failure) -> Void
+    ) throws(Failure) -> SealedKeybag {
+        do throws(Failure) {
             let keybag = try read(Self.current)
             try check(keybag)
             if !readOnly { removeLeftovers() }
@@ -37,16 +38,16 @@ struct KeybagStorage: Sendable {
 
     /// Whether the current keybag has other keys than the previous one, and nothing is wrong with it but that a key of
     /// then does not open it: there are files that only the new keys open.
-    private func isRotated(since previous: SealedKeybag, _ error: KeybagError) -> Bool {
+    private func isRotated(since previous: SealedKeybag, _ error: Failure) -> Bool {
         switch error {
-        case .wrong, .deviceKeyMismatch:
+        case .wrongPasscode, .wrongRecoveryKey, .wrongKey, .deviceKeyMismatch:
             guard let current = try? read(Self.current) else { return false }
             return current.file.publicKey != previous.file.publicKey
         default: return false
         }
     }
 
-    func read(_ name: Name) throws(KeybagError) -> SealedKeybag {
+    func read(_ name: Name) throws(Failure) -> SealedKeybag {
         let doing = "reading \(name)"
         let file: Descriptor
         do throws(Errno) {
@@ -55,12 +56,12 @@ struct KeybagStorage: Sendable {
         } catch {
             switch error {
             case .ENOENT: throw .notAVault
-            case .ELOOP: throw .damaged("\(name) is a symbolic link")
+            case .ELOOP: throw .damaged(reason: "\(name) is a symbolic link")
             default: throw .io(error, doing: doing)
             }
         }
         guard try io(doing, try store.status(of: file)).kind == .regular else {
-            throw .damaged("\(name) is not a regular file")
+            throw .damaged(reason: "\(name) is not a regular file")
         }
         var bytes = [UInt8](repeating: 0, count: KeybagFile.largest + 1)
         let count: Int
@@ -74,7 +75,7 @@ struct KeybagStorage: Sendable {
     }
 
     var exists: Bool {
-        get throws(KeybagError) {
+        get throws(Failure) {
             for name in [Self.current, Self.previous] {
                 do throws(Errno) {
                     _ = try store.status(of: name, in: store.root)
@@ -90,7 +91,7 @@ struct KeybagStorage: Sendable {
     // MARK: - Writing
 
     /// The first keybag of a vault.
-    func create(_ keybag: SealedKeybag) throws(KeybagError) {
+    func create(_ keybag: SealedKeybag) throws(Failure) {
         let doing = "writing \(Self.current)"
         try write(keybag.bytes, as: Self.coming)
         do throws(Errno) {
@@ -110,11 +111,11 @@ struct KeybagStorage: Sendable {
 
     /// Puts a keybag in the place of the current one. If it throws, the current one has stayed or is back; on a disk
     /// that fails even that, the next opening finds one of the two whole.
-    func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(KeybagError) {
+    func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(Failure) {
         let doing = "replacing \(Self.current)"
         try write(keybag.bytes, as: Self.coming, isReplacement: true)
         try keepPrevious(current)
-        do throws(KeybagError) {
+        do throws(Failure) {
             try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
             try io(doing, try store.synchronize(store.root, dataOnly: false))
             try prove(keybag)
@@ -128,7 +129,7 @@ struct KeybagStorage: Sendable {
     }
 
     /// Puts a keybag in the place of whatever is there: `present`, if that could be read.
-    func put(_ keybag: SealedKeybag, over present: SealedKeybag?) throws(KeybagError) {
+    func put(_ keybag: SealedKeybag, over present: SealedKeybag?) throws(Failure) {
         if let present, (try? read(Self.current).bytes) == present.bytes { return try replace(present, by: keybag) }
         let doing = "replacing \(Self.current)"
         try write(keybag.bytes, as: Self.coming, isReplacement: true)
@@ -139,7 +140,7 @@ struct KeybagStorage: Sendable {
     }
 
     /// - Parameter isReplacement: it will take the current one's place.
-    private func write(_ bytes: [UInt8], as name: Name, isReplacement: Bool = false) throws(KeybagError) {
+    private func write(_ bytes: [UInt8], as name: Name, isReplacement: Bool = false) throws(Failure) {
         let doing = "writing \(name)"
         try io(doing, try removeIfPresent(name))
         let file = try io(doing, try store.open(name, in: store.root, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600))
@@ -154,11 +155,11 @@ struct KeybagStorage: Sendable {
     }
 
     /// `lk.keybag.old`: another name of the current one, or a copy where there are no hard links.
-    private func keepPrevious(_ current: SealedKeybag) throws(KeybagError) {
+    private func keepPrevious(_ current: SealedKeybag) throws(Failure) {
         let doing = "keeping \(Self.current)"
         // Else the keybag removed here could be the last good one.
         guard try read(Self.current).bytes == current.bytes else {
-            throw .tampered("it was changed on disk while it was open")
+            throw .tampered(reason: "it was changed on disk while it was open")
         }
         try io(doing, try removeIfPresent(Self.previous))
         do throws(Errno) {
@@ -170,13 +171,13 @@ struct KeybagStorage: Sendable {
     }
 
     /// Reads the current keybag back: what is on disk is what was meant.
-    private func prove(_ keybag: SealedKeybag) throws(KeybagError) {
+    private func prove(_ keybag: SealedKeybag) throws(Failure) {
         guard try read(Self.current).bytes == keybag.bytes else {
-            throw .damaged("\(Self.current) does not read back as it was written")
+            throw .damaged(reason: "\(Self.current) does not read back as it was written")
         }
     }
 
-    private func putBack() throws(KeybagError) {
+    private func putBack() throws(Failure) {
         let doing = "putting \(Self.previous) back"
         try io(doing, try store.rename(Self.previous, in: store.root, to: Self.current, in: store.root))
         try io(doing, try store.synchronize(store.root, dataOnly: false))
@@ -207,13 +208,13 @@ struct KeybagStorage: Sendable {
     }
 }
 
-extension KeybagError {
+extension Failure {
     /// Whether the previous keybag may do in the place of the one that this is about. Not if it cannot be read at the
     /// moment, or is of a later version.
     fileprivate var isOfTheFileItself: Bool {
         switch self {
-        case .notAVault, .damaged, .tampered, .deviceKeyMismatch, .wrong: true
-        default: false
+        case .notAVault, .damaged, .tampered, .deviceKeyMismatch: true
+        default: wrongKind != nil
         }
     }
 }

@@ -1,4 +1,5 @@
 public import Crypto
+public import Failure
 public import Format
 import Glibc
 public import Store
@@ -14,7 +15,7 @@ public struct OpenedBackup: ~Copyable, Sendable {
     public var settings: KeybagSettings { file.settings }
 
     /// The keys of the volume, to see whether a vault is the one that they are of.
-    public func volumeKeys() throws(KeybagError) -> VolumeKeys {
+    public func volumeKeys() throws(Failure) -> VolumeKeys {
         try crypto(try VolumeKeys(volumeKey: bundle.volumeKey(), volume: volume))
     }
 
@@ -22,13 +23,13 @@ public struct OpenedBackup: ~Copyable, Sendable {
     ///   - bytes: of a whole file.
     ///   - passphrase: 1 to 1024 bytes.
     /// - Throws: `notABackup`, `foreignVersion`, `foreignFeature`; `wrongPassphrase`; `damagedBackup`.
-    public init(_ bytes: [UInt8], passphrase: borrowing Secret) throws(KeybagError) {
+    public init(_ bytes: [UInt8], passphrase: borrowing Secret) throws(Failure) {
         let backup: KeybagBackup
         do throws(FormatError) { backup = try KeybagBackup(decoding: bytes) } catch {
             switch error {
             case .wrongMagic: throw .notABackup
             case .tooShort, .badField: throw bytes.starts(with: KeybagBackup.magic) ? .damagedBackup : .notABackup
-            default: throw KeybagError(error)
+            default: throw Failure(error)
             }
         }
         try requirePasscode(passphrase)
@@ -57,7 +58,7 @@ extension OpenKeybag {
     public func backup(
         passphrase: borrowing Secret, cost: Argon2Cost, opening credential: borrowing Credential,
         allowingWeak: Bool = false
-    ) throws(KeybagError) -> [UInt8] {
+    ) throws(Failure) -> [UInt8] {
         guard cost.isEnough else { throw .cost(cost) }
         try Credential(.passcode, reading: passphrase).requireStrength(allowingWeak: allowingWeak)
         let current = sealed.withLock { $0 }
@@ -81,7 +82,7 @@ extension OpenKeybag {
     public static func restore(
         _ backup: borrowing OpenedBackup, in store: any Store, newDeviceKey: consuming DeviceKey,
         newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false
-    ) throws(KeybagError) -> OpenKeybag {
+    ) throws(Failure) -> OpenKeybag {
         let device = newDeviceKey
         guard device.volume == backup.volume else { throw .deviceKeyMismatch }
         let passcode = try Credential(.passcode, reading: newPasscode)
@@ -110,17 +111,17 @@ extension OpenKeybag {
     }
 
     /// Throws what `restore` would because of the keybag that is there. Nothing is changed.
-    public static func check(_ backup: borrowing OpenedBackup, for store: any Store) throws(KeybagError) {
+    public static func check(_ backup: borrowing OpenedBackup, for store: any Store) throws(Failure) {
         _ = try KeybagStorage(store: store).present(like: backup)
     }
 }
 
 extension KeybagStorage {
     /// The keybag that is there, or the one before; nil if there is none, or none that can be read as one.
-    fileprivate func present(like backup: borrowing OpenedBackup) throws(KeybagError) -> SealedKeybag? {
+    fileprivate func present(like backup: borrowing OpenedBackup) throws(Failure) -> SealedKeybag? {
         var found: SealedKeybag?
         for name in [Self.current, Self.previous] where found == nil {
-            do throws(KeybagError) { found = try read(name) } catch {
+            do throws(Failure) { found = try read(name) } catch {
                 switch error {
                 case .notAVault, .damaged: break
                 default: throw error

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 
 /// A keybag with the bytes that its MACs are over, and what can be proved of it with which key.
@@ -6,19 +7,19 @@ struct SealedKeybag: Sendable {
     let file: KeybagFile
     let bytes: [UInt8]
 
-    init(decoding bytes: [UInt8]) throws(KeybagError) {
+    init(decoding bytes: [UInt8]) throws(Failure) {
         file = try format(try KeybagFile(decoding: unsafe bytes.span.bytes))
         self.bytes = bytes
     }
 
     /// Authenticates `file` anew. Both keys are needed: the device MAC is over the unlock MAC.
-    init(sealing file: KeybagFile, _ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(KeybagError) {
+    init(sealing file: KeybagFile, _ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(Failure) {
         try self.init(sealing: file, unlockMACKey: crypto(try bundle.unlockMACKey()), device)
     }
 
     init(
         sealing file: KeybagFile, unlockMACKey: borrowing Secret, _ device: borrowing DeviceKey
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         guard file.canWrite else { throw .foreignFeature }
         var bytes = try format(try file.encodeWithoutTags())
         bytes += try crypto(try MessageAuthenticator(key: unlockMACKey.copy())).tag(of: bytes)
@@ -28,7 +29,7 @@ struct SealedKeybag: Sendable {
     }
 
     /// At mount: volume key and class key D, once the device MAC has proved all bytes.
-    func openDeviceSlot(_ device: borrowing DeviceKey) throws(KeybagError) -> DeviceSlotKeys {
+    func openDeviceSlot(_ device: borrowing DeviceKey) throws(Failure) -> DeviceSlotKeys {
         guard file.volume == device.volume else { throw .deviceKeyMismatch }
         let isWhole = try crypto(try device.keybagAuthenticator()).verify(
             bytes.suffix(KeybagFile.tagByteCount) + [], of: bytes.dropLast(KeybagFile.tagByteCount) + [])
@@ -39,40 +40,41 @@ struct SealedKeybag: Sendable {
         } catch {
             guard error == .notAuthentic else { throw .crypto(error) }
             // If neither fits, it is most likely another key: that from before a recovery on another machine.
-            throw isWhole ? .tampered("its device slot does not open") : .deviceKeyMismatch
+            throw isWhole ? .tampered(reason: "its device slot does not open") : .deviceKeyMismatch
         }
-        guard isWhole else { throw .tampered("it was changed by someone without this machine's device key") }
+        guard isWhole else { throw .tampered(reason: "it was changed by someone without this machine's device key") }
         return DeviceSlotKeys(keys)
     }
 
     /// At unlock: all that a bundle's holder can check, before any of its keys is used.
-    func verify(_ bundle: borrowing Bundle) throws(KeybagError) {
+    func verify(_ bundle: borrowing Bundle) throws(Failure) {
         let isWhole = try isAuthentic(under: crypto(try bundle.unlockMACKey()))
         // Before the MAC: whoever exchanged the public key has files to be named, and did not get the MAC right.
         guard try crypto(try X25519.publicKey(of: bundle.privateKeyB())) == file.publicKey else {
             throw .tampered(
-                "its public key of class complete-unless-open was exchanged: distrust the files of that class that "
+                reason:
+                    "its public key of class complete-unless-open was exchanged: distrust the files of that class that "
                     + "were made or written since, someone else can read them")
         }
-        guard isWhole else { throw .tampered("it was changed by someone without the passcode") }
+        guard isWhole else { throw .tampered(reason: "it was changed by someone without the passcode") }
     }
 
     /// Whether the unlock MAC is good.
-    func isAuthentic(under unlockMACKey: borrowing Secret) throws(KeybagError) -> Bool {
+    func isAuthentic(under unlockMACKey: borrowing Secret) throws(Failure) -> Bool {
         let tags = bytes.count - KeybagFile.tagsByteCount
         return try crypto(try MessageAuthenticator(key: unlockMACKey.copy())).verify(
             bytes[tags..<tags + KeybagFile.tagByteCount] + [], of: bytes[..<tags] + [])
     }
 
     /// At unlock on a machine with a device key: that both ways lead to the same keys.
-    func verify(_ bundle: borrowing Bundle, against keys: borrowing DeviceSlotKeys) throws(KeybagError) {
+    func verify(_ bundle: borrowing Bundle, against keys: borrowing DeviceSlotKeys) throws(Failure) {
         let volumeKey = try crypto(try bundle.volumeKey())
         guard volumeKey.equals(try crypto(try keys.volumeKey())) else {
-            throw .tampered("its device slot and its passcode slot hold different volume keys")
+            throw .tampered(reason: "its device slot and its passcode slot hold different volume keys")
         }
         let classKeyD = try crypto(try bundle.classKeyD())
         guard classKeyD.equals(try crypto(try keys.classKeyD())) else {
-            throw .tampered("its device slot and its passcode slot hold different keys of class none")
+            throw .tampered(reason: "its device slot and its passcode slot hold different keys of class none")
         }
     }
 }

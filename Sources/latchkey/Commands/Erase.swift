@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Daemon
+import Failure
 import Glibc
 import Keybag
 import Posix
@@ -36,7 +37,7 @@ struct Erase: ParsableCommand {
         case .mount(let mount):
             try confirm(mount.status.vault)
             let fate: KeyDestruction.DeviceKeyFate?
-            do throws(ControlError) { fate = KeyDestruction.DeviceKeyFate(rawValue: try mount.client.erase()) } catch {
+            do throws(Failure) { fate = KeyDestruction.DeviceKeyFate(rawValue: try mount.client.erase()) } catch {
                 guard case .erased(_, let remains?) = error else {
                     throw CommandError(error, at: mount.status.mountPoint)
                 }
@@ -53,7 +54,7 @@ struct Erase: ParsableCommand {
             // A keybag that cannot be read any more does not tell whose device key it is.
             let volume = (try? OpenKeybag.inspect(folder.store))?.volume
             if let deviceKey = deviceKey?.path {
-                try withKeybag(of: vault.text) { () throws(KeybagError) in
+                try withKeybag(of: vault.text) { () throws(Failure) in
                     try KeyDestruction.check(deviceKeyPath: deviceKey, volume: volume)
                 }
             }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Crypto
 import Daemon
+import Failure
 import Glibc
 import Keybag
 import Vault
@@ -68,8 +69,8 @@ struct Fsck: ParsableCommand {
         let kind = credential.kind(withoutPasscode: hasNoPasscode)
         let secret = isUnlocked ? try credential.read(kind, vault: path.text) : nil
         let outcomeOfOpening = try credential.lastTry.trying {
-            (mayBeLast) throws(CommandError) -> Result<CheckedVault, KeybagError> in
-            do throws(KeybagError) {
+            (mayBeLast) throws(CommandError) -> Result<CheckedVault, Failure> in
+            do throws(Failure) {
                 let credential = try Credential?(Opener(kind, mayBeLast: mayBeLast), secret)
                 return .success(
                     try CheckedVault(
@@ -79,8 +80,8 @@ struct Fsck: ParsableCommand {
             } catch { return .failure(error) }
         }
         let opened: CheckedVault
-        do throws(KeybagError) { opened = try outcomeOfOpening.get() } catch .notAVault {
-            throw report.cannotOpen(.damaged("lk.keybag is missing"))
+        do throws(Failure) { opened = try outcomeOfOpening.get() } catch .notAVault {
+            throw report.cannotOpen(.damaged(reason: "lk.keybag is missing"))
         } catch {
             throw report.cannotOpen(error)
         }

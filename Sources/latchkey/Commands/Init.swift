@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Crypto
+import Failure
 import Format
 import Glibc
 import Keybag

@@ -3,6 +3,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Glibc
 import Keybag
 import Posix
@@ -48,14 +49,14 @@ extension KeybagCommand {
                 if case .mount(let mount) = found {
                     _ = try MountedSlots(mount).test(opener, secret)
                 } else {
-                    try withKeybag(of: vault.text) { () throws(KeybagError) in
+                    try withKeybag(of: vault.text) { () throws(Failure) in
                         _ = try keybag.slot(openedBy: Credential(opener, reading: secret))
                     }
                 }
             }
             let passphrase = try readPassphrase()
             let cost = try cost.cost(for: .seconds(2))
-            let bytes = try withKeybag(of: vault.text) { () throws(KeybagError) in
+            let bytes = try withKeybag(of: vault.text) { () throws(Failure) in
                 let bytes = try keybag.backup(
                     passphrase: passphrase, cost: cost, opening: Credential(opener, reading: secret),
                     allowingWeak: strength.weak)
@@ -90,7 +91,7 @@ extension KeybagCommand {
             do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
                 throw CommandError(cannot: "open the vault", vault.text, error)
             }
-            return try withKeybag(of: vault.text) { () throws(KeybagError) in
+            return try withKeybag(of: vault.text) { () throws(Failure) in
                 let volume = try OpenKeybag.inspect(store).volume
                 let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
                 return try OpenKeybag.open(in: store, deviceKey: DeviceKeyPlace.load(path: path), readOnly: true)

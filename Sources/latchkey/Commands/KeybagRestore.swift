@@ -2,6 +2,7 @@ import ArgumentParser
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Format
 import Glibc
 import Keybag
@@ -40,20 +41,20 @@ extension KeybagCommand {
             let folder = try VaultFolder(path())
             defer { withExtendedLifetime(folder) {} }
             let passphrase = try passphrase.source.read(.passphrase)
-            let backup = try withKeybag(of: vault) { () throws(KeybagError) in
+            let backup = try withKeybag(of: vault) { () throws(Failure) in
                 let backup = try OpenedBackup(bytes, passphrase: passphrase)
                 try OpenKeybag.check(backup, for: folder.store)
                 return backup
             }
             try checkBelongs(backup, to: folder.store)
             let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: backup.volume)
-            let plan = try withKeybag(of: vault) { () throws(KeybagError) in
+            let plan = try withKeybag(of: vault) { () throws(Failure) in
                 try RecoveredDeviceKey(DeviceKeyArgument.wanted(deviceKey), path: path, volume: backup.volume)
             }
             try strength.policy.check(isGuarded: plan.kind != .software)
             let passcode = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
             let cost = try cost.cost(for: .milliseconds(500))
-            let setAside = try withKeybag(of: vault) { () throws(KeybagError) in
+            let setAside = try withKeybag(of: vault) { () throws(Failure) in
                 let made = try plan.make()
                 let setAside = made.setAside
                 _ = try OpenKeybag.restore(
@@ -99,7 +100,7 @@ extension KeybagCommand {
         private func checkBelongs(
             _ backup: borrowing OpenedBackup, to store: DirectoryStore
         ) throws(CommandError) {
-            let keys = try withKeybag(of: vault) { () throws(KeybagError) in try backup.volumeKeys() }
+            let keys = try withKeybag(of: vault) { () throws(Failure) in try backup.volumeKeys() }
             let settings = backup.settings
             let traits = StoreTraits(
                 nameMax: Int(settings.nameMaximum),

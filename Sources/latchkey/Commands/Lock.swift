@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Failure
 import Glibc
 import Posix
 
@@ -51,7 +52,7 @@ struct Lock: ParsableCommand {
             // Before the wait, and so that there is something to tell.
             let begun = try mount.client.lock(now: now)
             status = wait && begun.state == .locking ? try end(of: begun, at: mount) : begun
-        } catch let error as ControlError {
+        } catch let error as Failure {
             throw CommandError(error, at: point)
         }
         report(status, at: point)
@@ -68,7 +69,7 @@ struct Lock: ParsableCommand {
         }
         defer { progress?.end() }
         var end = lock
-        do throws(ControlError) {
+        do throws(Failure) {
             try mount.client.monitor(after: StatusChange(nil, lock).position) { change in
                 end = change.status
                 return end.state == .locking

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Failure
 import Posix
 
 /// `latchkey monitor`: a line for each change of a mount's lock.
@@ -53,9 +54,9 @@ struct Monitor: ParsableCommand {
                 return failure == nil
             }
             if let failure { throw failure }
-        } catch ControlError.disconnected {
+        } catch Failure.disconnected {
             return
-        } catch let error as ControlError {
+        } catch let error as Failure {
             throw CommandError(error, at: status.mountPoint)
         }
     }

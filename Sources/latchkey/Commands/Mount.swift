@@ -3,6 +3,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Format
 import Glibc
 import Keybag
@@ -169,7 +170,7 @@ struct Mount: ParsableCommand {
             let recovery = VaultRecovery(of: vault, deviceKey: deviceKey)
             let configuration = try configuration(vault, at: point, nil, policy)
             let isAllowed = { (keybag: KeybagFile, isGuarded: Bool) throws(CommandError) in
-                do throws(StartError) { try policy.check(keybag, isGuarded: isGuarded, configuration) } catch {
+                do throws(Failure) { try policy.check(keybag, isGuarded: isGuarded, configuration) } catch {
                     throw CommandError(error, mounting: self.vault, on: mountPoint)
                 }
             }
@@ -220,6 +221,7 @@ struct Mount: ParsableCommand {
         freeze.apply(to: &configuration)
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
+        configuration.words = { CommandError($0, of: vault.text).message.text }
         return configuration
     }
 
@@ -228,7 +230,7 @@ struct Mount: ParsableCommand {
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
     ) throws(CommandError) {
         let configuration = try configuration(vault, at: point, secret, policy)
-        do throws(StartError) { try DaemonProcess.run(configuration) } catch {
+        do throws(Failure) { try DaemonProcess.run(configuration) } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
     }
@@ -240,7 +242,7 @@ struct Mount: ParsableCommand {
         configuration.isDetached = true
         configuration.log = .system
         configuration.readiness = Descriptor(owning: dup(readyDescriptor))
-        do throws(StartError) { try DaemonProcess.run(configuration) } catch {
+        do throws(Failure) { try DaemonProcess.run(configuration) } catch {
             throw Ended(code: CommandError(error, mounting: self.vault, on: mountPoint).code)
         }
     }
@@ -263,7 +265,7 @@ struct Mount: ParsableCommand {
         }
         arguments += ["--", vault.text, point.text]
         let daemon = try DetachedDaemon(arguments, passcode: secret?.secret)
-        do throws(StartError) { try daemon.waitUntilReady() } catch {
+        do throws(Failure) { try daemon.waitUntilReady() } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
         if let mount = try? Place.mount(of: point.text) { DeviceKeyExposure(of: mount)?.warn() }

@@ -3,6 +3,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Keybag
 
 /// `latchkey passwd`: another passcode for a vault.
@@ -38,7 +39,7 @@ struct Passwd: ParsableCommand {
                 .newPasscode, strength, isGuarded: mount.status.deviceKey == DeviceKeyKind.guardedName)
             try lastTry.trying { (mayBeLast) throws(CommandError) in
                 let pipes = (old: try old.pipe(), new: try new.pipe())
-                do throws(ControlError) {
+                do throws(Failure) {
                     try mount.client.changePasscode(
                         kind, from: pipes.old, to: pipes.new, allowingWeak: strength.weak, mayBeLast: mayBeLast)
                 } catch { throw CommandError(error, at: mount.status.mountPoint) }
@@ -67,7 +68,7 @@ struct Passwd: ParsableCommand {
     private func change(_ vault: AbsolutePath) throws(CommandError) -> Secret {
         let folder = try VaultFolder(vault)
         defer { withExtendedLifetime(folder) {} }
-        let keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
+        let keybag = try withKeybag(of: vault.text) { () throws(Failure) in
             let volume = try OpenKeybag.inspect(folder.store).volume
             let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
             return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
@@ -76,7 +77,7 @@ struct Passwd: ParsableCommand {
         let old = try readOld(kind)
         let new = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: keybag.isGuarded)
         try lastTry.trying { (mayBeLast) throws(CommandError) in
-            try withKeybag(of: vault.text) { () throws(KeybagError) in
+            try withKeybag(of: vault.text) { () throws(Failure) in
                 try keybag.changePasscode(
                     from: Credential(Opener(kind, mayBeLast: mayBeLast), reading: old), to: new,
                     allowingWeak: strength.weak)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Crypto
+import Failure
 import Glibc
 import Keybag
 import Posix
@@ -66,10 +67,10 @@ struct Rotate: ParsableCommand {
         if isNew {
             try begin(mount)
         } else {
-            _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(nil) }
+            _ = try asking(mount) { (client) throws(Failure) in try client.rotate(nil) }
             Standard.error("Files are being given new keys already: that goes on, and nothing new is begun.")
         }
-        let status = try asking(mount) { (client) throws(ControlError) in try client.status() }
+        let status = try asking(mount) { (client) throws(Failure) in try client.status() }
         if isNew, let proof = status.vaultProof, try MountedSlots(mount).list().contains(where: \.isEscrow) {
             tellOfProof(proof, isNew: true)
         }
@@ -115,7 +116,7 @@ struct Rotate: ParsableCommand {
         dropping lost: [Slot]
     ) throws(CommandError) {
         let new = NewRotation(opener, secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
-        _ = try asking(mount) { (client) throws(ControlError) in try client.rotate(new) }
+        _ = try asking(mount) { (client) throws(Failure) in try client.rotate(new) }
     }
 
     private func kind(withoutPasscode isOpen: Bool) -> SecretKind {
@@ -148,9 +149,9 @@ struct Rotate: ParsableCommand {
     }
 
     private func asking<Result>(
-        _ mount: ServedMount, _ question: (ControlClient) throws(ControlError) -> Result
+        _ mount: ServedMount, _ question: (ControlClient) throws(Failure) -> Result
     ) throws(CommandError) -> Result {
-        do throws(ControlError) { return try question(mount.client) } catch {
+        do throws(Failure) { return try question(mount.client) } catch {
             throw CommandError(error, at: mount.status.mountPoint)
         }
     }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Crypto
 import Daemon
+import Failure
 import Keybag
 
 extension SlotCommand {

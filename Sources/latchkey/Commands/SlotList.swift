@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Failure
 
 extension SlotCommand {
     struct List: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import DeviceKeys
+import Failure
 import Format
 import Posix
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import DeviceKeys
+import Failure
 
 /// `latchkey unlock`: brings the class keys into the daemon's memory.
 struct Unlock: ParsableCommand {
@@ -22,7 +23,7 @@ struct Unlock: ParsableCommand {
         let secret = try credential.read(kind, vault: mount.status.vault)
         try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
             let pipe = try secret.pipe()
-            do throws(ControlError) { _ = try mount.client.unlock(kind, secret: pipe, mayBeLast: mayBeLast) } catch {
+            do throws(Failure) { _ = try mount.client.unlock(kind, secret: pipe, mayBeLast: mayBeLast) } catch {
                 throw CommandError(error, at: mount.status.mountPoint)
             }
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Failure
 import Glibc
 import Posix
 
@@ -44,7 +45,7 @@ struct Unmount: ParsableCommand {
                     """, try: "latchkey lock --now \(mount.status.vault.quoted)",
                     "grep -lwF \(point.quoted) /proc/[0-9]*/mountinfo")
             }
-        } catch let error as ControlError {
+        } catch let error as Failure {
             throw CommandError(error, at: point)
         } catch let error as CommandError {
             throw error
@@ -54,7 +55,7 @@ struct Unmount: ParsableCommand {
     }
 
     /// Waits until the daemon has ended, which has to write what is left; a person at a terminal is told of it.
-    private func hasEnded(_ mount: ServedMount) throws(ControlError) -> Bool {
+    private func hasEnded(_ mount: ServedMount) throws(Failure) -> Bool {
         if try mount.client.waitForEnd(seconds: 1) { return true }
         if isatty(STDERR_FILENO) == 1 {
             Standard.error("Waiting for the daemon of \(mount.status.mountPoint), process \(mount.status.pid), to end.")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DeviceKeys
+import Failure
 import Keybag
 
 extension DeviceKeyCommand {
@@ -26,7 +27,7 @@ extension DeviceKeyCommand {
             let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
             try NewSecretFile.check(file, liesOutside: kept.vault)
             let key = try kept.load()
-            try withKeybag(of: vault) { () throws(KeybagError) in try DeviceKeyFile.export(key, path: file) }
+            try withKeybag(of: vault) { () throws(Failure) in try DeviceKeyFile.export(key, path: file) }
             Standard.output("The device key of \(vault) is in \(file). Keep it away from the vault.")
         }
     }

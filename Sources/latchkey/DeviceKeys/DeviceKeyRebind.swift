@@ -1,6 +1,7 @@
 import ArgumentParser
 import Daemon
 import DeviceKeys
+import Failure
 import Keybag
 import TPM
 
@@ -44,7 +45,7 @@ extension DeviceKeyCommand {
             let kind: DeviceKeyKind = kind == .software ? .software : .tpm2(pcrs.pcrs ?? kept.kind.pcrs)
             try strength.policy.check(isGuarded: kind != .software)
             let key = try kept.load()
-            let keybag = try withKeybag(of: vault) { () throws(KeybagError) in
+            let keybag = try withKeybag(of: vault) { () throws(Failure) in
                 // What a killed attempt has left beside it may be the key.
                 DeviceKeyFile.removeLeftover(of: kept.path)
                 return try OpenKeybag.open(
@@ -54,7 +55,7 @@ extension DeviceKeyCommand {
             if keybag.hasPasscode, !isSame || !keybag.isBound {
                 try change(keybag, kept, key, to: kind, in: folder)
             } else {
-                try withKeybag(of: vault) { () throws(KeybagError) in
+                try withKeybag(of: vault) { () throws(Failure) in
                     try DeviceKeyPlace.keep(key, at: kept.path, as: kind)
                 }
             }
@@ -73,18 +74,18 @@ extension DeviceKeyCommand {
             var isLast = false
             try lastTry.trying { (mayBeLast) throws(CommandError) in
                 isLast = mayBeLast
-                try withKeybag(of: vault) { () throws(KeybagError) in
+                try withKeybag(of: vault) { () throws(Failure) in
                     _ = try keybag.slot(openedBy: Credential(.passcode, reading: secret, mayBeLast: mayBeLast))
                 }
             }
-            try withKeybag(of: vault) { () throws(KeybagError) in
+            try withKeybag(of: vault) { () throws(Failure) in
                 let credential = try Credential(.passcode, reading: secret, mayBeLast: isLast)
                 var added: UInt32?
                 if kind == .software, kept.kind != .software {
                     let plain = try DeviceKeyPlace.key(key, at: kept.path, as: .software)
                     added = try keybag.addSlot(for: plain, opening: credential, allowingWeak: strength.weak)
                 }
-                do throws(KeybagError) { try DeviceKeyPlace.keep(key, at: kept.path, as: kind) } catch {
+                do throws(Failure) { try DeviceKeyPlace.keep(key, at: kept.path, as: kind) } catch {
                     // Unless it is kept so all the same, and the failure came after that.
                     if let added, (try? DeviceKeyPlace.kind(at: kept.path)) == kept.kind {
                         try? keybag.removeSlot(added, opening: credential)

@@ -1,4 +1,5 @@
 import DeviceKeys
+import Failure
 import Format
 import Keybag
 import Posix
@@ -21,16 +22,16 @@ struct KeptDeviceKey {
         do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
             throw CommandError(cannot: "open the vault", vault.text, error)
         }
-        let file = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store) }
+        let file = try withKeybag(of: vault.text) { () throws(Failure) in try OpenKeybag.inspect(store) }
         volume = file.volume
         let lies = path ?? DeviceKeyFile.defaultPath(for: volume)
         self.path = lies
-        kind = try withKeybag(of: vault.text) { () throws(KeybagError) in try DeviceKeyPlace.kind(at: lies) }
+        kind = try withKeybag(of: vault.text) { () throws(Failure) in try DeviceKeyPlace.kind(at: lies) }
         isBound = file.isBound(guarded: kind != .software)
     }
 
     func load() throws(CommandError) -> DeviceKey {
-        try withKeybag(of: vault.text) { () throws(KeybagError) in
+        try withKeybag(of: vault.text) { () throws(Failure) in
             let key = try DeviceKeyPlace.load(path: path)
             guard key.volume == volume else { throw .deviceKeyMismatch }
             return key

@@ -1,5 +1,6 @@
 import Crypto
 import DeviceKeys
+import Failure
 import Format
 import Keybag
 import Store
@@ -17,9 +18,9 @@ struct CheckedVault {
     ///   - isRepaired: it may be written to: a keybag that stands in for another takes its place.
     init(
         in folder: VaultFolder, deviceKeyPath: String?, _ credential: borrowing Credential?, isRepaired: Bool
-    ) throws(KeybagError) {
+    ) throws(Failure) {
         let volume = try OpenKeybag.inspect(folder.store).volume
-        func open(readOnly: Bool) throws(KeybagError) -> OpenKeybag {
+        func open(readOnly: Bool) throws(Failure) -> OpenKeybag {
             let key = try DeviceKeyPlace.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
             return try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: readOnly)
         }

@@ -1,3 +1,4 @@
+import Failure
 import FoundationEssentials
 import Keybag
 import Posix
@@ -24,7 +25,7 @@ final class FsckJSON: FsckReport {
         Standard.output("{ \(head.joined(separator: ", ")),\n  \"findings\": [")
     }
 
-    func cannotOpen(_ error: KeybagError) -> any Error {
+    func cannotOpen(_ error: Failure) -> any Error {
         let error = CommandError(error, of: vault)
         guard error.code == .damaged else { return error }
         begin(volume: nil)

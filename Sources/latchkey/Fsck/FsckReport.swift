@@ -1,3 +1,4 @@
+import Failure
 import Keybag
 import Vault
 import VaultCheck
@@ -10,5 +11,5 @@ protocol FsckReport: AnyObject, Sendable {
     func found(_ finding: Finding)
     func end(_ outcome: FsckOutcome)
     /// The error to throw when the keybag does not open, which is told in the report's own way if it is damage.
-    func cannotOpen(_ error: KeybagError) -> any Error
+    func cannotOpen(_ error: Failure) -> any Error
 }

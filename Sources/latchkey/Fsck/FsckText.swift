@@ -1,3 +1,4 @@
+import Failure
 import Keybag
 import Posix
 import Synchronization
@@ -19,7 +20,7 @@ final class FsckText: FsckReport {
 
     func begin(_ opened: CheckedVault) {}
 
-    func cannotOpen(_ error: KeybagError) -> any Error {
+    func cannotOpen(_ error: Failure) -> any Error {
         let error = CommandError(error, of: vault)
         guard error.code == .damaged else { return error }
         return CommandError(

@@ -1,4 +1,5 @@
 import Control
+import Failure
 import Format
 import Posix
 
@@ -42,7 +43,7 @@ struct Holders: Codable {
         let inodes = Set(scan.processes.flatMap { $0.opened.union($0.mapped) }.filter { $0.device == device })
             .map(\.inode)
         let classes: [String?]
-        do throws(ControlError) {
+        do throws(Failure) {
             classes = try mount.client.classes(ofInodes: inodes)
         } catch {
             throw CommandError(error, at: mount.status.mountPoint)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Crypto
 import Daemon
+import Failure
 import Keybag
 
 /// What a vault is opened with: the passcode unless something else is named.
@@ -97,7 +98,7 @@ extension SecretKind: ExpressibleByArgument {}
 
 extension Credential? {
     /// What was read, of a kind; nil if nothing was.
-    init(_ opener: Opener, _ secret: borrowing Secret?) throws(KeybagError) {
+    init(_ opener: Opener, _ secret: borrowing Secret?) throws(Failure) {
         switch secret {
         case .none: self = nil
         case .some(let secret): self = try Credential(opener, reading: secret)

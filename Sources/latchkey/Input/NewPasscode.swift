@@ -1,5 +1,6 @@
 import ArgumentParser
 import Crypto
+import Failure
 import Keybag
 import Policy
 import Store
@@ -25,7 +26,7 @@ struct StrengthOptions: ParsableArguments {
         var facts = Facts()
         facts.passcodeScore = strength.score
         if let violation = try policy.inForce().violations(of: facts).first { throw CommandError(forbidden: violation) }
-        if !weak, !isGuarded, strength.isWeak { throw CommandError(KeybagError.weakPasscode, of: "VAULT") }
+        if !weak, !isGuarded, strength.isWeak { throw CommandError(Failure.weakPasscode, of: "VAULT") }
     }
 }
 

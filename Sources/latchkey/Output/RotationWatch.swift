@@ -1,4 +1,5 @@
 import Control
+import Failure
 import Glibc
 import Posix
 
@@ -37,7 +38,7 @@ struct RotationWatch {
     }
 
     private func look() throws(CommandError) -> (Control.Status, Rotation)? {
-        do throws(ControlError) {
+        do throws(Failure) {
             let status = try mount.client.status()
             return status.rotation.map { (status, $0) }
         } catch { throw CommandError(error, at: mount.status.mountPoint) }

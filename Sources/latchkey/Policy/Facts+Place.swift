@@ -1,4 +1,5 @@
 import Control
+import Failure
 import Format
 import Keybag
 import Policy
@@ -27,7 +28,7 @@ extension Facts {
         do { store = try DirectoryStore(path: path) } catch {
             throw CommandError(cannot: "open the vault", path, error)
         }
-        let keybag = try withKeybag(of: path) { () throws(KeybagError) in try OpenKeybag.inspect(store) }
+        let keybag = try withKeybag(of: path) { () throws(Failure) in try OpenKeybag.inspect(store) }
         escrowKeys = keybag.escrowKeys
         erasure = keybag.settings.eraseAfter > 0 ? .after(Int(keybag.settings.eraseAfter)) : .never
     }

@@ -1,5 +1,6 @@
 import Crypto
 import FIDO2
+import Failure
 import Format
 import Keybag
 import Posix
@@ -23,7 +24,7 @@ struct SecurityKeys {
             try ProcessLimits.forbidDumps()
             store = try DirectoryStore(path: vault)
         } catch { throw CommandError(cannot: "open the vault", vault, error) }
-        entries = try withKeybag(of: vault) { () throws(KeybagError) in try OpenKeybag.inspect(store).securityKeys }
+        entries = try withKeybag(of: vault) { () throws(Failure) in try OpenKeybag.inspect(store).securityKeys }
     }
 
     /// Where those are that may be looked at.

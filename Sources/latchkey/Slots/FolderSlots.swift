@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Format
 import Keybag
 
@@ -15,7 +16,7 @@ struct FolderSlots: SlotHolder {
         let folder = try VaultFolder(vault)
         self.folder = folder
         self.vault = vault.text
-        keybag = try withKeybag(of: vault.text) { () throws(KeybagError) in
+        keybag = try withKeybag(of: vault.text) { () throws(Failure) in
             let volume = try OpenKeybag.inspect(folder.store).volume
             let path = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
             return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
@@ -32,29 +33,29 @@ struct FolderSlots: SlotHolder {
         _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(CommandError) -> Int {
         guard let label = SlotLabel(name) else { throw CommandError(.usage, "a name has at most 255 bytes") }
-        return try withCredential(opener, secret) { (credential) throws(KeybagError) in
+        return try withCredential(opener, secret) { (credential) throws(Failure) in
             Int(try keybag.addSlot(NewSlot(new), label: label, opening: credential))
         }
     }
 
     func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError) {
-        try withCredential(opener, secret) { (credential) throws(KeybagError) in
+        try withCredential(opener, secret) { (credential) throws(Failure) in
             try keybag.removeSlot(UInt32(clamping: slot), opening: credential)
         }
     }
 
     func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int {
-        try withCredential(opener, secret) { (credential) throws(KeybagError) in
+        try withCredential(opener, secret) { (credential) throws(Failure) in
             Int(try keybag.slot(openedBy: credential))
         }
     }
 
     private func withCredential<Result>(
         _ opener: Opener, _ secret: borrowing Secret,
-        _ body: (borrowing Credential) throws(KeybagError) -> Result
+        _ body: (borrowing Credential) throws(Failure) -> Result
     ) throws(CommandError) -> Result {
         defer { withExtendedLifetime(folder) {} }
-        do throws(KeybagError) {
+        do throws(Failure) {
             return try body(Credential(opener, reading: secret))
         } catch { throw CommandError(error, of: vault) }
     }

@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 
 /// The slots of a mounted vault, through its daemon.
 struct MountedSlots: SlotHolder {
@@ -14,11 +15,11 @@ struct MountedSlots: SlotHolder {
     var isGuarded: Bool { mount.status.deviceKey == DeviceKeyKind.guardedName }
 
     func proof() throws(CommandError) -> String? {
-        try asking { (client) throws(ControlError) in try client.status().vaultProof }
+        try asking { (client) throws(Failure) in try client.status().vaultProof }
     }
 
     func list() throws(CommandError) -> [Slot] {
-        try asking { (client) throws(ControlError) in try client.slots() }
+        try asking { (client) throws(Failure) in try client.slots() }
     }
 
     func add(
@@ -32,29 +33,29 @@ struct MountedSlots: SlotHolder {
             case .none: .escrow(publicKey: new.publicKey)
             }
         let pipe = try secret.pipe()
-        return try asking { (client) throws(ControlError) in
+        return try asking { (client) throws(Failure) in
             try client.addSlot(source, name: name, opening: opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
         }
     }
 
     func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError) {
         let pipe = try secret.pipe()
-        try asking { (client) throws(ControlError) in
+        try asking { (client) throws(Failure) in
             try client.removeSlot(slot, opening: opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
         }
     }
 
     func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int {
         let pipe = try secret.pipe()
-        return try asking { (client) throws(ControlError) in
+        return try asking { (client) throws(Failure) in
             try client.testSlot(opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
         }
     }
 
     private func asking<Result>(
-        _ question: (ControlClient) throws(ControlError) -> Result
+        _ question: (ControlClient) throws(Failure) -> Result
     ) throws(CommandError) -> Result {
-        do throws(ControlError) { return try question(mount.client) } catch {
+        do throws(Failure) { return try question(mount.client) } catch {
             throw CommandError(error, at: mount.status.mountPoint)
         }
     }

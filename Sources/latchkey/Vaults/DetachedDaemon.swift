@@ -1,5 +1,6 @@
 import CLinux
 import Daemon
+import Failure
 import Glibc
 import Posix
 
@@ -35,5 +36,5 @@ struct DetachedDaemon {
     }
 
     /// Returns when the vault is mounted.
-    func waitUntilReady() throws(StartError) { try Readiness.wait(on: readiness) }
+    func waitUntilReady() throws(Failure) { try Readiness.wait(on: readiness) }
 }

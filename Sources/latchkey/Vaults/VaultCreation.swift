@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Format
 import Glibc
 import Keybag
@@ -40,8 +41,8 @@ struct VaultCreation {
         _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret,
         handingOut: (() throws(CommandError) -> Made) throws(CommandError) -> Made
     ) throws(CommandError) -> Made {
-        let first = try withKeybag(of: typed) { () throws(KeybagError) in
-            try Credential(Credential.Kind(kind), reading: secret)
+        let first = try withKeybag(of: typed) { () throws(Failure) in
+            try Credential(kind, reading: secret)
         }
         let store = try VaultFolder(folder.path)
         defer { withExtendedLifetime(store) {} }

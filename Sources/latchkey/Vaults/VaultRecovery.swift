@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Daemon
 import DeviceKeys
+import Failure
 import Format
 import Keybag
 import Posix
@@ -33,23 +34,23 @@ struct VaultRecovery {
     ) throws(CommandError) -> Secret {
         let store = try VaultFolder(vault)
         defer { withExtendedLifetime(store) {} }
-        let credential = try withKeybag(of: vault.text) { () throws(KeybagError) in
-            try Credential(Credential.Kind(kind), reading: secret)
+        let credential = try withKeybag(of: vault.text) { () throws(Failure) in
+            try Credential(kind, reading: secret)
         }
-        let found = try withKeybag(of: vault.text) { () throws(KeybagError) in
+        let found = try withKeybag(of: vault.text) { () throws(Failure) in
             try OpenKeybag.check(credential, in: store.store)
         }
-        let file = try withKeybag(of: vault.text) { () throws(KeybagError) in try OpenKeybag.inspect(store.store) }
+        let file = try withKeybag(of: vault.text) { () throws(Failure) in try OpenKeybag.inspect(store.store) }
         // Before anything is made or asked: a vault of somebody else gets no passcode and no device key.
         try proof?.require(found, of: vault.text, file.volume)
-        let plan = try withKeybag(of: vault.text) { () throws(KeybagError) in
+        let plan = try withKeybag(of: vault.text) { () throws(Failure) in
             try RecoveredDeviceKey(
                 DeviceKeyArgument.wanted(deviceKey),
                 path: deviceKey?.path ?? DeviceKeyFile.defaultPath(for: file.volume), volume: file.volume)
         }
         try isAllowed(file, plan.kind != .software)
         let passcode = try newPasscode.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
-        let setAside = try withKeybag(of: vault.text) { () throws(KeybagError) in
+        let setAside = try withKeybag(of: vault.text) { () throws(Failure) in
             let made = try plan.make()
             let setAside = made.setAside
             _ = try OpenKeybag.recover(
@@ -73,7 +74,7 @@ extension RecoveredDeviceKey {
 
 extension Argon2Cost {
     /// What takes this machine about half a second.
-    static func calibratedForVaults() throws(KeybagError) -> Argon2Cost {
+    static func calibratedForVaults() throws(Failure) -> Argon2Cost {
         do { return try calibrated() } catch { throw .crypto(error) }
     }
 }

@@ -1,4 +1,5 @@
 import Control
+import Failure
 import Foundation
 import Glibc
 import Posix
@@ -90,7 +91,7 @@ final class ControlParser: FuzzedParser {
 
     /// Lets a connection answer what has come; false when it has to end.
     private func answerAll(_ connection: inout ControlConnection) -> Bool {
-        do throws(ControlError) {
+        do throws(Failure) {
             while try connection.answerNext() {}
             return false
         } catch .timedOut {

@@ -1,4 +1,5 @@
 import Control
+import Failure
 import Posix
 import Synchronization
 
@@ -24,7 +25,7 @@ final class FixedService: ControlService {
             version: "1.0", formatVersion: 1, pid: 1, instance: Self.volume, sequence: 0, changed: 1)
     }
 
-    func subscribe(after position: MonitorPosition?) throws(ControlError) -> StatusSubscription {
+    func subscribe(after position: MonitorPosition?) throws(Failure) -> StatusSubscription {
         try feed.subscribe(startingWith: status, after: position)
     }
 
@@ -32,14 +33,14 @@ final class FixedService: ControlService {
 
     func lock(now: Bool) -> Status { set(now ? .locked : .locking) }
 
-    func unlock(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Status {
+    func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status {
         guard opener.kind == .passcode else { throw .wrongRecoveryKey }
         return set(.unlocked)
     }
 
     func changePasscode(
         _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
-    ) throws(ControlError) {
+    ) throws(Failure) {
         throw .wrongPasscode()
     }
 
@@ -47,7 +48,7 @@ final class FixedService: ControlService {
 
     func addSlot(
         _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
-    ) throws(ControlError) -> Int {
+    ) throws(Failure) -> Int {
         switch new {
         case .escrow(let publicKey): publicKey.count
         case .securityKey(let key, _): key.credential.utf8.count
@@ -55,25 +56,25 @@ final class FixedService: ControlService {
         }
     }
 
-    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(ControlError) {
-        throw slot == 1 ? .lastSlot : .noSuchSlot(slot)
+    func removeSlot(_ slot: Int, opening opener: Opener, secret: Descriptor) throws(Failure) {
+        throw slot == 1 ? .lastSlot : .noSuchSlot(slot: slot)
     }
 
-    func testSlot(_ opener: Opener, secret: Descriptor) throws(ControlError) -> Int { throw .wrongKey(opener.kind) }
+    func testSlot(_ opener: Opener, secret: Descriptor) throws(Failure) -> Int { throw .wrongKey(kind: opener.kind) }
 
-    func rotate(_ new: NewRotation?) throws(ControlError) -> Status { status }
+    func rotate(_ new: NewRotation?) throws(Failure) -> Status { status }
 
-    func explain(_ file: Descriptor) throws(ControlError) -> Explanation {
+    func explain(_ file: Descriptor) throws(Failure) -> Explanation {
         Explanation(
             kind: .file, class: "complete", isExplicit: true, directoryClass: nil, wrappedBy: nil,
             hasKeyInMemory: false, actions: [], backingPath: "x", state: status.state)
     }
 
-    func erase() throws(ControlError) -> String { throw .failed(reason: "kept") }
+    func erase() throws(Failure) -> String { throw .failed(reason: "kept") }
 
     func endErased() {}
 
-    func unmount(lazily: Bool) throws(ControlError) {
+    func unmount(lazily: Bool) throws(Failure) {
         if !lazily { throw .busy }
     }
 }

@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Format
 import Keybag
 import Posix
@@ -63,7 +64,7 @@ final class KeybagParser: FuzzedParser {
     private func open(_ file: KeybagFile, _ bytes: [UInt8]) throws(Finding) {
         let sealed = bytes + authenticator.tag(of: bytes)
         try demandSuccess(of: "planting a keybag") { try store.plant(sealed, at: "lk.keybag") }
-        let opened = Result { () throws(KeybagError) in
+        let opened = Result { () throws(Failure) in
             try OpenKeybag.open(
                 in: store, deviceKey: DeviceKeyFile.load(path: keyPath, counting: false), readOnly: true)
         }
@@ -78,11 +79,11 @@ final class KeybagParser: FuzzedParser {
 
     private func unlock(_ keybag: OpenKeybag) throws(Finding) {
         let key = try demandSuccess(of: "copying a key") { try Secret.of(Self.recoveryKey) }
-        do throws(KeybagError) {
+        do throws(Failure) {
             _ = try keybag.unlock(recoveryKey: key)
         } catch {
             switch error {
-            case .wrong(.recoveryKey, _), .tampered: break
+            case .wrongRecoveryKey, .tampered: break
             default: throw Finding("unlocking: \(error)")
             }
         }

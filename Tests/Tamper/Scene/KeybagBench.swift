@@ -1,4 +1,5 @@
 import Crypto
+import Failure
 import Foundation
 import Keybag
 import Posix
@@ -72,7 +73,7 @@ final class KeybagBench {
             keybag = try OpenKeybag.open(
                 in: try DirectoryStore(path: folder.path),
                 deviceKey: try DeviceKeyFile.load(path: scene.keyPath, counting: false))
-        } catch let error as KeybagError {
+        } catch let error as Failure {
             if case .opening = expected { return .violation("does not open: \(error)") }
             return Self.isRefusal(error) ? .refused : .violation("\(error)")
         }
@@ -90,7 +91,7 @@ final class KeybagBench {
                         _ = try keybag.unlock(recoveryKey: try TamperScene.secret(scene.recoveryKey))
                     }
                     return .violation("it unlocks by \(isByPasscode ? "passcode" : "recovery key")")
-                } catch let error as KeybagError {
+                } catch let error as Failure {
                     guard Self.isRefusal(error) else { return .violation("\(error)") }
                 }
             }
@@ -99,11 +100,11 @@ final class KeybagBench {
     }
 
     /// What the commands tell a user in words of their own.
-    private static func isRefusal(_ error: KeybagError) -> Bool {
+    private static func isRefusal(_ error: Failure) -> Bool {
         switch error {
         case .damaged(let reason), .tampered(let reason): !reason.isEmpty
-        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .wrong: true
-        default: false
+        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch: true
+        default: error.wrongKind != nil
         }
     }
 }

@@ -1,0 +1,283 @@
+import Failure
+import Posix
+
+extension CommandError {
+    /// Why the keybag, device key or recovery key of `vault`, which is not mounted, cannot be used.
+    init(_ failure: Failure, of vault: String) { self.init(failure, about: .vault(vault)) }
+
+    /// What the daemon of a mount answered, or why it did not.
+    init(_ failure: Failure, at mountPoint: String? = nil) { self.init(failure, about: .mount(at: mountPoint)) }
+
+    /// Why `vault` was not mounted on `mountPoint`.
+    init(_ failure: Failure, mounting vault: String, on mountPoint: String) {
+        self.init(failure, about: .mounting(vault, on: mountPoint))
+    }
+
+    /// The one place that has words, advice and an exit code for each failure.
+    init(_ failure: Failure, about subject: FailureSubject) {
+        let (name, argument, nothing) = (subject.name, subject.argument, subject.nothing)
+        switch failure {
+        case .wrongPasscode(let left):
+            let advice: [Printable] =
+                switch subject {
+                case .vault:
+                    ["latchkey mount --recovery \(argument) DIR   (for a forgotten one, with the recovery key)"]
+                case .mount: ["latchkey unlock \(argument)", "latchkey unlock --recovery \(argument)"]
+                case .mounting: ["latchkey mount --unlock \(argument) \(subject.point)"]
+                }
+            self.init(.wrongPasscode, Self.wrongPasscode(left, otherwise: nothing), advice: advice)
+        case .wrongRecoveryKey:
+            switch subject {
+            case .vault: self.init(.wrongPasscode, "the recovery key is not this vault's; \(nothing)")
+            case .mount:
+                self.init(
+                    .wrongPasscode, "the recovery key is wrong; \(nothing)",
+                    try: "latchkey unlock --recovery \(argument)")
+            case .mounting: self.init(.wrongPasscode, "the recovery key is wrong; \(nothing)")
+            }
+        case .wrongKey(let kind):
+            let advice: [Printable] =
+                switch (subject, kind) {
+                case (.mount, _), (.vault, .securityKey): ["latchkey slot list \(argument)"]
+                default: []
+                }
+            self.init(.wrongPasscode, "the \(kind.text) opens no slot of this vault; \(nothing)", advice: advice)
+        case .malformedRecoveryKey:
+            self.init(
+                .wrongPasscode,
+                "this is no recovery key: it has 52 letters and digits, and one of them is missing or mistyped")
+        case .notAKeyFile:
+            self.init(.wrongPasscode, "this is no key file, or not a whole one; \(nothing)")
+        case .notAPublicKey:
+            self.init(.failed, "this is no public key of X25519; \(nothing)")
+        case .passcodeLength(let bytes):
+            let words: Printable = "a passcode has 1 to \(SecretReader.largest) bytes, this one has \(bytes)"
+            if case .mount = subject { self.init(.failed, "\(words); \(nothing)") } else { self.init(.failed, words) }
+        case .weakPasscode:
+            self.init(
+                .failed,
+                "the passcode is too weak: who has the disk, and knows how people choose, finds it within a million "
+                    + "guesses; nothing was changed",
+                try: "five random words", "the same with --weak   (if that is no matter)")
+        case .cost(let memoryKiB, let passes):
+            self.init(
+                .failed,
+                "a passcode may cost 19 to 4096 MiB and 2 to 64 passes, not \(memoryKiB / 1024) MiB and \(passes)")
+
+        case .tooManyGuesses(let seconds):
+            let wait =
+                seconds < 90 ? "\(max(seconds, 0)) seconds" : "\(seconds / 60 + (seconds % 60 + 59) / 60) minutes"
+            self.init(
+                .wrongPasscode, "too many wrong passcodes: the next is tried in \(wait); this one was not",
+                try: "the same with --recovery   (which need not wait)")
+        case .noMoreGuesses:
+            self.init(
+                .wrongPasscode,
+                "no passcode is tried any more: a wrong one would erase the vault, and the last try was cut off",
+                try: "the same with --recovery")
+        case .lastGuess(let limit):
+            self.init(lastTryOf: limit)
+        case .erased(let limit, let remains):
+            self.init(
+                .wrongPasscode,
+                (limit.map { "wrong passcode. That was \(Self.last(of: $0)), so the vault's keys were erased" }
+                    ?? "the keys of \(name) were erased: no passcode opens it any more")
+                    + (remains.map { ", but not all could be destroyed: \($0)" } ?? ""))
+
+        case .noSuchSlot(let slot):
+            self.init(.failed, "there is no slot \(slot); nothing was changed", try: "latchkey slot list \(argument)")
+        case .lastSlot:
+            self.init(
+                .failed, "nothing else would open the vault: the slot stays",
+                try: "latchkey slot add KIND \(argument)")
+        case .passcodesNeedTPM:
+            self.init(
+                .failed,
+                subject.whole(
+                    "the passcode has a part in a TPM, and this device key is a file: it opens nothing here. Open the "
+                        + "vault with latchkey mount --recovery, or where the TPM is"))
+        case .onePasscodeOnly:
+            self.init(
+                .failed,
+                "the TPM would count each try of one passcode as a wrong one of the other: a vault with its device key "
+                    + "in a TPM has one. latchkey passwd changes it; key files and recovery keys may be several")
+        case .hasNoPasscode:
+            self.init(
+                .failed,
+                "the vault has no passcode, and would stay open to all beside this one. latchkey passwd gives it one")
+
+        case .notAVault:
+            self.init(.notFound, "\(name) is not a vault", try: "latchkey init \(argument)")
+        case .alreadyAVault:
+            self.init(.failed, "\(name) is a vault already", try: "latchkey mount \(argument) DIR")
+        case .foreignVersion(let version):
+            self.init(
+                .failed, "\(name) has format version \(version), which this latchkey does not know",
+                try: "latchkey --version")
+        case .foreignFeature:
+            self.init(
+                .failed, "\(name) uses a feature that this latchkey does not know", try: "latchkey --version")
+        case .unsupported(let reason):
+            self.init(
+                .failed, "\(name) needs another version of latchkey than this one: \(reason)",
+                try: "latchkey --version")
+        case .damaged(let reason):
+            self.init(.damaged, "\(subject.theVault) is damaged: \(reason)")
+        case .tampered(let reason):
+            self.init(.damaged, "someone without the keys has changed \(subject.theVault): \(reason)")
+        case .changedMeanwhile:
+            self.init(.failed, "the keybag was changed meanwhile; nothing of this was done", try: "the same again")
+        case .otherProof:
+            self.init(otherProofThan: name)
+
+        case .notABackup:
+            self.init(.failed, "this is no backup of a keybag")
+        case .damagedBackup:
+            self.init(.damaged, "the backup is damaged, or somebody without its passphrase has changed it")
+        case .wrongPassphrase:
+            self.init(.wrongPasscode, "the passphrase is not this backup's; nothing was changed")
+        case .otherKeys:
+            self.init(
+                .failed,
+                "the keybag in \(name) has other keys than the backup: it is another vault's, or the backup is from "
+                    + "before latchkey rotate, and opens no file that has the new keys; nothing was changed",
+                try: "mv \(name.asFolder.quoted)lk.keybag ELSEWHERE   (if it is certain that it is of no use)")
+
+        case .deviceKeyMissing(let path):
+            self.init(.failed, "the device key of \(name) is not at \(path)", advice: subject.waysWithoutDeviceKey())
+        case .notADeviceKey(let path):
+            self.init(
+                .failed, "\(path) is not a device key file, or not a whole one",
+                advice: subject.waysWithoutDeviceKey(isInTheWay: true))
+        case .deviceKeyMismatch:
+            self.init(
+                .failed, "the device key belongs to another vault than \(name), or the vault's keybag is damaged",
+                try: subject.wayWithDeviceKey)
+        case .otherPCRs:
+            self.init(
+                .failed,
+                subject.whole(
+                    "the TPM does not release the device key: this machine was started otherwise than when it was "
+                        + "sealed. Start it as it was, or open the vault with latchkey mount --recovery"))
+        case .otherTPM:
+            self.init(
+                .failed,
+                subject.whole(
+                    "the device key was sealed by another machine's TPM, or this one was cleared since: open the "
+                        + "vault with latchkey mount --recovery"))
+
+        case .vaultInUse:
+            self.init(.failed, "\(subject.theVault) is mounted already", try: "latchkey status \(argument)")
+        case .alreadyServed:
+            self.init(
+                .failed, "a vault with the same volume ID, such as a copy of \(name), is mounted already",
+                try: "latchkey status")
+        case .mountPoint(let reason):
+            self.init(.failed, "cannot mount on \(subject.mountPoint): \(reason)")
+        case .mountLeftBehind(let failure, let point):
+            let error = CommandError(failure, about: subject)
+            self.init(
+                error.code,
+                "\(error.message); its mount is left behind, and fusermount3 -u -z \(point.quoted) removes it",
+                advice: error.advice)
+        case .rootLocked:
+            self.init(.failed, subject.whole("its root cannot be read without a passcode"))
+        case .endedBeforeReady:
+            self.init(.failed, subject.whole("the daemon ended before the mount was ready"))
+        case .forbidden(let reason):
+            self.init(.failed, "\(reason)", try: "latchkey policy check \(argument)")
+        case .busy:
+            self.init(
+                .failed, "\(subject.mountPoint) is in use", try: "fuser -vm \(subject.point)",
+                "latchkey unmount --lazy \(subject.point)")
+        case .notInMount:
+            self.init(.notFound, "not a file in a Latchkey mount", try: "latchkey status")
+        case .classLocked:
+            self.init(.failed, "its class is locked")
+        case .readOnly:
+            self.init(.failed, "the vault is mounted read-only")
+        case .secretNotInTime:
+            self.init(.failed, subject.whole("the passcode did not come in time"))
+        case .lockedMeanwhile:
+            self.init(.failed, subject.whole("it was locked meanwhile: unlock again"))
+        case .newKeysMeanwhile:
+            self.init(.failed, subject.whole("the vault has got new keys meanwhile: unlock again"))
+        case .rotationUnderWay:
+            self.init(.failed, "files have old keys still: nothing new is begun")
+
+        case .io(let errno, let doing):
+            self.init(.failed, subject.whole("\(doing): \(errno)"))
+        case .noThread(let errno):
+            self.init(
+                .failed,
+                subject.whole("cannot make a thread: \(errno) (ulimit -u, or pids.max of the control group)"))
+        case .cryptography(let reason), .hardware(let reason):
+            self.init(.failed, subject.whole("\(reason)"))
+        case .failed(let reason):
+            // A daemon has put it together.
+            self.init(.failed, subject.whole(Printable(line: reason)))
+
+        case .permissionDenied:
+            self.init(
+                .failed,
+                "the daemon of \(subject.mountPoint) takes orders only from the user who mounted it, and from root")
+        case .socket(let errno, let doing):
+            if case .mounting = subject {
+                self.init(.failed, subject.whole("\(doing): \(errno)"))
+            } else {
+                self = CommandError(.failed, "cannot \(doing): \(errno)").inDoubt
+            }
+        case .timedOut:
+            self =
+                CommandError(
+                    .failed, "the daemon does not answer", try: "latchkey status",
+                    "kill -USR1 PID   (locks at once)"
+                ).inDoubt
+        case .disconnected:
+            self =
+                CommandError(.notFound, "the daemon has ended before it answered", try: "latchkey status").inDoubt
+        case .unsafeDirectory(let path):
+            self.init(
+                .failed, "the folder of the control sockets, \(path), belongs to someone else or is open to others",
+                try: "ls -ld \(path.quoted)")
+        case .tooManyConnections:
+            self.init(.failed, "too many connections")
+        case .tooManyMonitors:
+            self.init(.failed, "too many watch already: latchkey status answers all the same")
+        case .interfaceNotFound, .methodNotFound, .methodNotImplemented, .invalidParameter, .expectedMore, .unknown:
+            self.init(misunderstanding: failure)
+        case .malformed:
+            self = CommandError(misunderstanding: failure).inDoubt
+        }
+    }
+
+    private init(misunderstanding failure: Failure) {
+        self.init(
+            .failed, "the daemon and this command do not understand each other: \(failure)",
+            try: "latchkey --version", "latchkey status")
+    }
+
+    /// As in "this is …".
+    static func last(of attempts: Int) -> String {
+        attempts == 1 ? "the only attempt" : "the last of \(attempts) attempts"
+    }
+
+    /// What a person is told of a wrong passcode.
+    ///
+    /// - Parameters:
+    ///   - left: how many wrong ones there may still be, and of how many; nil where there is no limit.
+    ///   - otherwise: what is told then, besides.
+    static func wrongPasscode(_ left: Guesses?, otherwise: Printable) -> Printable {
+        guard let left else { return "the passcode is wrong; \(otherwise)" }
+        return
+            "wrong passcode; \(left.left) of \(left.limit) attempts \(left.left == 1 ? "is" : "are") left before the "
+            + "vault's keys are erased"
+    }
+}
+
+/// Runs `body`; its failures become words about `vault`.
+func withKeybag<R: ~Copyable>(
+    of vault: String, _ body: () throws(Failure) -> R
+) throws(CommandError) -> R {
+    do { return try body() } catch { throw CommandError(error, of: vault) }
+}
