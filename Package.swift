@@ -181,7 +181,10 @@ let package = Package(
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
         tests(
             "VaultTests",
-            ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault", "VaultCheck", "probe"]),
+            [
+                "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault", "VaultCheck",
+                "probe",
+            ]),
         tests("TamperTests", ["Tampering"]),
         tests(
             "CrashTests",
