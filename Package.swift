@@ -109,22 +109,33 @@ let package = Package(
             swiftSettings: strict),
         // What tests of several modules need: temporary folders, programs that were built, processes, mounts.
         .target(
-            name: "TestSupport", dependencies: ["Posix"], path: "Tests/Support", exclude: ["Stores"],
+            name: "TestSupport", dependencies: ["Posix"], path: "Tests/Support",
+            exclude: ["Secrets", "Stores", "Vaults"],
             swiftSettings: strict),
         // Stores that stand around a vault's folder: they fail calls, record and replay changes, or watch.
         .target(
             name: "TestStores", dependencies: ["Posix", "Store"], path: "Tests/Support/Stores", swiftSettings: strict),
+        // Secrets of known bytes.
+        .target(
+            name: "TestSecrets", dependencies: ["Crypto"], path: "Tests/Support/Secrets", swiftSettings: strict),
+        // Vaults and their files, made as the program makes them or forged.
+        .target(
+            name: "TestVaults", dependencies: ["Crypto", "Format", "Keybag", "Store", "Vault"],
+            path: "Tests/Support/Vaults", swiftSettings: strict),
         // What a disk may hold after a power cut, and whether that is what was promised.
         .target(
             name: "CrashSimulator",
-            dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault"],
+            dependencies: [
+                "Crypto", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
+                "TestVaults", "Vault",
+            ],
             path: "Tests/CrashSimulator", swiftSettings: strict),
         // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
         .target(
             name: "FuzzTargets",
             dependencies: [
                 "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy", "Posix", "Store",
-                "TestStores", "TestSupport", "Vault",
+                "TestSecrets", "TestStores", "TestSupport", "TestVaults", "Vault",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
@@ -132,7 +143,8 @@ let package = Package(
         .target(
             name: "Tampering",
             dependencies: [
-                "Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault",
+                "Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
+                "TestVaults", "Vault",
             ],
             path: "Tests/Tamper", exclude: ["Driver"], swiftSettings: strict),
         .executableTarget(
@@ -171,12 +183,16 @@ let package = Package(
         .executableTarget(
             name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing", linkerSettings: boundAtOnce),
         tests("PosixTests", ["Posix", "TestSupport", "probe"]),
-        tests("CryptoTests", ["Crypto"]),
-        tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSupport", "probe", "sealing"]),
-        tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey", "probe"]),
+        tests("CryptoTests", ["Crypto", "TestSecrets"]),
+        tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSecrets", "TestSupport", "probe", "sealing"]),
+        tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey", "TestSecrets", "probe"]),
         tests("FormatTests", ["Format"]),
-        tests("KeybagTests", ["Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport"]),
-        tests("StrengthTests", ["Strength", "Crypto"]),
+        tests(
+            "KeybagTests",
+            [
+                "Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
+            ]),
+        tests("StrengthTests", ["Strength", "Crypto", "TestSecrets"]),
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
         tests(
@@ -188,7 +204,7 @@ let package = Package(
         tests("TamperTests", ["Tampering"]),
         tests(
             "CrashTests",
-            ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "Vault"]),
+            ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "Vault"]),
         tests("CountingTests", ["TestSupport", "counting", "probe"]),
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
         tests("ControlTests", ["Control", "Failure", "Posix", "TestSupport", "probe"]),

@@ -4,34 +4,29 @@ import Glibc
 public import Keybag
 import Posix
 public import Store
+import TestSecrets
 import TestStores
+import TestVaults
 public import Vault
 
 /// The keys of one vault, for as many openings as there are states of it.
 public final class VaultKeys: Sendable {
     private let devicePath: String
     private let keybag: OpenKeybag
-    private let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
+    private let traits = StoreTraits.ofTests
 
     public static let passcodeText = "correct horse"
 
     public static func passcode() throws -> Secret {
-        try unsafe Secret(copying: Array(passcodeText.utf8).span.bytes)
+        try secret(passcodeText)
     }
 
     /// Makes a vault in an empty folder; its device key lies beside that.
     public convenience init(in folder: StateFolder) throws {
         try SecureHeap.initialize()
-        // Another one each time: a daemon's socket has its name.
-        let volume = VolumeIdentifier(Random.bytes(16))
         let store = try DirectoryStore(path: folder.path)
-        let made = try OpenKeybag.create(
-            in: store, deviceKey: try DeviceKeyFile.create(path: folder.keyPath, volume: volume),
-            passcode: try Self.passcode(), recoveryKey: Secret(random: 32), cost: .minimum,
-            settings: KeybagSettings(created: 0))
-        try Vault.makeRoot(
-            in: store, keys: made.keys, traits: StoreTraits(nameMax: 255, recordKind: .symbolicLink),
-            defaultClass: .completeUntilFirstUserAuthentication)
+        _ = try makeVault(
+            in: store, deviceKeyPath: folder.keyPath, passcode: Self.passcode(), recoveryKey: Secret(random: 32))
         try store.synchronizeAll()
         try self.init(of: store, deviceKey: folder.keyPath)
     }
@@ -79,7 +74,7 @@ public final class VaultKeys: Sendable {
 
     /// The vault in a store, opened the way that a mount takes.
     func open(in base: any Store) throws -> (vault: Vault, root: Directory) {
-        let store = InterceptingStore(base, hook: Unallocating())
+        let store = UnallocatingStore(base)
         _ = try keybag(in: store)
         let vault = vault(over: store)
         return (vault, try vault.openRoot())
@@ -95,15 +90,5 @@ public final class VaultKeys: Sendable {
         Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: false,
             halfSize: Vault.smallestHalfSize)
-    }
-}
-
-/// Sets no space tombstone, as some stores cannot: that would take longest of all, and only helps what comes after.
-private final class Unallocating: Interceptor {
-    func intercept<Result>(
-        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
-    ) throws(Errno) -> Result {
-        if operation.kind == .allocate { throw .EOPNOTSUPP }
-        return try proceed()
     }
 }

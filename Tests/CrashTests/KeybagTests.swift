@@ -3,6 +3,7 @@ import Crypto
 import Keybag
 import Posix
 import Store
+import TestSecrets
 import TestStores
 import Testing
 
@@ -10,7 +11,7 @@ extension CrashTests {
     /// The passcode is changed: at each moment the vault opens, with one passcode or the next.
     @Suite struct Passcodes {
         private func passcode(_ number: Int) throws -> Secret {
-            try unsafe Secret(copying: Array("passcode \(number)".utf8).span.bytes)
+            try secret("passcode \(number)")
         }
 
         @Test(arguments: SimulatedDisk.Order.allCases) func change(order: SimulatedDisk.Order) throws {

@@ -1,5 +1,3 @@
-import Crypto
-
 /// The bytes of a hexadecimal text; spaces are ignored.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.filter { $0 != " " }
@@ -11,13 +9,6 @@ func hex(_ text: String) -> [UInt8] {
         rest = rest.dropFirst(2)
     }
     return bytes
-}
-
-func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
-
-extension Secret {
-    /// What no program but a test does.
-    var exposed: [UInt8] { withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } } }
 }
 
 /// `bytes` with one bit of byte `index` changed.

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import TestSecrets
 import Testing
 
 @Suite struct SecretTests {

@@ -2,16 +2,13 @@ import CFIDO2
 import Crypto
 import FIDO2
 import SoftKey
+import TestSecrets
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct SecurityKeyTests {
     private func pin(_ text: String?) throws -> SecurityKeyPIN {
         guard let text else { return try SecurityKeyPIN() }
         return try SecurityKeyPIN(secret(text))
-    }
-
-    private func secret(_ text: String) throws -> Secret {
-        try unsafe Secret(copying: Array(text.utf8).span.bytes)
     }
 
     /// What a call throws.

@@ -2,6 +2,7 @@ import Crypto
 import Failure
 import Format
 import Store
+import TestSecrets
 import Testing
 
 @testable import Keybag

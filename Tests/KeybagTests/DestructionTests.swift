@@ -1,5 +1,6 @@
 import Failure
 import Foundation
+import TestSecrets
 import TestStores
 import Testing
 

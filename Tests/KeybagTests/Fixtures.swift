@@ -3,6 +3,7 @@ import Failure
 import Format
 import Foundation
 import Store
+import TestSecrets
 import TestSupport
 import Testing
 
@@ -95,14 +96,6 @@ extension DeviceKeyFile {
     static func loadOrCreate(path: String, volume: VolumeIdentifier) throws -> DeviceKey {
         FileManager.default.fileExists(atPath: path) ? try load(path: path) : try create(path: path, volume: volume)
     }
-}
-
-func secret(_ text: String) throws(CryptoError) -> Secret { try secret(Array(text.utf8)) }
-func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
-
-extension Secret {
-    /// What no program but a test does.
-    var exposed: [UInt8] { withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } } }
 }
 
 extension ClassKeys {

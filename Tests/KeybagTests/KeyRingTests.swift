@@ -1,6 +1,7 @@
 import Crypto
 import Dispatch
 import Format
+import TestSecrets
 import Testing
 
 @testable import Keybag

@@ -2,6 +2,7 @@ import Crypto
 import Failure
 import Foundation
 import Posix
+import TestSecrets
 import Testing
 
 @testable import Format

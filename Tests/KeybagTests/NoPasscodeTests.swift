@@ -1,5 +1,6 @@
 import Crypto
 import Format
+import TestSecrets
 import Testing
 
 @testable import Keybag

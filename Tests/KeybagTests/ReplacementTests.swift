@@ -1,6 +1,7 @@
 import Crypto
 import Format
 import Posix
+import TestSecrets
 import TestStores
 import Testing
 

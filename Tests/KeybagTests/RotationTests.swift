@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import TestSecrets
 import TestStores
 import Testing
 

@@ -1,6 +1,7 @@
 import Crypto
 import Failure
 import Foundation
+import TestSecrets
 import Testing
 
 @testable import Format

@@ -4,6 +4,7 @@ import Format
 import Foundation
 import Posix
 import Store
+import TestSecrets
 import Testing
 
 @testable import Keybag

@@ -1,4 +1,5 @@
 import Crypto
+import TestSecrets
 import Testing
 
 @testable import Keybag

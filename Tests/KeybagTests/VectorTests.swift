@@ -2,6 +2,7 @@ import Crypto
 import Failure
 import Format
 import Foundation
+import TestSecrets
 import Testing
 
 @testable import Keybag

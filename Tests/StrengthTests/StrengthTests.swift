@@ -1,13 +1,13 @@
 import Crypto
 import Glibc
+import TestSecrets
 import Testing
 
 @testable import Strength
 
 @Suite struct StrengthTests {
     private func bits(_ text: String) throws -> Double {
-        let secret = try unsafe Secret(copying: Array(text.utf8).span.bytes)
-        return try Strength(of: secret).bits
+        return try Strength(of: secret(text)).bits
     }
 
     @Test func theCommonTableIsWhole() {
@@ -31,15 +31,13 @@ import Testing
         "a", "abc", "1234", "2580", "123456", "482913", "qwerty", "password1", "Password1", "monkey", "aaaaaaaaaaaa",
         "2026",
     ]) func isRefused(text: String) throws {
-        let secret = try unsafe Secret(copying: Array(text.utf8).span.bytes)
-        #expect(try Strength(of: secret).isWeak)
+        #expect(try Strength(of: secret(text)).isWeak)
     }
 
     @Test(arguments: ["passcode", "kxqvzjw", "correct horse battery staple", "new passcode"]) func isTaken(text: String)
         throws
     {
-        let secret = try unsafe Secret(copying: Array(text.utf8).span.bytes)
-        #expect(try !Strength(of: secret).isWeak)
+        #expect(try !Strength(of: secret(text)).isWeak)
     }
 
     @Test(arguments: [

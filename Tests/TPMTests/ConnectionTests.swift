@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import SoftTPM
 import TPM
+import TestSecrets
 import TestSupport
 import Testing
 

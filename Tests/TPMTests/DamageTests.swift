@@ -1,6 +1,7 @@
 import Crypto
 import SoftTPM
 import TPM
+import TestSecrets
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct DamageTests {

@@ -1,6 +1,7 @@
 import Crypto
 import SoftTPM
 import TPM
+import TestSecrets
 import Testing
 
 /// Each with a TPM of its own.

@@ -1,5 +1,6 @@
 import Crypto
 import Format
+import TestSecrets
 
 /// Stored blocks: where they lie, and what the cipher makes of them under a fixed key.
 ///
@@ -13,7 +14,7 @@ final class BlockParser: FuzzedParser {
 
     init() throws {
         cipher = try BlockCipher()
-        key = try Secret.of([UInt8](repeating: 9, count: 32))
+        key = try secret([UInt8](repeating: 9, count: 32))
     }
 
     func run(_ input: [UInt8]) throws(Finding) {

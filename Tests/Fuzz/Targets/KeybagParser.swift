@@ -4,6 +4,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import TestSecrets
 import TestSupport
 
 /// The keybag, or a backup of one: a file whose last 64 bytes are the two MACs.
@@ -33,7 +34,7 @@ final class KeybagParser: FuzzedParser {
         store = try DirectoryStore(path: folder.path)
         let file = Array("LKDEVKEY".utf8) + [1, 0, 0, 0, 0, 0, 0, 0] + Self.volume + Self.deviceKey
         try store.plant(file, at: "device.key")
-        let device = try Secret.of(Self.deviceKey)
+        let device = try secret(Self.deviceKey)
         authenticator = try MessageAuthenticator(
             key: KeyDerivation.hkdf(device, salt: Self.volume, info: Array("latchkey keybag".utf8), count: 32))
     }
@@ -78,7 +79,7 @@ final class KeybagParser: FuzzedParser {
     }
 
     private func unlock(_ keybag: OpenKeybag) throws(Finding) {
-        let key = try demandSuccess(of: "copying a key") { try Secret.of(Self.recoveryKey) }
+        let key = try demandSuccess(of: "copying a key") { try secret(Self.recoveryKey) }
         do throws(Failure) {
             _ = try keybag.unlock(recoveryKey: key)
         } catch {

@@ -2,6 +2,8 @@ import Crypto
 import Format
 import Keybag
 import Posix
+import TestSecrets
+import TestVaults
 import Vault
 
 /// A file of class D in a planted vault: its header says what an input says, and so do its blocks.
@@ -64,26 +66,13 @@ struct PlantedFile {
     }
 }
 
-extension FileHeader {
-    /// The 512 bytes, MAC included.
-    func signed(by keys: VolumeKeys) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: Self.signedByteCount)
-        do {
-            var elements = bytes.mutableSpan
-            var span = unsafe elements.mutableBytes
-            encode(into: &span)
-        }
-        return bytes + keys.headers.tag(of: bytes)
-    }
-}
-
 /// Seals blocks of the planted file under its key, which is always the same.
 struct BlockSealer: ~Copyable {
     private var cipher: BlockCipher
     private let key: Secret
 
     init() throws(CryptoError) {
-        let key = try Secret.of([UInt8](repeating: 9, count: 32))
+        let key = try secret([UInt8](repeating: 9, count: 32))
         var cipher = try BlockCipher()
         try cipher.setKey(key, for: .seal)
         self.cipher = cipher

@@ -4,6 +4,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import TestSecrets
 import TestSupport
 import Vault
 
@@ -25,10 +26,10 @@ final class PlantedVault {
     init(recordKind: StoreTraits.RecordKind = .symbolicLink) throws {
         folder = try TemporaryFolder(mode: 0o700)
         store = try DirectoryStore(path: folder.path)
-        let volumeKey = try Secret.of([UInt8](repeating: 7, count: 32))
+        let volumeKey = try secret([UInt8](repeating: 7, count: 32))
         keys = try VolumeKeys(volumeKey: volumeKey, volume: Self.volumeID)
         ring = KeyRing(volume: Self.volumeID)
-        ring.install(classKeyD: try Secret.of([UInt8](repeating: 8, count: 32)))
+        ring.install(classKeyD: try secret([UInt8](repeating: 8, count: 32)))
         traits = StoreTraits(nameMax: 255, recordKind: recordKind)
         vault = Vault(store: store, keys: keys, ring: ring, traits: traits, isReadOnly: true)
         let record = DirectoryRecord(
@@ -53,8 +54,4 @@ extension Store {
 
 private enum OpenFlags {
     static let plant = O_WRONLY | O_CREAT | O_TRUNC
-}
-
-extension Secret {
-    static func of(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
 }

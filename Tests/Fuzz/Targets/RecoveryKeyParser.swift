@@ -1,5 +1,6 @@
 import Crypto
 import Keybag
+import TestSecrets
 
 /// The text of a recovery key, as people type it.
 final class RecoveryKeyParser: FuzzedParser {
@@ -11,7 +12,7 @@ final class RecoveryKeyParser: FuzzedParser {
     }
 
     private func read(_ input: [UInt8]) throws(Finding) {
-        let typed = try demandSuccess(of: "copying a text") { try Secret.of(input) }
+        let typed = try demandSuccess(of: "copying a text") { try secret(input) }
         guard let key = try? RecoveryKeyText.decode(typed) else { return }
         let text = try demandSuccess(of: "encoding") { try RecoveryKeyText.encode(key) }
         try demand(Self.digits(of: input) == Self.digits(of: text.bytes), "a text of another key")
@@ -19,7 +20,7 @@ final class RecoveryKeyParser: FuzzedParser {
 
     private func write(_ bytes: [UInt8]) throws(Finding) {
         let again = try demandSuccess(of: "reading what was written") {
-            try RecoveryKeyText.decode(RecoveryKeyText.encode(Secret.of(bytes)))
+            try RecoveryKeyText.decode(RecoveryKeyText.encode(secret(bytes)))
         }
         try demand(again.bytes == bytes, "a text that is read as another key")
     }

@@ -1,6 +1,7 @@
 import Crypto
 import Format
 import Keybag
+import TestSecrets
 import Vault
 
 /// Seals what no writer would: every tag is right, and what it stands over need not be.
@@ -18,7 +19,7 @@ struct Forge {
         volume = scene.keys.volume.bytes
         deviceKeybag = try MessageAuthenticator(
             key: KeyDerivation.hkdf(
-                try TamperScene.secret(Array(deviceKey[32...])), salt: volume, info: Array("latchkey keybag".utf8),
+                try secret(Array(deviceKey[32...])), salt: volume, info: Array("latchkey keybag".utf8),
                 count: 32))
         let bundle = try Self.bundle(of: scene)
         unlockKeybag = try MessageAuthenticator(key: bundle.slice(160..<192))
@@ -30,7 +31,7 @@ struct Forge {
         let slot = records.first { $0[0] == 17 }!
         let info = Array("latchkey recovery".utf8) + scene.keys.volume.bytes
         let key = try KeyDerivation.hkdf(
-            try TamperScene.secret(scene.recoveryKey), salt: Array(slot[20..<36]), info: info, count: 32)
+            try secret(scene.recoveryKey), salt: Array(slot[20..<36]), info: info, count: 32)
         let wrap = Array(slot[36..<236])
         return try unsafe KeyWrap.unwrap(wrap.span.bytes, under: key)
     }

@@ -54,7 +54,7 @@ final class JournalBench {
 
     private func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
         let vault = Vault(
-            store: InterceptingStore(try DirectoryStore(path: folder.path), hook: Unallocating()), keys: scene.keys,
+            store: UnallocatingStore(try DirectoryStore(path: folder.path)), keys: scene.keys,
             ring: scene.ring, traits: TamperScene.traits, isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
         return (vault, try vault.openRoot())
     }
@@ -176,15 +176,5 @@ final class JournalBench {
         case .missing, .refused: return states[0].isEmpty ? .documented : nil
         default: return nil
         }
-    }
-}
-
-/// Sets no space aside: a journal of some megabytes would be written for each try.
-private final class Unallocating: Interceptor {
-    func intercept<Result>(
-        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
-    ) throws(Errno) -> Result {
-        if operation.kind == .allocate { throw .EOPNOTSUPP }
-        return try proceed()
     }
 }

@@ -4,6 +4,7 @@ import Foundation
 import Keybag
 import Posix
 import Store
+import TestSecrets
 
 /// A vault's keybag under attack: what opens it with the device key, and what unlocks it then.
 final class KeybagBench {
@@ -34,7 +35,7 @@ final class KeybagBench {
         folder = try BackingFolder()
         older = scene.current.bytes("lk.keybag")
         let device = try Array(Data(contentsOf: URL(fileURLWithPath: scene.keyPath)))
-        let key = try TamperScene.secret(Array(device[32...]))
+        let key = try secret(Array(device[32...]))
         authenticator = try MessageAuthenticator(
             key: KeyDerivation.hkdf(key, salt: Array(device[16..<32]), info: Array("latchkey keybag".utf8), count: 32))
         var image = BackingImage()
@@ -44,7 +45,7 @@ final class KeybagBench {
             in: try DirectoryStore(path: folder.path),
             deviceKey: try DeviceKeyFile.load(path: scene.keyPath, counting: false)
         ).changePasscode(
-            from: try TamperScene.secret(TamperScene.passcode), to: try TamperScene.secret(Self.newPasscode))
+            from: try secret(TamperScene.passcode), to: try secret(Self.newPasscode))
         current = try folder.image().bytes("lk.keybag")
     }
 
@@ -80,15 +81,15 @@ final class KeybagBench {
         switch expected {
         case .refusal: return .violation("it opens")
         case .opening(let passcode):
-            _ = try keybag.unlock(passcode: try TamperScene.secret(passcode))
+            _ = try keybag.unlock(passcode: try secret(passcode))
             return passcode == Self.newPasscode ? .right : .documented
         case .refusalWhenUnlocked:
             for isByPasscode in [true, false] {
                 do {
                     if isByPasscode {
-                        _ = try keybag.unlock(passcode: try TamperScene.secret(Self.newPasscode))
+                        _ = try keybag.unlock(passcode: try secret(Self.newPasscode))
                     } else {
-                        _ = try keybag.unlock(recoveryKey: try TamperScene.secret(scene.recoveryKey))
+                        _ = try keybag.unlock(recoveryKey: try secret(scene.recoveryKey))
                     }
                     return .violation("it unlocks by \(isByPasscode ? "passcode" : "recovery key")")
                 } catch let error as Failure {

@@ -1,9 +1,11 @@
-public import Crypto
+import Crypto
 public import Format
 import Glibc
 public import Keybag
 import Posix
 import Store
+import TestSecrets
+import TestVaults
 public import Vault
 
 /// A vault with files of every class and size around the borders of blocks, as it was some time ago and as it is now,
@@ -32,20 +34,13 @@ public final class TamperScene {
         folder = try BackingFolder()
         keyPath = folder.path + ".key"
         let store = try DirectoryStore(path: folder.path)
-        let volume = VolumeIdentifier(Random.bytes(16))
         let recovery = try Secret(random: 32)
-        let made = try OpenKeybag.create(
-            in: store, deviceKey: try DeviceKeyFile.create(path: keyPath, volume: volume),
-            passcode: try Self.secret(Self.passcode), recoveryKey: recovery, cost: .minimum,
-            settings: KeybagSettings(created: 1))
+        let made = try makeVault(
+            in: store, deviceKeyPath: keyPath, passcode: try secret(Self.passcode), recoveryKey: recovery)
         keys = made.keys
         ring = made.ring
-        ring.install(try made.unlock(passcode: try Self.secret(Self.passcode)))
-        recoveryKey = recovery.withBytes { bytes in
-            (0..<bytes.byteCount).map { unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
-        }
-        try Vault.makeRoot(
-            in: store, keys: keys, traits: Self.traits, defaultClass: .completeUntilFirstUserAuthentication)
+        ring.install(try made.unlock(passcode: try secret(Self.passcode)))
+        recoveryKey = recovery.exposed
 
         var contents: [String: [UInt8]] = [:]
         try session { try PlainTree($0, $1, version: 1, contents).makeAll(&contents) }
@@ -61,13 +56,7 @@ public final class TamperScene {
 
     deinit { unsafe unlink(keyPath) }
 
-    public static let traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
-
-    public static func secret(_ text: String) throws(CryptoError) -> Secret {
-        try secret(Array(text.utf8))
-    }
-
-    static func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
+    public static let traits = StoreTraits.ofTests
 
     /// Opens the vault as it lies in the folder now: anew, so that nothing of it is in memory.
     public func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
@@ -155,17 +144,4 @@ public final class TamperScene {
 extension ProtectionClass {
     /// A to D.
     public var letter: String { ["A", "B", "C", "D"][Int(rawValue) - 1] }
-}
-
-extension FileHeader {
-    /// The 512 bytes, MAC included.
-    func signed(by keys: VolumeKeys) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: Self.signedByteCount)
-        do {
-            var elements = bytes.mutableSpan
-            var span = unsafe elements.mutableBytes
-            encode(into: &span)
-        }
-        return bytes + keys.headers.tag(of: bytes)
-    }
 }

@@ -1,0 +1,11 @@
+public import Crypto
+
+// What no program but a test does: the bytes of these secrets lie in ordinary memory too.
+
+public func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
+
+public func secret(_ text: String) throws(CryptoError) -> Secret { try secret(Array(text.utf8)) }
+
+extension Secret {
+    public var exposed: [UInt8] { withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } } }
+}

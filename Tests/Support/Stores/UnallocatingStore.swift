@@ -1,0 +1,21 @@
+public import Posix
+public import Store
+
+/// A store that sets no space aside, as some cannot: a journal of some megabytes would be written at each opening.
+public typealias UnallocatingStore = InterceptingStore<Unallocating>
+
+extension InterceptingStore where Hook == Unallocating {
+    public convenience init(_ base: any Store) {
+        self.init(base, hook: Unallocating())
+    }
+}
+
+/// Refuses to set space aside.
+public final class Unallocating: Interceptor {
+    public func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        if operation.kind == .allocate { throw .EOPNOTSUPP }
+        return try proceed()
+    }
+}
