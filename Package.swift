@@ -218,7 +218,7 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Store", "Tampering", "TestStores", "TestSupport",
+                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Tampering", "TestStores", "TestSupport",
                 subprocess, "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale",
                 "stress", "writer",
             ],

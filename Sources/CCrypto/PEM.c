@@ -27,7 +27,8 @@ int lk_x25519_read_private(const void *pem, size_t count, const void *bytes, siz
     ERR_clear_error();
     if (found == NULL) return given.was_asked ? LK_PEM_PASSPHRASE : LK_PEM_NO_KEY;
     size_t length = 32;
-    int is_right = EVP_PKEY_is_a(found, "X25519") && EVP_PKEY_get_raw_private_key(found, key, &length) == 1 && length == 32;
+    int is_right =
+        EVP_PKEY_is_a(found, "X25519") && EVP_PKEY_get_raw_private_key(found, key, &length) == 1 && length == 32;
     EVP_PKEY_free(found);
     ERR_clear_error();
     return is_right ? LK_PEM_READ : LK_PEM_NO_KEY;
@@ -41,7 +42,8 @@ int lk_x25519_read_public(const void *pem, size_t count, uint8_t key[32]) {
     ERR_clear_error();
     if (found == NULL) return LK_PEM_NO_KEY;
     size_t length = 32;
-    int is_right = EVP_PKEY_is_a(found, "X25519") && EVP_PKEY_get_raw_public_key(found, key, &length) == 1 && length == 32;
+    int is_right =
+        EVP_PKEY_is_a(found, "X25519") && EVP_PKEY_get_raw_public_key(found, key, &length) == 1 && length == 32;
     EVP_PKEY_free(found);
     ERR_clear_error();
     return is_right ? LK_PEM_READ : LK_PEM_NO_KEY;

@@ -25,7 +25,8 @@ static TPM2B_PUBLIC public_area(const lk_tpm_access *access, const TPM2B_DIGEST 
 
 // The digest of a policy that a trial session builds. Every step is under the salted session, so that nobody between
 // here and the TPM can leave one out.
-static TSS2_RC policy_digest(lk_tpm *tpm, const lk_storage *storage, const lk_tpm_access *access, TPM2B_DIGEST *policy) {
+static TSS2_RC policy_digest(
+    lk_tpm *tpm, const lk_storage *storage, const lk_tpm_access *access, TPM2B_DIGEST *policy) {
     ESYS_TR trial;
     TPM2B_DIGEST *digest = NULL;
     TSS2_RC code = lk_session_start(tpm, storage->key, TPM2_SE_TRIAL, &trial);
@@ -64,7 +65,8 @@ static TSS2_RC create(lk_tpm *tpm, const lk_storage *storage, const TPM2B_PUBLIC
     if (code != TSS2_RC_SUCCESS) return code;
 
     sealed->public_count = sealed->private_count = 0;
-    code = lk_tss2.Tss2_MU_TPM2B_PUBLIC_Marshal(public_part, sealed->public_part, LK_TPM_PART_MAX, &sealed->public_count);
+    code = lk_tss2.Tss2_MU_TPM2B_PUBLIC_Marshal(
+        public_part, sealed->public_part, LK_TPM_PART_MAX, &sealed->public_count);
     if (code == TSS2_RC_SUCCESS)
         code = lk_tss2.Tss2_MU_TPM2B_PRIVATE_Marshal(private_part, sealed->private_part, LK_TPM_PART_MAX,
                                                      &sealed->private_count);

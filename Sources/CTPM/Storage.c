@@ -103,7 +103,8 @@ TSS2_RC lk_policy_build(lk_tpm *tpm, ESYS_TR policy, ESYS_TR guard, uint32_t pcr
         .pcrSelections[0] = {.hash = TPM2_ALG_SHA256, .sizeofSelect = 3,
                              .pcrSelect = {pcrs & 0xff, pcrs >> 8 & 0xff, pcrs >> 16 & 0xff}},
     };
-    TSS2_RC code = lk_tss2.Esys_PolicyPCR(tpm->esys, policy, guard, ESYS_TR_NONE, ESYS_TR_NONE, &as_they_are, &selection);
+    TSS2_RC code = lk_tss2.Esys_PolicyPCR(
+        tpm->esys, policy, guard, ESYS_TR_NONE, ESYS_TR_NONE, &as_they_are, &selection);
     if (code == TSS2_RC_SUCCESS && with_auth)
         code = lk_tss2.Esys_PolicyAuthValue(tpm->esys, policy, guard, ESYS_TR_NONE, ESYS_TR_NONE);
     return code;

@@ -9,7 +9,7 @@ import Testing
 
 extension CrashTests {
     /// Files are not locked while checkpointing flushes them: what other threads do to them then.
-    @Suite struct Checkpoint {
+    @Suite struct Checkpoints {
         /// Acts after each flush of the vault.
         private final class Acts: Interceptor {
             private struct State {
