@@ -8,16 +8,16 @@ import Synchronization
 public final class Directory: Sendable {
     package let descriptor: Descriptor
     public let identifier: DirectoryIdentifier
-    /// Where the directory stands; changes when it is renamed.
+    /// The record and the name binding; both can change while the directory is open.
     let state: Mutex<State>
 
     struct State {
         var record: DirectoryRecord
         var binding: NameBinding
-        /// It has been renamed, and its record there is still the pending one: folders that must be durable before that
-        /// can change.
+        /// The directory has been renamed, and its record for the new name is still the pending one. These folders must
+        /// be durable before the pending record replaces the old one.
         var movedIn: [Descriptor] = []
-        /// Likewise, and those folders are not known any more.
+        /// As `movedIn`, but the folders are not known any more.
         var isBetween = false
     }
 
@@ -27,6 +27,6 @@ public final class Directory: Sendable {
         state = Mutex(State(record: record, binding: binding))
     }
 
-    /// The ID, the class of what is created here, and whether it was set here.
+    /// The ID, the class of what is created here, and whether that class was set explicitly.
     public var record: DirectoryRecord { state.withLock { $0.record } }
 }

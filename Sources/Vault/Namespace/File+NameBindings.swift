@@ -2,23 +2,24 @@ import Format
 import Posix
 import Store
 
-// Where a file may stand: before it gets a new name its header says so durably, and what it has left it forgets only
-// when the folders say so durably.
+// A file's name bindings. Before a file gets a new name, its header holds the new binding durably. The header drops the
+// old binding only when the folders are durable.
 
 extension File {
-    /// What a rename or link has changed, to take it back.
+    /// The header's fields before a rename or link, to restore them if that fails.
     struct Move {
         fileprivate let bindings: [NameBinding]
         fileprivate let protection: FileProtection
     }
 
-    /// Before a rename or link to `binding`: it may stand there as well, durably. With `protection`, it takes that
-    /// class and mark, which hold there.
+    /// Prepares a rename or link to `binding`: adds it to the header, durably. With `protection`, the file takes that
+    /// class and mark, which count under the new name only.
     ///
     /// - Parameters:
-    ///   - replaced: the time of the backing file that is there. Something durable is lost with the rename, so all of
-    ///     this file must be durable.
-    ///   - isRename: the place that it stands at will be left.
+    ///   - replaced: the time of modification of the backing file at the new name, nil if there is none. The rename
+    ///     destroys
+    ///     durable contents, so all of this file must be durable first.
+    ///   - isRename: the file leaves its current name.
     func beginMove(
         to binding: NameBinding, taking protection: (class: ProtectionClass, isExplicit: Bool)?,
         replacing replaced: Timespec?,
@@ -32,7 +33,8 @@ extension File {
             let bindings = Self.adding(binding, to: state.header.bindings)
             var taken = state.header.protection
             if let protection {
-                // As for a change of class: whoever has the file open may hold its key, and that alone does not do.
+                // As for a change of class, the keys must be in the ring: a handle that holds the file key is not
+                // enough.
                 let old = state.header.protectionClass
                 guard protection.class == old || vault.ring.has(old) else { throw .locked }
                 let wrap = try rewrapped(for: protection.class)
@@ -40,8 +42,8 @@ extension File {
                     protectionClass: protection.class, isExplicit: protection.isExplicit,
                     wrapAlgorithm: wrap.algorithm, wrap: wrap.bytes)
             }
-            // Of several links another one may be opened first after a crash, and nobody can tell then whether this one
-            // was renamed: a stricter class comes before the name, so that it is never lost.
+            // With several links, another link may be opened first after a crash, and it does not show whether this one
+            // was renamed. So a stricter class takes effect before the rename, and a crash cannot lose it.
             let isStricter = taken.protectionClass.isStricter(than: move.protection.protectionClass)
             let comesFirst = isStricter ? try vault.backingStatus(of: .file(descriptor)).linkCount > 1 : false
             if taken != move.protection, !bindings.isEmpty, !comesFirst,
@@ -56,7 +58,8 @@ extension File {
                 }
                 try forget()
             } catch {
-                // What is on disk may say more; what is written next says that nothing has changed.
+                // The header on disk may already hold the new binding. The next header that is written restores the old
+                // state.
                 state.writeback.currentProtection = nil
                 if state.header.bindings != move.bindings || state.header.protection != move.protection {
                     state.header.bindings = move.bindings
@@ -79,7 +82,7 @@ extension File {
         return bindings.count > FileHeader.mostBindings ? [] : bindings
     }
 
-    /// The journal could make the file again where it stood: no more, durably. Needs room in it.
+    /// From here on, durably, the journal cannot create the file again under its old name. Needs room in the journal.
     private func forget() throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
@@ -88,7 +91,7 @@ extension File {
         }
     }
 
-    /// Instead of a rename or link that failed: as it was.
+    /// Restores the header after a rename or link that failed.
     func cancelMove(_ move: Move) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             state.writeback.currentProtection = nil
@@ -103,11 +106,11 @@ extension File {
         }
     }
 
-    /// After a rename to another place, or an unlink: `binding` is left, once the folders are durable. Needs `lock`
-    /// exclusively.
+    /// Records that the file has lost the name `binding`, by a rename or an unlink: the header drops it once the
+    /// folders are durable. Needs `lock` exclusively.
     func leave(_ binding: NameBinding, for newBinding: NameBinding? = nil, _ folders: [Descriptor]) {
         guard binding != newBinding else { return }
-        // A rename was told before it was made.
+        // `beginMove` noted the change of a rename.
         if newBinding == nil { noteTouch() }
         state.writeback.movedIn += folders
         list()
@@ -115,7 +118,7 @@ extension File {
         if !left.isEmpty { state.writeback.finalBindings = left }
     }
 
-    /// After a link: the name is there for good once its folder is durable.
+    /// Records that a link has been made: the name is durable once its folder is.
     func noteName(in folder: Descriptor) {
         lock.withExclusive {
             state.writeback.movedIn.append(folder)
@@ -123,7 +126,7 @@ extension File {
         }
     }
 
-    /// The folders are durable: bindings that are left are forgotten. Needs `lock` exclusively.
+    /// Drops the bindings that were left; the folders must be durable. Needs `lock` exclusively.
     func dropOldBindings() {
         if let bindings = state.writeback.finalBindings { state.header.bindings = bindings }
         state.writeback.finalBindings = nil
@@ -131,18 +134,18 @@ extension File {
         state.writeback.movedIn = []
     }
 
-    /// Before another change of the same kind. Needs `lock` exclusively.
+    /// Flushes the folders of an earlier rename or link, before another one. Needs `lock` exclusively.
     func flushBindings() throws(VaultError) {
         guard !state.writeback.movedIn.isEmpty else { return }
         for folder in state.writeback.movedIn {
             try vault.flush(folder: folder)
         }
         dropOldBindings()
-        // Whoever flushes these folders at the moment has not flushed those that come to be left next.
+        // A thread that is flushing these folders now does not cover bindings that are left next.
         state.writeback.round += 1
     }
 
-    /// Before one of several names goes: the journal may know the file by that name.
+    /// Prepares the unlink of one of several names: the journal may know the file by that name.
     func checkpointBeforeUnlink() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             try flushBindings()
@@ -150,12 +153,12 @@ extension File {
         }
     }
 
-    /// Runs `body`, which takes names from files, while the journal knows none of them by a path: who has one open may
-    /// write to it at any time, and what an fsync confirms under a path that is gone no replay finds.
+    /// Runs `body`, which takes names from files, while the journal knows none of them by a path. A file that is open
+    /// may be written to at any time, and replay does not find what an fsync confirms under a path that is gone.
     static func withoutIntents(
         on files: [File], _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
-        // Nobody else holds two of these locks.
+        // The only place that holds the locks of several files. Lock order: docs/ARCHITECTURE.md.
         guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
         try file.lock.withExclusive { () throws(VaultError) in
             if file.state.writeback.isJournaled { try file.checkpointAlone(confirming: false) }
@@ -163,7 +166,7 @@ extension File {
         }
     }
 
-    /// Before its folder is synced: there must be a file when the name is there.
+    /// Puts a new file's header into the journal, before its folder is synced: a durable name must have a file.
     func commitCreate() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             guard state.writeback.durableGeneration == 0, !state.writeback.isJournaled else { return true }
@@ -177,13 +180,15 @@ extension File {
 }
 
 extension File {
-    /// After a crash in the middle of a rename: it stands at `binding` and nowhere else. Nil when it has several links.
+    /// Ends a rename that a crash interrupted: the file keeps `binding` alone, or all bindings if that is nil, as it is
+    /// for a file of several links.
     func stay(at binding: NameBinding?) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try changeHeader { header in
                 guard let binding, !header.bindings.isEmpty else { return }
                 header.bindings = [binding]
-                // From now on it does not look like one of several any more.
+                // With one binding the file no longer shows that it may have duplicates. The higher generation keeps
+                // their records from being applied to it.
                 header.leap()
             }
             return true

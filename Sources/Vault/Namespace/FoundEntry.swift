@@ -15,17 +15,17 @@ public struct FoundEntry: Sendable {
     }
 }
 
-/// What stat(2) says of an entry, of a file perhaps without its header.
+/// What stat(2) says of an entry; of a file, perhaps without its header having been read.
 public enum BriefEntry: Sendable {
     case whole(FoundEntry)
-    /// A regular file's metadata, and what tells them.
+    /// A regular file's metadata, and the summary from which they come.
     case summarized(FileStatus, FileSummary)
 }
 
 /// An entry of a listing.
 public struct ListedEntry: Sendable {
     public let name: Name
-    /// As it lies in the backing folder.
+    /// The name in the backing folder.
     let stored: Name
     public let inode: UInt64
     public let kind: FileKind?

@@ -2,19 +2,23 @@ import Posix
 import Store
 import Synchronization
 
-/// Sidecars of long names, and long targets of symbolic links, whose entries are gone. They go when that is durable: an
-/// entry without its sidecar is lost.
+/// Sidecars of long names, and long targets of symbolic links, whose entries have been removed. They are removed once
+/// the entry's absence is durable: an entry without its sidecar is lost.
+///
+/// Thread-safe.
 final class StaleSidecars: Sendable {
     struct Sidecar {
-        /// Where it lies.
+        /// The folder of the sidecar.
         let folder: Descriptor
         let name: Name
-        /// The directory of the entry.
+        /// The folder of the entry.
         let directory: Descriptor
-        /// The entry that it belongs to; nil if it was that entry's alone, which does not come back.
+        /// The entry to which the sidecar belongs. Nil for a long target: that belongs to one entry, which does not
+        /// come back.
         let entry: Name?
     }
 
+    /// Lock order: docs/ARCHITECTURE.md.
     private let stale = Mutex<[Sidecar]>([])
 
     var isEmpty: Bool { stale.withLock { $0.isEmpty } }
@@ -22,19 +26,20 @@ final class StaleSidecars: Sendable {
 
     func add(_ sidecar: Sidecar) { stale.withLock { $0.append(sidecar) } }
 
-    /// The entry comes back: its sidecar stays. The hash in the name is of this directory alone.
+    /// Keeps a sidecar, because its entry is made again. Names of sidecars do not repeat: each is a hash that depends
+    /// on the directory.
     func keep(_ name: Name) { stale.withLock { $0.removeAll { $0.name == name } } }
 
     var all: [Sidecar] { stale.withLock { $0 } }
 
-    /// Removes a sidecar unless it was to be kept meanwhile. Under the lock: `keep` comes before or after it as a
-    /// whole.
+    /// Removes a sidecar unless it is to be kept. All of it happens under the lock, so that `keep` comes before or
+    /// after it as a whole.
     func remove(_ sidecar: Sidecar, in vault: Vault) {
         stale.withLock { stale in
             guard let index = stale.firstIndex(where: { $0.name == sidecar.name }) else { return }
             stale.remove(at: index)
             if let entry = sidecar.entry, (try? vault.store.status(of: entry, in: sidecar.directory)) != nil { return }
-            // Long after the change that made it stale: nothing is seen of it.
+            // The entry was removed long before, so this must not show in the folder's times.
             try? vault.keepingTimes(of: sidecar.folder) { () throws(Errno) in
                 try vault.store.unlink(sidecar.name, in: sidecar.folder)
             }

@@ -5,13 +5,13 @@ import Keybag
 import Posix
 import Store
 
-/// Who will own a new entry, and what may be done with it.
+/// The owner and mode of a new entry.
 public struct Ownership: Hashable, Sendable {
     /// Permission bits, without the type.
     public var mode: UInt32
     public var user: UInt32
     public var group: UInt32
-    /// Bits that are not wanted in the mode, unless the directory in which it is made has a default list.
+    /// Bits to clear in the mode, unless the parent directory has a default access control list.
     public var umask: UInt32
 
     public init(mode: UInt32, user: UInt32, group: UInt32, umask: UInt32 = 0) {
@@ -23,7 +23,7 @@ public struct Ownership: Hashable, Sendable {
 }
 
 extension Vault {
-    /// Makes the root's record in a fresh vault; `defaultClass` is that of all that has none of its own.
+    /// Makes the root's record in a fresh vault; `defaultClass` applies to everything without a class of its own.
     public static func makeRoot(
         in store: any Store, keys: VolumeKeys, traits: StoreTraits, defaultClass: ProtectionClass
     ) throws(VaultError) {
@@ -35,8 +35,8 @@ extension Vault {
         try backing { () throws(Errno) in try store.synchronize(store.root, dataOnly: false) }
     }
 
-    /// Makes a directory. It takes over its parent's default class and default list, and from a set-group-ID parent the
-    /// group.
+    /// Makes a directory. It inherits its parent's default class and default access control list, and from a
+    /// set-group-ID parent the group.
     public func makeDirectory(_ name: Name, in parent: Directory, _ ownership: Ownership) throws(VaultError) {
         try boundDirtyFiles()
         let stored = try storedName(name, in: parent)
@@ -60,7 +60,7 @@ extension Vault {
         }
     }
 
-    /// Removes an empty directory: one in which lies nothing but its record and the rubbish of crashes.
+    /// Removes an empty directory: one that holds nothing but its record and orphans.
     public func removeDirectory(_ name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
         let tombstone = try moveAside(stored, in: parent)
@@ -69,12 +69,13 @@ extension Vault {
         dropSidecar(of: stored, in: parent)
     }
 
-    /// ConcurrentRenames an empty directory out of the way; `ENOTEMPTY` for one that is not empty.
+    /// Renames an empty directory to a tombstone; `ENOTEMPTY` if it is not empty.
     ///
-    /// With its record in it, no backing store would remove it or rename over it; and with the record taken out first,
-    /// a crash would leave a directory without one.
+    /// No backing store removes or replaces a directory that holds its record, and if the record were removed first, a
+    /// crash would leave a directory without one.
     ///
-    /// - Parameter noting: a crash puts it back, unless something else stands in its place by then.
+    /// - Parameter noting: notes it in the journal: after a crash, replay puts the directory back unless another entry
+    ///   has its name by then.
     func moveAside(_ stored: StoredName, in parent: Directory, noting: Bool = false) throws(VaultError) -> Name {
         let entries = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in
@@ -103,21 +104,21 @@ extension Vault {
             let path = parent.descriptor === store.root ? [] : try store.path(of: parent.descriptor)
             let note = TombstoneNote(path: path, tombstone: tombstone.bytes, name: stored.name.bytes).encoded
             let journal = try openJournal()
-            // Of no file; and what the record says holds only until the folder is synced, so it keeps no half in use.
+            // The record belongs to no file. It counts only until the folder is synced, so it keeps no half in use.
             let slot = try unsafe journal.append(
                 JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
             try journal.flush(upTo: slot.sequence)
         }
     }
 
-    /// Removes what was set aside. It is rubbish already, so a failure is not told.
+    /// Removes a tombstone. A failure leaves an orphan, so it is not reported.
     func removeTombstone(_ tombstone: Name, in parent: Directory) {
         if !isPrivileged { try? store.setMode(0o700, of: tombstone, in: parent.descriptor) }
         forgetFailure(ofFolder: tombstone, in: parent.descriptor)
         try? store.unlinkTree(tombstone, in: parent.descriptor)
     }
 
-    /// Renames something new into place, where nothing stands yet.
+    /// Renames something new to its name, which must be free.
     package func renameFresh(_ temporary: Name, to name: Name, in directory: Directory) throws(VaultError) {
         try renameFresh(temporary, to: name, in: directory.descriptor)
     }
@@ -126,7 +127,7 @@ extension Vault {
         try renameFresh(temporary, in: folder, to: name, in: folder)
     }
 
-    /// `EEXIST`, and nothing has changed, if something stands there.
+    /// `EEXIST` if the name is taken; then nothing has changed.
     package func renameFresh(
         _ old: Name, in folder: Descriptor, to name: Name, in newFolder: Descriptor
     ) throws(VaultError) {
@@ -135,7 +136,8 @@ extension Vault {
                 try store.rename(old, in: folder, to: name, in: newFolder, flags: RenameFlags.noReplace)
             } catch {
                 guard error == .EINVAL || error == .ENOSYS || error == .EOPNOTSUPP else { throw error }
-                // A store that cannot promise it (NFS): nobody else makes names here, so a look is as good.
+                // NFS and others cannot guarantee it. Only this process makes names in the vault, so looking first is
+                // enough.
                 if (try? store.status(of: name, in: newFolder)) != nil { throw .EEXIST }
                 try store.rename(old, in: folder, to: name, in: newFolder, flags: 0)
             }

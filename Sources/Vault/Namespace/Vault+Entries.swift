@@ -5,18 +5,18 @@ import Posix
 import Store
 
 extension Vault {
-    /// Looks a name up. A directory comes opened, a file with its header, which must belong at this place.
+    /// Looks a name up. Opens a directory; reads a file's header, which must be bound to this name.
     public func lookup(_ name: Name, in parent: Directory) throws(VaultError) -> FoundEntry {
         let stored = try storedName(name, in: parent).name
         return try lookup(name, in: parent, stored, try backingStatus(of: .entry(stored, in: parent.descriptor)))
     }
 
-    /// Looks a name up; a file's summary will do.
+    /// Looks a name up. Of a file it reads the summary alone, if that is valid.
     public func lookupInBrief(_ name: Name, in parent: Directory) throws(VaultError) -> BriefEntry {
         try lookupInBrief(name, in: parent, try storedName(name, in: parent).name)
     }
 
-    /// Looks up what a listing has shown; a file's summary will do.
+    /// Looks up an entry of a listing. Of a file it reads the summary alone, if that is valid.
     public func lookupInBrief(_ entry: ListedEntry, in parent: Directory) throws(VaultError) -> BriefEntry {
         try lookupInBrief(entry.name, in: parent, entry.stored)
     }
@@ -29,11 +29,11 @@ extension Vault {
         return .whole(try lookup(name, in: parent, stored, own))
     }
 
-    /// - Parameter status: of what stands there.
+    /// - Parameter status: of the entry's backing inode.
     private func lookup(
         _ name: Name, in parent: Directory, _ stored: Name, _ status: FileStatus
     ) throws(VaultError) -> FoundEntry {
-        // The kernel asks for a name that it knows without the lock of the directory: it may be given to something else
+        // The kernel revalidates a known name without the directory's lock, so the name may become another inode's
         // between two of our calls.
         var status = status
         var failure = VaultError.system(.ESTALE)
@@ -52,7 +52,7 @@ extension Vault {
                 }
             }
             let latest = try backingStatus(of: .entry(stored, in: parent.descriptor))
-            // The time of a change is that of the clock's last tick: two changes may show the same one.
+            // The time of change has the resolution of a clock tick: two changes may show the same time.
             unchanged = latest.inode == status.inode && latest.changed == status.changed ? unchanged + 1 : 0
             if unchanged == 3 { break }
             status = latest
@@ -60,12 +60,13 @@ extension Vault {
         throw failure
     }
 
-    /// How often a name is looked at that is given to something else each time.
+    /// How many lookups to try while other programs replace the entry each time.
     private static let mostLookups = 100
 
-    /// Nil if another stands there by now than did at first, or has been written to.
+    /// Nil if the name became another inode's after its status was read, or its file was written to.
     ///
-    /// - Parameter believingStamps: also one that is not the file's, which somebody else may have put there.
+    /// - Parameter believingStamps: accept a time of modification with a stamp that is not the header's: another
+    ///   program may have set it.
     private func lookUpOnce(
         _ name: Name, in parent: Directory, _ stored: Name, _ own: FileStatus, believingStamps: Bool
     ) throws(VaultError) -> FoundEntry? {
@@ -88,7 +89,7 @@ extension Vault {
                 status = try file.status(of: .entry(stored, in: parent.descriptor))
                 return status.inode == opened.inode ? FoundEntry(status: status, details: .file(file.header)) : nil
             }
-            // Somebody has written the header since the status was asked for: the stamp is another one's.
+            // The header was written after the status was read: the stamp is that of an earlier header.
             if status.modified.nanoseconds == 0, status.modified.seconds != header.stamp, !believingStamps {
                 return nil
             }
@@ -110,7 +111,7 @@ extension Vault {
         }
     }
 
-    /// The metadata of an entry that is no regular file.
+    /// The metadata of an entry that is not a regular file.
     public func status(of name: Name, in parent: Directory) throws(VaultError) -> FileStatus {
         let stored = try storedName(name, in: parent)
         var status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
@@ -125,18 +126,19 @@ extension Vault {
         try backingStatus(of: .file(directory.descriptor))
     }
 
-    /// When a file or directory was made, as far as the backing store knows. A copy of a vault is as old as the copy.
+    /// The birth time of a file or directory, nil if the backing store has none. In a copied vault it is that of the
+    /// copy.
     public func birthTime(_ owner: AttributeOwner) throws(VaultError) -> Timespec? {
         try backing { () throws(Errno) in try store.birthTime(owner.descriptor) }
     }
 
-    /// When an entry was made that is neither.
+    /// The birth time of any other entry.
     public func birthTime(_ name: Name, in parent: Directory) throws(VaultError) -> Timespec? {
         let stored = try storedName(name, in: parent)
         return try backing { () throws(Errno) in try store.birthTime(stored.name, in: parent.descriptor) }
     }
 
-    /// What the directory holds, as it is now; in the store's order. Foreign names and rubbish are left out.
+    /// The entries of the directory, in the store's order, without foreign names and orphans.
     public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
         let tombstones = tombstones(in: directory.descriptor)
@@ -148,14 +150,14 @@ extension Vault {
         }
     }
 
-    /// All that a folder holds, also when its owner, us, may not list it: by now, or at all.
+    /// All that a folder holds, also if its mode does not, or no longer, allow its owner to list it.
     package func backingEntries(of folder: Descriptor) throws(VaultError) -> [DirectoryEntry] {
         try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.entries(of: folder) }
         }
     }
 
-    /// Where an entry lies, relative to the vault's folder, if `parent` lies at `path`.
+    /// The backing path of an entry, from the vault's folder on; `parent` has the backing path `path`.
     public func backingPath(of name: Name, in parent: Directory, at path: String) throws(VaultError) -> String {
         let stored = try storedName(name, in: parent).name.description
         return path.isEmpty ? stored : path + "/" + stored
@@ -179,8 +181,8 @@ extension Vault {
         }
     }
 
-    /// Makes something with `make`, which gives it to its owner if `isPrivileged`: with its name once it is its
-    /// owner's, or not at all.
+    /// Makes an entry with `make`, which also changes the owner if `isPrivileged`. Then the entry appears under its
+    /// name only once it belongs to its owner.
     func makeOwned(
         _ stored: StoredName, in parent: Directory, make: (Name) throws(Errno) -> Void
     ) throws(VaultError) {
@@ -201,13 +203,13 @@ extension Vault {
         }
     }
 
-    /// Removes a name that is no directory's.
+    /// Removes the name of anything but a directory.
     public func unlink(_ name: Name, in parent: Directory) throws(VaultError) {
         _ = try unlink(name, in: parent) { _ in true }
     }
 
-    /// Removes a name that is no directory's if `isToGo`, which is asked with the status of the backing file; whether
-    /// it did.
+    /// Removes the name of anything but a directory if `isToGo` says so, given the backing file's status. Returns
+    /// whether it did.
     public func unlink(
         _ name: Name, in parent: Directory, if isToGo: (FileStatus) throws(VaultError) -> Bool
     ) throws(VaultError) -> Bool {
@@ -221,10 +223,12 @@ extension Vault {
         return true
     }
 
-    /// Runs `body`, which takes the name away from whatever file has it, if any has, and gives it to something else if
-    /// `isReplaced`: to `moved` if that is a file, whose lock is held then.
+    /// Runs `body`, which takes the name away from the file that has it, if any.
     ///
-    /// - Parameter status: of what has the name, nil if nothing has.
+    /// - Parameters:
+    ///   - status: of the inode that has the name, nil if none has.
+    ///   - isReplaced: `body` gives the name to another entry.
+    ///   - moved: that entry, if it is a file. Its lock is held during `body`.
     func replacing(
         _ status: FileStatus?, _ stored: StoredName, _ name: Name, in parent: Directory, isReplaced: Bool,
         by moved: File? = nil, _ body: () throws(VaultError) -> Void
@@ -238,19 +242,20 @@ extension Vault {
             return try File.withoutIntents(on: moved, body)
         }
         guard status.linkCount > 1 else {
-            // Asked for before: afterwards the inode's number may be another file's.
+            // Read before `body`: afterwards another file may have the inode's number.
             let created = journal.withLock { $0 }?.uncommittedCreate(inode: status.inode)
             let file = files.file(ofInode: status.inode)
-            // One that lies in the journal alone: that must not forget it before the name is durably another's.
+            // If only the journal has this file, its records must stay until the name durably belongs to the other
+            // file.
             let young = isReplaced ? created.flatMap(youngFile) : nil
-            // Of one that cannot be checkpointed any more it forgets nothing.
+            // A file whose flush has failed cannot be checkpointed, so its records stay.
             let isLost = young.map { $0.flushFailure.withLock { $0 != nil } } ?? false
             try File.withoutIntents(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
             file?.noteRemoval(from: parent.descriptor)
             if let created, !isLost { noteRemoval(of: created) }
             return
         }
-        // One of several names: the file goes on without it. A damaged one need not.
+        // The file keeps its other names, so it loses a binding. If it is damaged, it keeps the binding.
         let file = try? openFile(name, in: parent)
         try file?.checkpointBeforeUnlink()
         let binding = binding(of: name, in: parent)
@@ -260,8 +265,8 @@ extension Vault {
         }
     }
 
-    /// What has a name now, if anything has. Unless that is known nothing may take the name away: the journal may know
-    /// it.
+    /// The status of the entry that has a name, nil if none has. If the status cannot be read, the name must not be
+    /// taken away: the journal may know the file by it.
     func replacedStatus(_ name: Name, in parent: Directory) throws(VaultError) -> FileStatus? {
         do throws(Errno) { return try store.status(of: name, in: parent.descriptor) } catch {
             guard error == .ENOENT else { throw .system(error) }
@@ -269,14 +274,13 @@ extension Vault {
         }
     }
 
-    /// The file, if a crash could find nothing of it but in the journal.
+    /// The file, if a crash could leave it in the journal alone.
     private func youngFile(_ identity: FileIdentity) -> File? {
         guard let file = files[identity] else { return nil }
         return file.lock.withShared { file.state.writeback.durableGeneration == 0 } ? file : nil
     }
 
-    /// Gives what is at `name` a second name. A regular file goes with its open `file`: from now on its header has both
-    /// places.
+    /// Gives an entry a second name. A regular file comes with its open `file`, whose header gets the second binding.
     public func link(
         _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
     ) throws(VaultError) {
@@ -321,7 +325,7 @@ extension Vault {
         try changeBacking(.setOwner(user: user, group: group, of: .entry(stored.name, in: parent.descriptor)))
     }
 
-    /// Of an entry that is no regular file.
+    /// Sets the times of an entry that is not a regular file.
     public func setTimes(
         accessed: TimeChange, modified: TimeChange, of name: Name, in parent: Directory
     ) throws(VaultError) {
@@ -331,7 +335,7 @@ extension Vault {
         }
     }
 
-    /// Changes a directory itself: the root has no name.
+    /// Changes a directory by its handle, because the root has no name.
     public func setMode(_ mode: UInt32, of directory: Directory) throws(VaultError) {
         try setMode(mode, of: AttributeOwner.directory(directory).subject)
     }

@@ -2,13 +2,13 @@ import Format
 import Posix
 import Store
 
-/// One of two entries that are exchanged.
+/// One of the two entries of an exchange.
 public struct Exchanged: Sendable {
     let name: Name
     let parent: Directory
     let moved: Moved
 
-    /// - Parameter moved: open, as for a rename.
+    /// - Parameter moved: the entry, opened as for a rename.
     public init(_ name: Name, in parent: Directory, _ moved: Moved) {
         self.name = name
         self.parent = parent
@@ -17,7 +17,7 @@ public struct Exchanged: Sendable {
 }
 
 extension Vault {
-    /// Gives each of two entries the other's name, at once. Their classes go with them: neither replaces the other.
+    /// Exchanges the names of two entries, atomically. Each keeps its class: neither replaces the other.
     ///
     /// Source: renameat2(2), RENAME_EXCHANGE.
     public func exchange(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {
@@ -36,7 +36,7 @@ extension Vault {
             }
         }
         let hasFolder = [first.moved, second.moved].contains { if case .directory = $0 { true } else { false } }
-        // The journal knows files by their paths: the fewer it knows the better.
+        // The journal finds files by path, and each path that changes needs a record: so leave it few files.
         if hasFolder { try checkpoint() }
         let moves = try beginMoves(first, second, stored.0.name, stored.1.name)
         do throws(VaultError) {
@@ -72,11 +72,11 @@ extension Vault {
         }
     }
 
-    /// May each stand where the other does, durably; how to take that back.
+    /// Adds to each entry the binding of the other one's name, durably. Returns what takes that back.
     private func beginMoves(
         _ first: Exchanged, _ second: Exchanged, _ firstName: Name, _ secondName: Name
     ) throws(VaultError) -> [() -> Void] {
-        // Before anything is written: at the place that it comes to, a copy has seen this time.
+        // Read before anything is written: a copy may have seen this time under the entry's new name.
         let times = (
             try? store.status(of: firstName, in: first.parent.descriptor).modified,
             try? store.status(of: secondName, in: second.parent.descriptor).modified

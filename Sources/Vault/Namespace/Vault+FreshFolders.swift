@@ -2,14 +2,13 @@ import Format
 import Posix
 import Store
 
-// Directories that were just made: mkdir(2) flushes nothing, so a sync of the folder that has their names must see to
-// their records.
+// New directories. mkdir(2) flushes nothing, so a sync of their parent must also flush their records.
 
 extension Vault {
-    /// So many may wait; each takes memory.
+    /// At most this many directories wait for a flush; each takes memory.
     static let mostFreshFolders = 65_536
 
-    /// Makes the names in a directory durable, and that there is something behind each.
+    /// Makes the names in a directory durable, and the header or record of each new entry behind them.
     public func synchronize(_ directory: Directory) throws(VaultError) {
         if !isReadOnly {
             for file in files.dirty where file.createdIn == directory.identifier { try file.commitCreate() }
@@ -19,7 +18,7 @@ extension Vault {
         try flush(folder: directory.descriptor)
     }
 
-    /// Makes the records of all directories durable that have just been made.
+    /// Makes the records of all new directories durable.
     func synchronizeFreshFolders() throws(VaultError) { try synchronize(files.allFolders) }
 
     private func synchronize(_ fresh: [DirectoryIdentifier: FileTable.FreshFolders]) throws(VaultError) {
@@ -37,7 +36,7 @@ extension Vault {
                     try openFolder(name, in: fresh.parent)
                 }
             } catch {
-                // It may have been removed or renamed since.
+                // The directory may have been removed or renamed since.
                 guard error.isAbsence else { throw error }
                 continue
             }

@@ -3,15 +3,15 @@ import Format
 import Posix
 import Store
 
-/// How an entry's name lies in the backing folder.
+/// An entry's name in the backing folder.
 package struct StoredName {
     package let name: Name
-    /// The sidecar's name and contents, for a long name.
+    /// A long name's sidecar: its name and contents.
     let sidecar: (name: Name, ciphertext: [UInt8])?
 }
 
 extension Name {
-    /// A name from characters that are known to be fine.
+    /// A name from ASCII characters that are valid in a name.
     package init(ascii text: String) {
         self.init(bytes: text.utf8)!
     }
@@ -22,7 +22,7 @@ extension Name {
         return Name(ascii: BackingName.temporaryPrefix + random + suffix)
     }
 
-    /// For what a crash has left without a name of its own. It is foreign from then on.
+    /// A fresh `lk.lost.R`, for a directory that a crash has left without a record. It is foreign from then on.
     static func lost() -> Name {
         Name(ascii: BackingName.lostPrefix + String(decoding: Base64URL.encode(Random.bytes(16)), as: UTF8.self))
     }
@@ -64,14 +64,14 @@ extension Vault {
         String(decoding: Base64URL.encode(unsafe sha256(ciphertext.span.bytes)), as: UTF8.self)
     }
 
-    /// Where an entry of that name belongs. docs/FORMAT.md, "Places".
+    /// The binding of a name in a directory; docs/FORMAT.md, "Places".
     package func binding(of name: Name, in directory: Directory) -> NameBinding {
         directory.identifier.withBytes { identifier in
             NameBinding(unsafe keys.bindings.tag(of: identifier, name.bytes.span.bytes))
         }
     }
 
-    /// The plaintext of a backing name, or nil for what is no entry of this directory.
+    /// The plaintext of a backing name, nil if it is not an entry of this directory.
     package func plainName(of backingName: Name, in directory: Directory) -> Name? {
         guard let ciphertext = try? ciphertext(of: backingName, in: directory) else { return nil }
         return plainName(ofCiphertext: ciphertext, in: directory)
@@ -86,7 +86,7 @@ extension Vault {
         }
     }
 
-    /// The ciphertext of an entry's name; nil for what is no entry.
+    /// The ciphertext of an entry's name, nil if `backingName` is not an entry's.
     package func ciphertext(of backingName: Name, in directory: Directory) throws(VaultError) -> [UInt8]? {
         switch BackingName(backingName.bytes) {
         case .entry(let ciphertext): ciphertext
@@ -95,10 +95,10 @@ extension Vault {
         }
     }
 
-    /// The ciphertext of a long name, whose hash must be the one in the entry's name.
+    /// Reads the ciphertext of a long name; its hash must be the one in the entry's name.
     private func readSidecar(of entry: Name, in directory: Directory) throws(VaultError) -> [UInt8] {
         let text = entry.description
-        // A name of 255 bytes and its tag; one byte more would show a sidecar that is too long.
+        // A name of 255 bytes and its tag of 16; one byte more reveals a sidecar that is too long.
         let bytes = try readAll(
             Name(ascii: text + BackingName.sidecarSuffix), in: directory.descriptor, upTo: Vault.nameMax + 17)
         guard text == BackingName.longPrefix + hashText(of: bytes) else {

@@ -2,14 +2,15 @@ import Format
 import Posix
 import Store
 
-// What a crash leaves of things that were never synced: file systems bring a name to the disk before what it names.
+// What a crash leaves of files and directories that were never synced: a file system may write a name to the disk
+// before the inode.
 
 extension Vault {
-    /// Removes from a directory what a crash left of files and directories that nobody synced, and the rubbish of what
-    /// was under way; once, when it is opened after the crash.
+    /// Removes orphans of a crash from a directory when it is first opened after that crash: unsynced files and
+    /// directories, and temporary files.
     ///
-    /// Only what was last changed in a session that did not end cleanly: anything else that is empty was emptied by
-    /// somebody, and stays, to be refused. Nothing that holds a byte of a file is removed.
+    /// Removes only what was last changed in a session that did not end cleanly. Any other empty file was emptied by
+    /// another program: it stays and is refused. Removes nothing that holds a byte of a file.
     func tidy(_ directory: Directory) throws(VaultError) {
         let windows = windows.withLock { $0 }
         guard !windows.isEmpty, !isReadOnly else { return }
@@ -17,7 +18,7 @@ extension Vault {
         guard try backing({ () throws(Errno) in try store.status(of: folder) }).isWithin(windows) else { return }
         for entry in try backingEntries(of: folder) {
             guard let status = try? store.status(of: entry.name, in: folder), status.isWithin(windows) else { continue }
-            // Best effort: what stays is refused, and in nobody's way.
+            // Best effort: an orphan that stays is refused and does no harm.
             switch BackingName(entry.name.bytes) {
             case .entry, .longEntry:
                 switch orphan(entry.name, status, in: folder, windows) {
@@ -33,7 +34,7 @@ extension Vault {
         }
     }
 
-    /// Whether an entry is a orphan in a vault that is only read: not shown.
+    /// Whether an entry is an orphan to be hidden, in a vault that is only read.
     func isHidden(_ name: Name, in directory: Directory) -> Bool {
         guard isReadOnly else { return false }
         let windows = windows.withLock { $0 }
@@ -45,9 +46,9 @@ extension Vault {
 
     /// What a crash has left under a name that was never durable.
     package enum Orphan {
-        /// Nothing but names.
+        /// An empty file, or a directory that holds nothing but orphans.
         case empty
-        /// A directory without its record, with something in it: nobody can tell its name any more, but it stays.
+        /// A directory without its record but with something in it. Its name cannot be known any more, but it stays.
         case recordless
     }
 
@@ -65,7 +66,7 @@ extension Vault {
             guard !entries.contains(where: { $0.name == .directoryRecord || $0.name == .newDirectoryRecord }) else {
                 return nil
             }
-            // Each level holds a descriptor.
+            // Each level keeps a descriptor open.
             guard depth < 32 else { return .recordless }
             let isEmpty = entries.allSatisfy { entry in
                 switch BackingName(entry.name.bytes) {
@@ -84,7 +85,7 @@ extension Vault {
         }
     }
 
-    /// Made by this session: its rubbish of today is at work.
+    /// Whether this session made it: then its temporary files are in use.
     private func isInUse(_ status: FileStatus) -> Bool {
         guard let opened = journal.withLock({ $0?.head.opened }) else { return true }
         return UInt64(max(0, status.changed.seconds)) + 2 >= opened
@@ -100,7 +101,7 @@ extension Vault {
 }
 
 extension FileStatus {
-    /// Last changed in a session that ended in a crash.
+    /// Whether the last change lies in a session that ended in a crash.
     fileprivate func isWithin(_ windows: [JournalHead.Window]) -> Bool {
         let seconds = UInt64(max(0, changed.seconds))
         return windows.contains { seconds >= $0.from && seconds <= $0.to }

@@ -3,14 +3,14 @@ import Glibc
 import Posix
 import Store
 
-// The journal finds files by their paths: it is told of those that change.
+// The journal finds files by path, so it is told when paths change.
 
-/// Something that gets another name, by its paths from the vault's root.
+/// A change of name, as paths from the vault's root.
 struct PathChange {
     let old: [UInt8]
-    /// Nil where it cannot be told.
+    /// Nil if it cannot be found out.
     let new: [UInt8]?
-    /// With all that lies within.
+    /// The change concerns all paths within it.
     let isFolder: Bool
 
     func concerns(_ path: [UInt8]) -> Bool {
@@ -18,7 +18,7 @@ struct PathChange {
         return path.count > old.count && path[old.count] == UInt8(ascii: "/") && path.starts(with: old)
     }
 
-    /// What becomes of a path that it concerns; empty where that cannot be told.
+    /// A path that this change concerns, after the change. Empty if that cannot be found out.
     func applied(to path: [UInt8]) -> [UInt8] {
         let path = new.map { $0 + path.dropFirst(old.count) } ?? []
         return path.count >= Int(PATH_MAX) ? [] : path
@@ -26,7 +26,7 @@ struct PathChange {
 }
 
 extension Vault {
-    /// Nil where the old path cannot be told: then nothing knows it, and neither what lies within.
+    /// Nil if the old path cannot be found out: then the journal knows neither that path nor any within it.
     func change(
         of name: Name, in parent: Directory, to newName: Name, in newParent: Directory, isFolder: Bool
     ) -> PathChange? {
@@ -41,10 +41,10 @@ extension Vault {
         return path + [UInt8(ascii: "/")] + name.bytes
     }
 
-    /// Runs `body`, which gives folders or files other names, once the journal knows under what paths its files are
-    /// found then. They may be written to at any time.
+    /// Runs `body`, which renames folders or files, after the journal has recorded the new paths of the files that it
+    /// knows. Those may be written to at any time.
     ///
-    /// - Parameter changes: nil if they cannot be told.
+    /// - Parameter changes: returns nil if the changes cannot be found out.
     func keepingIntents(
         _ changes: () -> [PathChange]?, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
@@ -69,11 +69,11 @@ extension Vault {
                         }
                     }
                     guard pending.count <= most else {
-                        // Those who write to these do not wait for this.
+                        // Writers to these files do not wait for this function, so the number may grow.
                         most = min(bound, 2 * pending.count)
                         return false
                     }
-                    // Without a path a file is found by its header.
+                    // Replay finds a file without a path by its header, so it must have a durable one.
                     guard pending.allSatisfy({ $0.intent.low > 0 || !$0.path.isEmpty }) else { return false }
                     for (file, intent, path) in pending {
                         _ = try journal.append(Journal.Intent(path: path, low: intent.low, high: intent.high), of: file)

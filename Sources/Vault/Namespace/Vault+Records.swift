@@ -7,13 +7,14 @@ import Store
 // Directory records: docs/FORMAT.md, "Directory records".
 
 extension Vault {
-    /// Opens the root, whose record stands at the place of zeros.
+    /// Opens the root; its record is sealed for the binding of zeros.
     public func openRoot() throws(VaultError) -> Directory {
         try beginSession()
         return try readRoot()
     }
 
-    /// Brings in what the last session left in the journal: into the files, or over what is shown of them.
+    /// Applies what the last session left in the journal: to the files, or, in a vault that is only read, to what is
+    /// shown.
     package func beginSession() throws(VaultError) {
         if isReadOnly { try overlayJournal() } else { try recover() }
     }
@@ -25,10 +26,10 @@ extension Vault {
         return root
     }
 
-    /// Throws unless the keys of this volume open the root's record. Nothing else is looked at.
+    /// Throws unless the keys of this volume open the root's record. Checks nothing else.
     public func checkRoot() throws(VaultError) { _ = try readRecord(.directoryRecord, at: .zero, in: store.root) }
 
-    /// Opens the directory `name`; one whose record is missing or belongs elsewhere is damaged.
+    /// Opens the directory `name`. If its record is missing or belongs to another directory, it is damaged.
     public func openDirectory(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
         let stored = try storedName(name, in: parent)
         let binding = binding(of: name, in: parent)
@@ -40,13 +41,13 @@ extension Vault {
                 return (Directory(descriptor: folder, record: record, binding: binding), false)
             } catch {
                 guard case .damaged = error else { throw error }
-                // A crash in the middle of a rename leaves the record of the new place beside that of the old one.
+                // A rename that a crash interrupted leaves the pending record beside the old one.
                 guard let record = try? readRecord(.newDirectoryRecord, at: binding, in: folder) else { throw error }
                 return (Directory(descriptor: folder, record: record, binding: binding), true)
             }
         }
         if isMoving && !isReadOnly {
-            // It may be this session's own, which nobody has flushed yet. Without that both records stay.
+            // The rename may be of this session, and not flushed yet. If the flush fails, both records stay.
             if haveFlushedAll() {
                 try finishMove(of: directory)
             } else {
@@ -61,7 +62,7 @@ extension Vault {
         try backing { () throws(Errno) in try store.open(name, in: parent, OpenFlags.directory, mode: 0) }
     }
 
-    /// The record under `name` in a folder, if it was sealed for `binding`.
+    /// Opens the record under `name` in a folder; it must be sealed for `binding`.
     package func readRecord(_ name: Name, at binding: NameBinding, in folder: Descriptor) throws(VaultError)
         -> DirectoryRecord
     {
@@ -98,9 +99,9 @@ extension Vault {
         }
     }
 
-    /// Replaces or makes a record, at once: a new symbolic link is renamed over the old one.
+    /// Writes a record, atomically: a new symbolic link is renamed over the old one.
     ///
-    /// The directory's own times stay as they are: nothing that it shows has changed.
+    /// Keeps the directory's own times: the user sees no change.
     package func writeRecord(_ record: DirectoryRecord, at binding: NameBinding, as name: Name, in folder: Descriptor)
         throws(VaultError)
     {
@@ -126,8 +127,7 @@ extension Vault {
         }
     }
 
-    /// Sets the class of what will be created in a directory, explicitly or, when `isExplicit` is off, clears the
-    /// mark.
+    /// Sets the class of what will be created in a directory, and whether it counts as set explicitly.
     public func setDefaultClass(
         _ protectionClass: ProtectionClass, isExplicit: Bool, of directory: Directory
     ) throws(VaultError) {
@@ -139,30 +139,30 @@ extension Vault {
         directory.state.withLock { $0.record = record }
     }
 
-    /// Before a rename of `directory` to `binding`: leaves a record there that will be the right one afterwards.
+    /// Prepares a rename of `directory` to `binding`: adds the pending record, which is valid under the new name.
     func beginMove(of directory: Directory, to binding: NameBinding) throws(VaultError) {
         try finishEarlierMove(of: directory)
-        // The record of a rename before this one must be durable in its place before another takes its name.
+        // The pending record of an earlier rename must be the record, durably, before another one takes its name.
         try flush(folder: directory.descriptor)
         try writeRecord(directory.record, at: binding, as: .newDirectoryRecord, in: directory.descriptor)
         try flush(folder: directory.descriptor)
     }
 
-    /// After the rename: makes the pending record the record, once the folders are durable. Until then both are good,
-    /// each at its place, and whoever comes next tries again.
+    /// Completes a rename: the pending record becomes the record once the folders are durable. Until then each of the
+    /// two is valid under its own name. If this fails, the next change of the directory tries again.
     func finishMove(of directory: Directory, in folders: [Descriptor]) {
         directory.state.withLock { $0.movedIn = folders }
         try? finishEarlierMove(of: directory)
     }
 
-    /// Before a record is written: one that is still to come must not be lost.
+    /// Completes an earlier rename before another record is written: its pending record must not be lost.
     private func finishEarlierMove(of directory: Directory) throws(VaultError) {
         let (folders, isBetween) = directory.state.withLock { ($0.movedIn, $0.isBetween) }
         guard !folders.isEmpty || isBetween else { return }
         if isBetween { try flushAll() }
         for folder in folders { try flush(folder: folder) }
         do throws(VaultError) { try finishMove(of: directory) } catch {
-            // It is the record already.
+            // The pending record is already the record.
             guard error == .system(.ENOENT) else { throw error }
         }
         directory.state.withLock { ($0.movedIn, $0.isBetween) = ([], false) }
@@ -179,7 +179,7 @@ extension Vault {
         }
     }
 
-    /// After a rename that failed: takes the pending record away again.
+    /// Removes the pending record after a rename that failed.
     func cancelMove(of directory: Directory) {
         try? changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in
@@ -188,12 +188,12 @@ extension Vault {
         }
     }
 
-    /// Changes what is not seen of a folder, which its mode must not forbid.
+    /// Runs `body`, which changes what only the vault sees in a folder: the folder's mode must not prevent it.
     package func changingRecords(in folder: Descriptor, _ body: () throws(Errno) -> Void) throws(VaultError) {
         try withOwnerPermissions(0o300, of: .file(folder)) { () throws(VaultError) in try backing(body) }
     }
 
-    /// Changes a folder or a file without a trace in its times of access and modification.
+    /// Runs `body`, which changes a folder or a file, and keeps its times of access and modification.
     func keepingTimes<Result>(of file: Descriptor, _ body: () throws(Errno) -> Result) throws(Errno) -> Result {
         let before = try store.status(of: file)
         let result = try body()

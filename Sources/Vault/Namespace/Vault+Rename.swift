@@ -2,7 +2,7 @@ import Format
 import Posix
 import Store
 
-/// What a rename moves: the caller has it open, so that nothing else writes its header meanwhile.
+/// What a rename moves. The caller has it open, so that nothing else writes its header meanwhile.
 public enum Moved: Sendable {
     case file(File)
     case directory(Directory)
@@ -10,12 +10,12 @@ public enum Moved: Sendable {
 }
 
 extension Vault {
-    /// Renames an entry, replacing what `newName` was. `ENOKEY`'s cause `locked` when the class of a replaced file
-    /// must be taken over and the keys for that are away: then nothing has changed.
+    /// Renames an entry, and replaces the one at `newName`. Throws `locked`, with nothing changed, if the file must
+    /// take over the class of the replaced one and the keys for that are evicted.
     ///
     /// - Parameters:
-    ///   - replaced: the regular file at the new name, if one is there.
-    ///   - replacesDirectory: an empty directory is there.
+    ///   - replaced: the regular file at the new name, if there is one.
+    ///   - replacesDirectory: an empty directory has the new name.
     public func rename(
         _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
         replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
@@ -53,8 +53,8 @@ extension Vault {
                 try replacing(standing, new, newName, in: newParent, isReplaced: true, by: file) {
                     () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
-                    // Before anybody writes to it: the journal may know it by the new name once the folders are
-                    // durable.
+                    // Before another thread can write to it: once the folders are durable, the journal may know the
+                    // file by its new name.
                     file.leave(oldBinding, for: binding, [parent.descriptor, newParent.descriptor])
                 }
             } catch {
@@ -75,12 +75,13 @@ extension Vault {
         if isElsewhere && !kind.leavesWhiteout { dropSidecar(of: old, in: parent) }
     }
 
-    /// Each step is durable before the next one relies on it: a directory whose record belongs elsewhere does not open.
+    /// Makes each step durable before the next one relies on it: a directory does not open if its record is for another
+    /// name.
     private func renameDirectory(
         _ directory: Directory, _ old: StoredName, in parent: Directory, to new: StoredName, _ newName: Name,
         in newParent: Directory, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
-        // The journal knows files by their paths: the fewer it knows the better.
+        // The journal finds files by path, and each path that changes needs a record: so leave it few files.
         try checkpoint()
         let binding = binding(of: newName, in: newParent)
         try beginMove(of: directory, to: binding)
@@ -101,15 +102,15 @@ extension Vault {
             throw error
         }
         files.forgetFolder(old.name, in: parent)
-        // It has happened, and is good at the new place as at the old one.
+        // The rename has happened, and the directory opens under both names.
         directory.state.withLock { $0.binding = binding }
         finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
-        // Not before its absence is durable: a crash that takes the rename back must find it.
+        // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) { removeTombstone(tombstone, in: newParent) }
     }
 
-    /// The class and mark that a file takes over from the one that it replaces: the atomic save of every editor must
-    /// not lose a class. From another directory only a stricter one.
+    /// The class and mark that a file takes over from the one that it replaces, so that an editor's atomic save does
+    /// not lose a class. From another directory it takes over only a stricter one.
     private func protection(
         for file: File, replacing replaced: ReplacedFile?, sameDirectory: Bool
     ) -> (class: ProtectionClass, isExplicit: Bool)? {
@@ -132,7 +133,7 @@ extension Vault {
     }
 }
 
-/// A file that loses its name to another, which takes its class over where it must not be lost.
+/// A file that is replaced; the file that replaces it may take over its class.
 public struct ReplacedFile: Sendable {
     let file: FileIdentifier
     let protectionClass: ProtectionClass
@@ -150,11 +151,11 @@ public struct ReplacedFile: Sendable {
     }
 }
 
-/// How a rename treats both names.
+/// The flags of a rename.
 public struct RenameKind: Sendable {
-    /// `EEXIST` if something stands at the new name.
+    /// `EEXIST` if the new name is taken.
     public var noReplace: Bool
-    /// A character device 0/0 comes to stand at the old name, which overlay file systems take for nothing.
+    /// Leaves a whiteout under the old name: a character device 0/0, which overlay file systems show as no entry.
     public var leavesWhiteout: Bool
 
     public init(noReplace: Bool = false, leavesWhiteout: Bool = false) {

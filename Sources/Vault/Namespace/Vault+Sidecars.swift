@@ -2,10 +2,10 @@ import Posix
 import Store
 
 extension Vault {
-    /// Directories that are kept open for their stale sidecars.
+    /// At most this many stale sidecars wait; each keeps a directory open.
     private static let mostStaleSidecars = 64
 
-    /// Makes sure that the sidecar of a long name is there, whole and durably, before its entry appears.
+    /// Makes the sidecar of a long name durable before its entry appears.
     package func prepareSidecar(of stored: StoredName, in directory: Directory) throws(VaultError) {
         guard let sidecar = stored.sidecar else { return }
         sidecars.keep(sidecar.name)
@@ -15,7 +15,7 @@ extension Vault {
         try flush(folder: directory.descriptor)
     }
 
-    /// Has the sidecar of a long name removed once it is durable that the entry is gone. A orphan is harmless.
+    /// Removes the sidecar of a long name once the entry's absence is durable. An orphan is harmless.
     func dropSidecar(of stored: StoredName, in directory: Directory) {
         guard let sidecar = stored.sidecar else { return }
         let folder = directory.descriptor
@@ -24,7 +24,7 @@ extension Vault {
 
     func drop(_ sidecar: StaleSidecars.Sidecar) {
         sidecars.add(sidecar)
-        // A failure leaves them for the next time.
+        // After a failure the next call tries again.
         if sidecars.count > Self.mostStaleSidecars { try? dropSidecars() }
     }
 

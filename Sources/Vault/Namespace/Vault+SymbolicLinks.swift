@@ -6,9 +6,9 @@ import Store
 // docs/FORMAT.md, "Symbolic links".
 
 extension Vault {
-    /// Bytes of ciphertext, with its nonce, that a symbolic link of the backing store holds as base64url.
+    /// The longest ciphertext with its nonce, in bytes, that fits a symbolic link of the backing store as base64url.
     private static let longestInLink = 3071
-    /// PATH_MAX with a nonce and a tag.
+    /// PATH_MAX without its NUL, a nonce and a tag, in bytes.
     private static let longestStored = 4095 + 32
 
     /// The target of a symbolic link.
@@ -28,8 +28,8 @@ extension Vault {
         }
     }
 
-    /// How long a target is, from how long the text is that the backing link holds: reading that would move the time of
-    /// access.
+    /// The length of a target, from the length of the text in the backing link: reading the link would change its time
+    /// of access.
     func targetLength(of stored: Name, _ status: FileStatus, in folder: Descriptor) throws(VaultError) -> Int64 {
         let count = Int(status.size)
         if count == BackingName.longTargetPrefix.utf8.count + 22 {
@@ -70,7 +70,7 @@ extension Vault {
 
     // MARK: Long targets
 
-    /// Where the target lies, if what a link says is not the target itself.
+    /// The name of the file with the target, nil if the link's text is the target itself.
     package static func longTarget(_ text: [UInt8]) -> Name? {
         guard text.starts(with: Array(BackingName.longTargetPrefix.utf8)),
             Base64URL.decode(Array(text.dropFirst(BackingName.longTargetPrefix.utf8.count)))?.count == 16
@@ -78,7 +78,7 @@ extension Vault {
         return Name(bytes: text)
     }
 
-    /// The long target that goes with an entry, the last name of a symbolic link.
+    /// The long target to remove together with an entry, which must be the last name of its symbolic link.
     func longTarget(of stored: Name, _ status: FileStatus, in folder: Descriptor) -> Name? {
         guard Self.mayHaveLongTarget(status), let text = try? store.readSymbolicLink(stored, in: folder) else {
             return nil
@@ -86,13 +86,13 @@ extension Vault {
         return Self.longTarget(text)
     }
 
-    /// It is the last name of a symbolic link that says as much as one with a long target.
+    /// Whether it is the last name of a symbolic link whose text has the length of a long target's name.
     private static func mayHaveLongTarget(_ status: FileStatus) -> Bool {
         status.kind == .symbolicLink && status.linkCount == 1
             && status.size == BackingName.longTargetPrefix.utf8.count + 22
     }
 
-    /// The folder of long targets, in the root so that no rename has to move them; nil if there is none.
+    /// The folder of long targets, nil if there is none. It lies in the root so that no rename has to move targets.
     package func openTargets() throws(VaultError) -> Descriptor? {
         do throws(Errno) { return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0) } catch {
             switch error {
@@ -111,7 +111,7 @@ extension Vault {
         }
     }
 
-    /// Puts a target where it is durable before its link appears.
+    /// Writes a long target, durable before its link appears.
     private func writeLongTarget(_ sealed: [UInt8]) throws(VaultError) -> Name {
         let name = Name.longTarget()
         let folder = try backing { () throws(Errno) in
@@ -122,7 +122,7 @@ extension Vault {
             }
             return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0)
         }
-        // Once in each session: whoever made the folder need not have got so far.
+        // Once in each session: the process that made the folder may have crashed before its flush.
         if !hasFlushedTargets.load(ordering: .acquiring) {
             try flush(folder: store.root)
             hasFlushedTargets.store(true, ordering: .releasing)
@@ -132,8 +132,8 @@ extension Vault {
         return name
     }
 
-    /// Before a link gets a second name: its target stays from then on. A copier that does not know of hard links makes
-    /// several links of it, none of which can tell whether it is the last one.
+    /// Marks a long target as shared before its link gets a second name: it is never removed then. A copier that
+    /// ignores hard links makes several links to one target, and none of them shows whether it is the last.
     func keepLongTarget(of stored: Name, in folder: Descriptor) throws(VaultError) {
         guard Self.mayHaveLongTarget(try backingStatus(of: .entry(stored, in: folder))) else { return }
         let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
@@ -145,10 +145,10 @@ extension Vault {
         }
     }
 
-    /// Of a target that several links may name: nobody's to write to.
+    /// The mode of a target that several links may name: not writable, which marks it as shared.
     private static let sharedMode: UInt32 = 0o400
 
-    /// Has a long target removed once it is durable that its link is gone. A orphan is harmless.
+    /// Removes a long target once the absence of its link is durable. An orphan is harmless.
     func drop(_ target: Name, in directory: Directory) {
         guard let folder = try? openTargets(), let status = try? store.status(of: target, in: folder),
             status.mode & 0o200 != 0
