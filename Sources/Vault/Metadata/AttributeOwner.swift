@@ -2,7 +2,7 @@ import Format
 import Posix
 import Store
 
-/// What an extended attribute hangs on.
+/// What has an extended attribute.
 public enum AttributeOwner: Sendable {
     case file(File)
     case directory(Directory)
@@ -33,7 +33,7 @@ package struct AttributeSubject: Sendable {
     package let descriptor: Descriptor
     let identifier: [UInt8]
     package let prefix: AttributeName.Prefix
-    /// Of a file that others may know too: it remembers a flush that has failed.
+    /// The open file, if there is one: it remembers a failed flush.
     let file: File?
 
     package init(descriptor: Descriptor, identifier: [UInt8], file: File? = nil) {
@@ -43,7 +43,7 @@ package struct AttributeSubject: Sendable {
         self.file = file
     }
 
-    /// Nodes have no ID: what hangs on one would open on another, as the target of a symbolic link does.
+    /// Nodes have no ID, so an attribute copied from one node opens on another, as the target of a symbolic link does.
     package init(node: Descriptor) {
         descriptor = node
         identifier = [UInt8](repeating: 0, count: 16)
@@ -53,12 +53,12 @@ package struct AttributeSubject: Sendable {
 }
 
 extension Vault {
-    /// Whether FIFOs, sockets, device nodes and symbolic links can have attributes: in the backing store those are
-    /// root's.
+    /// Whether FIFOs, sockets, device nodes and symbolic links can have attributes: in the backing store only root can
+    /// set them.
     public var hasNodeAttributes: Bool { isPrivileged }
 
-    /// Opens an entry that is neither file nor directory, for its attributes; `ESTALE` if it is not the one that is
-    /// meant.
+    /// Opens an entry that is neither a file nor a directory, for its attributes; `ESTALE` if its inode is not the
+    /// expected one.
     public func openNode(
         _ name: Name, in parent: Directory, expecting inode: UInt64? = nil
     ) throws(VaultError) -> Descriptor {

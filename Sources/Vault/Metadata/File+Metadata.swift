@@ -2,17 +2,17 @@ import Posix
 import Store
 
 extension File {
-    /// Has the time of access moved as a read moves it, which `read` does not. Whether it moves is for the backing
-    /// store's file system to say; it is asked once, until a change or a day has passed: mount(8), relatime.
+    /// Lets the backing file system move the time of access as a read would: `read` does not. The file system decides
+    /// whether it moves; it is asked again after a change or a day, as mount(8) says of relatime.
     public func noteAccess() {
         let now = Timespec.now.seconds
         guard !vault.isReadOnly, abs(now - noted.load(ordering: .relaxed)) >= 86_400 else { return }
         noted.store(now, ordering: .relaxed)
-        // Of no consequence for what was read.
+        // A failure does not affect the read.
         try? vault.store.noteAccess(to: descriptor)
     }
 
-    /// The file changes: the next access is one to be noted.
+    /// After a change of the file, the next access is noted again.
     func forgetAccess() { noted.store(0, ordering: .relaxed) }
 
     public func setMode(_ mode: UInt32) throws(VaultError) {
@@ -33,8 +33,8 @@ extension File {
 extension File {
     private static let capabilities = Array("security.capability".utf8)
 
-    /// Removes the capabilities that a program gets which is executed from the file: what it holds is not what they
-    /// were given to.
+    /// Removes the capabilities of an executable file, because its contents change: they were given to the old
+    /// contents.
     ///
     /// Source: capabilities(7), "File capabilities".
     public func dropCapabilities() throws(VaultError) {
@@ -45,12 +45,12 @@ extension File {
         mayHaveCapabilities.store(false, ordering: .relaxed)
     }
 
-    /// Whether it is known without a look that it has no such attribute.
+    /// Whether the file is known to lack this attribute, without asking the store.
     public func isKnownToLack(_ name: [UInt8]) -> Bool {
         !mayHaveCapabilities.load(ordering: .relaxed) && name == Self.capabilities
     }
 
-    /// It is about to get an attribute.
+    /// Notes that the file is about to get an attribute.
     func noteCapabilities(_ name: [UInt8]) {
         if name == Self.capabilities { mayHaveCapabilities.store(true, ordering: .relaxed) }
     }

@@ -2,27 +2,27 @@ import Format
 import Posix
 import Store
 
-// Each header that is written to the backing file gives it another whole second, so that a copy by size and time takes
-// it along; what stat(2) shows is in the header: docs/FORMAT.md, "Times".
+// Each header written to the backing file gives it another whole second, so that a copier that compares size and time
+// copies it. What stat(2) shows is in the header: docs/FORMAT.md, "Times".
 
 extension File {
-    /// When it was last modified, as stat(2) shows it. Needs `lock`.
+    /// The time of modification that stat(2) shows. Needs `lock`.
     func shownTime() throws(Errno) -> Timespec {
         if let modified = state.writeback.modified { return modified }
         return state.header.shownTime(of: try vault.store.status(of: descriptor).modified)
     }
 
-    /// When it was last modified and changed, as stat(2) shows it. Needs `lock`.
+    /// The times of modification and change that stat(2) shows. Needs `lock`.
     func shownTimes() throws(Errno) -> (modified: Timespec, changed: Timespec) {
         var status = try vault.store.status(of: descriptor)
         show(&status)
         return (status.modified, status.changed)
     }
 
-    /// Writes the header as `state` has it to the backing file, with the times that are shown, and stamps it. Needs
+    /// Writes the header in `state` to the backing file, with the times that stat(2) shows and a new stamp. Needs
     /// `lock` exclusively.
     ///
-    /// - Parameter replaced: the time of a backing file in whose place this one is about to be put.
+    /// - Parameter replaced: the time of modification of the backing file that this one is about to replace.
     func writeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         try keepingChangeTime { (own) throws(VaultError) in try writeStampedHeader(over: own, replacing: replaced) }
     }
@@ -54,20 +54,20 @@ extension File {
                 vault.summarize(state.header, of: descriptor)
             }
         } catch {
-            // The change is done. A file that shows the wrong time is better than one whose memory differs from its
-            // disk; checkpointing tries again.
+            // The header is written. A file that shows the wrong time is better than one whose state in memory differs
+            // from the disk. The checkpoint tries again.
             state.writeback.modified = shown
             state.writeback.isHeaderCurrent = false
             list()
         }
     }
 
-    /// A header that is written to the backing file now would look to a copy by size and time like the one before:
-    /// whoever writes one checkpoints the file, or leaves it to the journal. Needs `lock`.
+    /// Whether a header that is written to the backing file now would get a stamp that a copier cannot tell from the
+    /// last one. If so, the caller checkpoints the file or writes the header to the journal. Needs `lock`.
     var isStampSpent: Bool { FileHeader.isSpent(state.writeback.inPlaceStamp, now: Timespec.now.seconds) }
 
-    /// Sets the times. That of modification goes into the header also when there is nothing else to write: a time that
-    /// is set back must not give the backing file one that a copy has seen with an older header.
+    /// Sets the times. The header gets the time of modification even if nothing else has changed: the backing file must
+    /// not get a time that a copy may have seen with an older header.
     public func setTimes(accessed: TimeChange, modified: TimeChange) throws(VaultError) {
         forgetAccess()
         if accessed != .keep {
@@ -87,7 +87,7 @@ extension File {
             }
             state.writeback.isSynced = false
             do throws(VaultError) {
-                // Else the close says so.
+                // Else the header is written when the file is closed.
                 if state.writeback.isJournaled, !keepsLengths.load(ordering: .relaxed) {
                     state.writeback.isHeaderCurrent = false
                 } else {
@@ -101,7 +101,7 @@ extension File {
         }
     }
 
-    /// The file was modified now. Needs `lock` exclusively.
+    /// Notes a modification of the contents. Needs `lock` exclusively.
     func noteModification() {
         state.writeback.modified = .now
         state.writeback.touched = state.writeback.modified
@@ -110,7 +110,7 @@ extension File {
         list()
     }
 
-    /// Runs `body`, which changes the backing file and nothing that the user sees.
+    /// Runs `body`, which changes the backing file in a way that the user must not see.
     func keepingBackingTimes(_ body: () throws(Errno) -> Void) throws(Errno) {
         let own = try vault.store.status(of: descriptor).modified
         try body()
@@ -119,10 +119,10 @@ extension File {
 
     // MARK: The time of change
 
-    /// The user has changed what belongs to the file and does not lie in it: its mode, an attribute, a name.
+    /// Notes a change of metadata outside of the contents: mode, owner, attributes or names.
     func touch() { lock.withExclusive { noteTouch() } }
 
-    /// Needs `lock` exclusively.
+    /// As `touch`. Needs `lock` exclusively.
     func noteTouch() {
         let now = Timespec.now
         state.writeback.touched = now
@@ -131,8 +131,8 @@ extension File {
         list()
     }
 
-    /// Runs `body`, which changes the backing file, whose status it gets, and nothing that the user sees. Needs `lock`
-    /// exclusively.
+    /// Runs `body`, which changes the backing file in a way that the user must not see. `body` gets the backing file's
+    /// status. Needs `lock` exclusively.
     func keepingChangeTime(_ body: (FileStatus) throws(VaultError) -> Void) throws(VaultError) {
         let before = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
         let shown = shownChange(of: before)
@@ -160,7 +160,7 @@ extension FileHeader {
 
 extension FileTime {
     init(_ time: Timespec) {
-        // A store that answers otherwise must not make a header that is refused.
+        // A store may answer with nanoseconds out of range, and a reader refuses such a header.
         self.init(seconds: time.seconds, nanoseconds: UInt32(min(max(0, time.nanoseconds), 999_999_999)))
     }
 }

@@ -4,12 +4,12 @@ import Posix
 public struct SQLiteSideFile: Sendable {
     public let name: Name
     public let database: Name
-    /// Pages of the database lie in it; otherwise it is an index that all users of the database map.
+    /// Whether it holds pages of the database. Otherwise it is an index that all users of the database map.
     public let hasContents: Bool
 
     private static let suffixes = [("-wal", true), ("-journal", true), ("-shm", false)]
 
-    /// Nil for a name that is none of such a file's.
+    /// Nil if the name is not that of a side file.
     public init?(_ name: Name) {
         for (suffix, hasContents) in Self.suffixes {
             let suffix = Array(suffix.utf8)
@@ -22,7 +22,7 @@ public struct SQLiteSideFile: Sendable {
         return nil
     }
 
-    /// Those that a file would have if it were a database; fewer if names get too long.
+    /// The side files that a file would have as a database, without those whose names would be too long.
     public static func all(of database: Name) -> [SQLiteSideFile] {
         suffixes.compactMap { suffix, _ in Name(bytes: Array(database.bytes) + suffix.utf8).flatMap(SQLiteSideFile.init)
         }

@@ -3,18 +3,19 @@ import Glibc
 import Posix
 import Store
 
-// Access control lists: attributes like others, but that the mode follows the list and the list the mode. The kernel
-// asks for them and judges by them.
+// Access control lists. They are stored as other attributes are, but mode and list change together. The kernel reads
+// them and checks permissions.
 
-/// What something new is to have: what its maker asked for, and what the directory in which it is made has for it.
+/// What a new entry gets: what its maker asked for, and what it inherits from the parent directory.
 struct Inheritance {
     var ownership: Ownership
-    /// More than the mode says.
+    /// The access list, if it says more than the mode.
     var access: AccessControlList?
-    /// Of a directory: for what is made in it.
+    /// A directory's default list, for new entries in it.
     var defaults: AccessControlList?
 
-    /// What a file is made with. One that gets a list is its maker's alone until it has it, who must be able to set it.
+    /// The mode at creation. A file that gets a list is accessible to its maker alone until then, who must be able to
+    /// set it.
     var firstMode: UInt32 { access == nil ? ownership.mode & 0o777 : 0o600 }
 }
 
@@ -25,8 +26,8 @@ extension Vault {
     /// S_ISGID.
     private static let setGroupID: UInt32 = 0o2000
 
-    /// What something takes that is made in `parent`: in a set-group-ID directory its group, and a new directory the
-    /// bit; of a directory with a default list that, and elsewhere a mode without what the umask denies.
+    /// What a new entry in `parent` gets. From a set-group-ID directory it inherits the group, and a new directory also
+    /// the bit. A default list of `parent` replaces the umask.
     func inheritance(
         _ ownership: Ownership, in parent: Directory, of kind: FileKind
     ) throws(VaultError) -> Inheritance {
@@ -51,11 +52,11 @@ extension Vault {
         return inherited
     }
 
-    /// Gives a new file or directory to its owner; the mode last, since a change of owner clears set-ID bits, and a
-    /// mode that is a list's mask means more without it. What is so already is not set again: each is a transaction of
-    /// the store.
+    /// Gives a new file or directory its owner, lists and mode. The mode is last: a change of owner clears set-ID bits,
+    /// and a mode that is the mask of a list permits more without the list. Skips what is so already: each call is a
+    /// transaction of the store.
     ///
-    /// - Parameter status: as it was made; nil if nobody knows.
+    /// - Parameter status: the status after creation, nil if it is not known.
     func give(_ file: AttributeSubject, _ inheritance: Inheritance, made status: FileStatus?) throws(VaultError) {
         let ownership = inheritance.ownership
         let isOwned = status.map { $0.owner == ownership.user && $0.group == ownership.group } ?? false
@@ -70,8 +71,7 @@ extension Vault {
         try backing { () throws(Errno) in try store.setMode(ownership.mode, of: file.descriptor) }
     }
 
-    /// Gives a new FIFO, socket or device node to its owner, then the list that it inherits, and its mode: in the order
-    /// that holds for files.
+    /// Gives a new FIFO, socket or device node its owner, list and mode, in the order that files need.
     func give(node name: Name, in folder: Descriptor, _ inheritance: Inheritance) throws(Errno) {
         let ownership = inheritance.ownership
         var mode = ownership.mode
@@ -81,7 +81,7 @@ extension Vault {
         if let list = inheritance.access {
             let node = AttributeSubject(node: try store.open(name, in: folder, O_PATH, mode: 0))
             do throws(VaultError) { try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: node) } catch {
-                // A store that has attributes of users and none of root's.
+                // The store has user attributes but no trusted ones.
                 guard error.errno == .EOPNOTSUPP || error.errno == .EPERM else { throw error.errno }
                 mode = mode & ~0o777 | list.modeWithoutList
             }
@@ -89,7 +89,7 @@ extension Vault {
         try store.setMode(mode, of: name, in: folder)
     }
 
-    /// Sets the mode of what is neither file nor directory, and with it the list if there is one.
+    /// Sets the mode of an entry that is neither a file nor a directory, and changes its list with it.
     func setMode(_ mode: UInt32, ofNode name: Name, in folder: Descriptor) throws(VaultError) {
         guard hasNodeAttributes else {
             return try changeBacking(.setMode(mode, of: .entry(name, in: folder)))
@@ -98,7 +98,7 @@ extension Vault {
         try setMode(mode, of: AttributeSubject(node: node))
     }
 
-    /// The list in an attribute; nil if there is none.
+    /// The list in an attribute, nil if there is none.
     private func list(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) -> AccessControlList? {
         let bytes: [UInt8]
         do throws(VaultError) { bytes = try attribute(name, of: owner) } catch {
@@ -109,9 +109,9 @@ extension Vault {
         return list
     }
 
-    /// Sets the list that says who may use a file or directory, and with it the mode; `EINVAL` for what is no list.
+    /// Sets the access list of a file or directory, and the mode with it; `EINVAL` if `bytes` are not a list.
     ///
-    /// - Parameter dropsSetGroupID: the one who sets it is not of the file's group.
+    /// - Parameter dropsSetGroupID: the caller is not in the file's group.
     public func setAccessList(
         _ bytes: [UInt8], of owner: AttributeOwner, dropsSetGroupID: Bool
     ) throws(VaultError) {
@@ -120,7 +120,8 @@ extension Vault {
         var mode = old & ~0o777 | list.mode
         if dropsSetGroupID { mode &= ~Self.setGroupID }
         defer { if case .file(let file) = owner { file.touch() } }
-        // A list whose mask is narrower than the mode, or wider, for as long as this takes: never one without its mask.
+        // Between the two steps the list's mask may be narrower or wider than the mode, but a list is never without its
+        // mask.
         let file = Subject.file(owner.descriptor)
         guard list.isMode else {
             return try set(list, of: owner.subject) { () throws(VaultError) in
@@ -134,14 +135,14 @@ extension Vault {
         }
     }
 
-    /// Sets the list that says who may use a file, and runs `setMode`, which sets the mode that goes with it: without
-    /// that the list is what it was, as far as the store allows.
+    /// Sets the access list of a file, then runs `setMode`, which sets the mode that goes with it. If that fails,
+    /// restores the old list as far as the store allows.
     private func set(
         _ list: AccessControlList, of file: AttributeSubject, setMode: () throws(VaultError) -> Void
     ) throws(VaultError) {
         var before: AccessControlList?
         do throws(VaultError) { before = try self.list(Self.accessName, of: file) } catch {
-            // What cannot be put back need not be.
+            // A damaged list cannot be restored.
             guard case .damaged = error else { throw error }
         }
         try setAttribute(Self.accessName, to: list.encoded, flags: 0, of: file)
@@ -155,12 +156,12 @@ extension Vault {
         }
     }
 
-    /// From now on the mode says it all.
+    /// Removes the access list: from then on the mode says everything.
     public func removeAccessList(of owner: AttributeOwner) throws(VaultError) {
         try removeList(Self.accessName, of: owner)
     }
 
-    /// Sets the list for what is made in a directory; `EACCES` for a file, which has none.
+    /// Sets the default list of a directory; `EACCES` for a file, which has none.
     public func setDefaultList(_ bytes: [UInt8], of owner: AttributeOwner) throws(VaultError) {
         guard AccessControlList(decoding: bytes) != nil else { throw .system(.EINVAL) }
         guard case .directory = owner else { throw .system(.EACCES) }
@@ -177,7 +178,7 @@ extension Vault {
         }
     }
 
-    /// Sets the mode, and with it the list if there is one.
+    /// Sets the mode, and changes the access list with it.
     func setMode(_ mode: UInt32, of owner: AttributeSubject) throws(VaultError) {
         let change = { () throws(VaultError) in
             try self.changeBacking(.setMode(mode, of: .file(owner.descriptor)))

@@ -18,7 +18,7 @@ extension Vault {
         return try openValue(bytes.dropFirst(stored.note.count), of: name, owner.identifier)
     }
 
-    /// An attribute by its stored name, which is no continuation's: name and value in plaintext.
+    /// Opens an attribute by its stored name, which must not be a continuation's; returns its plaintext name and value.
     package func openAttribute(
         _ stored: AttributeName, of owner: AttributeSubject
     ) throws(VaultError) -> (name: [UInt8], value: [UInt8]) {
@@ -29,8 +29,8 @@ extension Vault {
         return (found.name, try openValue(bytes.dropFirst(found.noteCount), of: found.name, owner.identifier))
     }
 
-    /// Whether the file that stands under a name, and is the one that is meant, has no such attribute. Nothing is
-    /// opened to find out; false where that does not tell.
+    /// Whether the expected file is under a name and has no such attribute. Opens nothing; false if this cannot be
+    /// known.
     public func lacksAttribute(
         _ attribute: [UInt8], of name: Name, in parent: Directory,
         expecting expected: (file: FileIdentifier, inode: UInt64)
@@ -47,8 +47,8 @@ extension Vault {
                     return false
                 } catch {
                     guard error == .ENODATA else { return false }
-                    // Behind the question: what stands there now stood there then, unless it went and came back
-                    // meanwhile.
+                    // The inode is checked after the attribute: if it is the expected one now, it was so before, unless
+                    // the name was moved away and back meanwhile.
                     return try store.status(of: entry, in: parent.descriptor).inode == expected.inode
                 }
             }
@@ -59,7 +59,7 @@ extension Vault {
     public func setAttribute(
         _ name: [UInt8], to value: [UInt8], flags: Int32, of owner: AttributeOwner
     ) throws(VaultError) {
-        // Before: it may be there though the store says that it could not set it.
+        // Noted before the call: a store that reports a failure may have set the attribute.
         if case .file(let file) = owner { file.noteCapabilities(name) }
         try setAttribute(name, to: value, flags: flags, of: owner.subject)
         if case .file(let file) = owner { file.touch() }
@@ -84,7 +84,7 @@ extension Vault {
         if let continuation { drop(continuation, of: owner) }
     }
 
-    /// The names, without foreign ones and those that do not decrypt.
+    /// The names of the attributes, without foreign ones and those that do not decrypt.
     public func attributeNames(of owner: AttributeOwner) throws(VaultError) -> [[UInt8]] {
         let owner = owner.subject
         let names: [String]
@@ -104,10 +104,10 @@ extension Vault {
 
 // MARK: Names and values, sealed
 
-/// An attribute as it lies in the backing store.
+/// An attribute as it is stored.
 struct SealedAttribute {
     let name: AttributeName
-    /// All of it: the encrypted name if that is a long one, the nonce and the value.
+    /// All that is stored: the encrypted name if it is a long one, the nonce and the value.
     let bytes: [UInt8]
     let nonce: [UInt8]
 }
@@ -140,7 +140,7 @@ extension Vault {
         return Array(value.dropFirst())
     }
 
-    /// The name in the backing store, and what stands before the value: of a long name the encrypted name itself.
+    /// The name in the backing store, and what stands before the value: for a long name its encrypted form.
     func storedName(
         ofAttribute name: [UInt8], of owner: AttributeSubject
     ) throws(VaultError) -> (name: AttributeName, note: [UInt8]) {
@@ -161,7 +161,7 @@ extension Vault {
         return (.long(hash: Self.hash(of: ciphertext)), count + ciphertext)
     }
 
-    /// The name of an attribute, and how many bytes of what is stored tell it.
+    /// The plaintext name of an attribute, and how many stored bytes hold the encrypted name.
     private func plainName(
         ofAttribute stored: AttributeName, _ bytes: @autoclosure () -> [UInt8]?, of owner: AttributeSubject
     ) -> (name: [UInt8], noteCount: Int)? {
@@ -187,7 +187,7 @@ extension Vault {
 }
 
 extension AttributeName {
-    /// How many bytes of what is stored stand before the nonce; nil if they are not all there.
+    /// How many stored bytes stand before the nonce; nil if `bytes` are fewer.
     func noteCount(in bytes: [UInt8]) -> Int? {
         guard case .long = self else { return 0 }
         guard bytes.count >= 2 else { return nil }

@@ -3,7 +3,7 @@ import Posix
 import Store
 
 extension Vault {
-    /// The header of a backing file, authentic and of this volume.
+    /// Reads the header of a backing file and checks that it is authentic and of this volume.
     func readHeader(of descriptor: Descriptor) throws(VaultError) -> FileHeader {
         var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
         let count: Int
@@ -18,7 +18,7 @@ extension Vault {
         }
     }
 
-    /// The header that `raw` begins with, authentic and of this volume.
+    /// Decodes the header at the beginning of `raw` and checks that it is authentic and of this volume.
     package func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
         guard raw.byteCount >= FileHeader.byteCount else { throw .damaged("shorter than a header") }
         let header: FileHeader
@@ -30,7 +30,7 @@ extension Vault {
         return header
     }
 
-    /// Opens a file's backing file for reading, also one that its owner may not read: its header is metadata.
+    /// Opens a backing file for reading, even if its mode does not let its owner read: the header is metadata.
     package func openBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o400, of: .entry(name, in: directory.descriptor)) { () throws(VaultError) in
             try backing { () throws(Errno) in
@@ -39,7 +39,7 @@ extension Vault {
         }
     }
 
-    /// Opens a file's backing file for writing too; nil where that is not allowed just like that.
+    /// Opens a backing file for reading and writing; nil if the mode or the store does not allow that.
     func openWritableBacking(_ name: Name, in directory: Directory) throws(VaultError) -> Descriptor? {
         guard !isReadOnly else { return nil }
         do {

@@ -1,17 +1,16 @@
 import Posix
 import Store
 
-// The daemon of an ordinary user is no more than the owner of the files, whose own permissions are in its way: a file
-// of mode 0444 is renamed and a folder of mode 0555 is too, and here both mean a write in them.
+// An ordinary user's daemon has only the rights of the files' owner, and their modes restrict it too. Elsewhere a file
+// of mode 0444, or a folder of mode 0555, can be renamed; here both need a write in them.
 
 extension Vault {
     package typealias Subject = BackingSubject
 
-    /// Runs `body`, and once more if it ends with EACCES: then with permissions that the owner lends for that time.
-    /// This moves the time of change, so `body` should ask for no more than it needs.
+    /// Runs `body`. If it ends with EACCES, adds `permissions` to the mode for as long as it runs `body` again. This
+    /// moves the time of change, so `body` should ask for no more than it needs.
     ///
-    /// In `body` no other lock is taken, and nothing that takes `modes`. A daemon that dies in the middle leaves the
-    /// owner with the permissions that were lent.
+    /// `body` must not take another lock, nor `modes`. A daemon that is killed meanwhile leaves the added permissions.
     package func withOwnerPermissions<Result: ~Copyable>(
         _ permissions: UInt32, of subject: Subject, _ body: () throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
@@ -20,11 +19,11 @@ extension Vault {
         } catch {
             guard error == .system(.EACCES), !isPrivileged, !isReadOnly else { throw error }
             return try modes.withExclusive { () throws(VaultError) in
-                // Once it is open, no rename can make us give the permissions back to something else.
+                // A rename cannot replace an open inode, so the mode is restored on the same one.
                 guard let file = try? pin(subject), let own = try? store.status(of: file).permissions else {
                     throw error
                 }
-                // They may have been lent to somebody else the first time, or have been granted since.
+                // Another thread may have added them during the first run, or the user since.
                 guard own & permissions != permissions else { return try body() }
                 do { try store.setMode(own | permissions, of: file) } catch _ { throw error }
                 defer { try? store.setMode(own, of: file) }
@@ -40,7 +39,7 @@ extension Vault {
         }
     }
 
-    /// What stat(2) says of a backing file, while nothing is lent.
+    /// The status of a backing file, without permissions that are added for a moment.
     func backingStatus(of subject: Subject) throws(VaultError) -> FileStatus {
         try modes.withShared { () throws(VaultError) in
             try backing { () throws(Errno) in
@@ -52,15 +51,15 @@ extension Vault {
         }
     }
 
-    /// Sets a mode or an owner, which clears set-ID bits, while nothing is lent.
+    /// Sets a mode or an owner, which clears set-ID bits, while no permissions are added.
     func changeBacking(_ change: BackingChange) throws(VaultError) {
         try modes.withExclusive { () throws(VaultError) in
             try backing { () throws(Errno) in try change.apply(to: store) }
         }
     }
 
-    /// Runs `body`, which writes to a file in nobody's name: the kernel takes the set-ID bits of a file to which an
-    /// ordinary user writes. In `body` no other lock is taken, and nothing that takes `modes`.
+    /// Runs `body`, which writes to a file on the vault's own behalf, and keeps set-ID bits: the kernel clears them
+    /// when an ordinary user writes. `body` must not take another lock, nor `modes`.
     func keepingSetID<Result, Failure: Error>(
         of file: Descriptor, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -76,7 +75,7 @@ extension Vault {
         }
     }
 
-    /// The permissions of a file with a set-ID bit. Needs `modes`.
+    /// The permissions of a file, nil unless it has a set-ID bit. Needs `modes`.
     private func setIDMode(of file: Descriptor) -> UInt32? {
         guard let mode = try? store.status(of: file).permissions, mode & 0o6000 != 0 else { return nil }
         return mode

@@ -2,12 +2,12 @@ import Format
 import Posix
 import Store
 
-// Attributes in the backing store. A value of which all that is stored does not fit into one has its continuation in a
-// second one, whose name is the value's nonce: so that a new value's continuation can be there before the value is, and
-// an old one's until it is not. A continuation without a value is harmless, not shown, and found by fsck.
+// Attributes in the backing store. A value that does not fit into one attribute has a continuation in a second one. Its
+// name is the value's nonce: so a new continuation is there before its value, and the old one stays as long as the old
+// value. A continuation without a value is an orphan: harmless, not shown, and found by fsck.
 
 extension Vault {
-    /// Its owner need not be allowed to read a file whose attributes he may read: those of access control.
+    /// Reads also if the mode does not let the file's owner read: access control lists need no read permission.
     func storedValue(of stored: AttributeName, of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         try withOwnerPermissions(0o400, of: .file(owner.descriptor)) { () throws(VaultError) in
             try backing { () throws(Errno) in
@@ -16,14 +16,14 @@ extension Vault {
         }
     }
 
-    /// All that is stored of an attribute, its continuation too.
+    /// All that is stored of an attribute, with its continuation.
     func wholeValue(of stored: AttributeName, of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         var value = try storedValue(of: stored, of: owner)
         while let continuation = stored.continuation(of: value) {
             do throws(VaultError) { return value + (try storedValue(of: continuation, of: owner)) } catch {
                 guard error == .system(.ENODATA) else { throw error }
             }
-            // Nobody keeps getxattr(2) from coming while the value is replaced: then it is another one by now.
+            // getxattr(2) may run while another thread replaces the value. Then the value differs by now.
             let later = try storedValue(of: stored, of: owner)
             guard later != value else { break }
             value = later
@@ -31,12 +31,13 @@ extension Vault {
         return value
     }
 
-    /// Where the continuation of what is stored now would be; nil if all of it is in one attribute.
+    /// The name of the continuation that the stored value would have; nil if it fits into one attribute.
     package func continuation(of stored: AttributeName, of owner: AttributeSubject) -> AttributeName? {
         (try? storedValue(of: stored, of: owner)).flatMap(stored.continuation)
     }
 
-    /// Sets it as a whole: after a crash too it is the old or the new one, on a store that keeps no order as well.
+    /// Sets an attribute atomically: after a crash it has the old or the new value, even if the store reorders
+    /// metadata.
     func putSealed(_ attribute: SealedAttribute, flags: Int32, of owner: AttributeSubject) throws(VaultError) {
         let old = continuation(of: attribute.name, of: owner)
         let fits = attribute.bytes.prefix(AttributeName.largestValue)
@@ -53,8 +54,8 @@ extension Vault {
         if let old { drop(old, of: owner) }
     }
 
-    /// Removes the continuation of a value that could not be set, unless it has been after all: a store that failed
-    /// need not have done nothing.
+    /// Removes the continuation of a value that could not be set. Keeps it if the value is set after all: a store may
+    /// report a failure after it has changed the value.
     private func removeUnused(
         _ continuation: AttributeName, of stored: AttributeName, of owner: AttributeSubject
     ) throws(VaultError) {
@@ -66,7 +67,7 @@ extension Vault {
         try removeStored(continuation, of: owner)
     }
 
-    /// Removes the continuation of a value that is there no longer. What fails leaves it for fsck.
+    /// Removes the continuation of a value that was replaced or removed. After a failure it stays for fsck.
     func drop(_ continuation: AttributeName, of owner: AttributeSubject) {
         do throws(VaultError) {
             try flush(owner)
@@ -92,12 +93,12 @@ extension Vault {
         }
     }
 
-    /// Makes what has been done to attributes durable.
+    /// Makes the changes of attributes durable.
     private func flush(_ owner: AttributeSubject) throws(VaultError) {
         if let file = owner.file {
             try file.flush(dataOnly: false)
         } else if owner.prefix == .trusted {
-            // Nobody can open a device only to flush its inode.
+            // A device node cannot be opened only to flush its inode.
             try flushAll()
         } else {
             try flush(folder: owner.descriptor)
@@ -106,8 +107,8 @@ extension Vault {
 }
 
 extension AttributeName {
-    /// Where the continuation of a value is, if there is one: of one that fills an attribute to the last byte there
-    /// need not be.
+    /// The name of a value's continuation. A value that fills the attribute exactly has this name too, but perhaps no
+    /// continuation.
     func continuation(of value: [UInt8]) -> AttributeName? {
         guard value.count == Self.largestValue, let start = noteCount(in: value), value.count >= start + 16 else {
             return nil

@@ -2,17 +2,17 @@ import Format
 import Posix
 import Store
 
-// What stat(2) shows, in an attribute of the backing file: docs/FORMAT.md, "Summaries". One that cannot be set or read
-// is none: then the header tells.
+// What stat(2) shows, in an attribute of the backing file: docs/FORMAT.md, "Summaries". If a summary cannot be set or
+// read, the header is used.
 
 extension Vault {
-    /// What stat(2) shows of a regular file that is not in memory; nil where only its header can tell.
+    /// What stat(2) shows of a regular file that is not in memory; nil if the header must be read.
     ///
-    /// - Parameter own: the status of its backing file, which stands under `stored`.
+    /// - Parameter own: the status of its backing file, which has the name `stored`.
     func summarized(
         _ own: FileStatus, _ stored: Name, _ name: Name, in parent: Directory
     ) -> (FileStatus, FileSummary)? {
-        // A vault that is only read may have another header in its journal.
+        // In a vault that is only read, the journal may have a newer header.
         guard traits.hasAttributes, !isReadOnly, own.kind == .regular, own.linkCount == 1,
             own.modified.nanoseconds == 0, files.file(ofInode: own.inode) == nil,
             !distrusted.withLock({ $0.contains(own.inode) }), !isHidden(stored, in: parent)
@@ -32,7 +32,7 @@ extension Vault {
         return (status, summary)
     }
 
-    /// What `bytes` say of the file at `binding` with the backing file's status `own`; nil if they do not count.
+    /// Decodes and checks the summary of the file at `binding` with the backing status `own`; nil if it is not valid.
     private func summary(_ bytes: RawSpan, at binding: NameBinding, _ own: FileStatus) -> FileSummary? {
         guard own.modified.nanoseconds == 0, let summary = try? FileSummary(decoding: bytes) else { return nil }
         let signed = summary.signed(at: binding, size: UInt64(own.size), stamp: own.modified.seconds)
@@ -40,8 +40,8 @@ extension Vault {
         return keys.summaries.verify(truncated: tag, of: unsafe signed.span.bytes) ? summary : nil
     }
 
-    /// Distrusts a summary that counts beside another header than its own: a crash has left it, or somebody has put it
-    /// back. `ESTALE` if it has told of another length; then the header is asked.
+    /// Distrusts a valid summary that does not belong to the header: a crash has left it, or an attacker has restored
+    /// it. `ESTALE` if it showed another length; the caller then reads the header.
     func checkSummary(
         of file: Descriptor, _ own: FileStatus, against header: FileHeader, at binding: NameBinding
     ) throws(VaultError) {
@@ -56,9 +56,10 @@ extension Vault {
         if told != header.provisionalLength { throw .system(.ESTALE) }
     }
 
-    /// Says what a header says that has just been written to a backing file, and its stamp with it.
+    /// Sets the summary for a header and stamp that have just been written to a backing file.
     ///
-    /// The backing file may be longer yet: what is behind its end goes, and until then the MAC fits nothing.
+    /// The backing file may still have a stale tail. The MAC covers the size after that is truncated, and is wrong
+    /// until then.
     func summarize(_ header: FileHeader, of file: Descriptor) {
         guard traits.hasAttributes, let summary = FileSummary(header) else { return }
         let size = BlockGeometry.backingSize(forLength: header.length)
@@ -66,31 +67,33 @@ extension Vault {
         let tag = keys.summaries.tag(of: unsafe signed.span.bytes)
         let fields = unsafe signed.span.bytes.array(0..<FileSummary.byteCount - FileSummary.tagByteCount)
         let value = fields + tag.prefix(FileSummary.tagByteCount)
-        // No permissions are lent for it: a daemon that dies meanwhile would leave them, and the header tells as well.
+        // No permissions are added for it: a daemon that is killed meanwhile would leave them, and the header serves as
+        // well.
         do throws(Errno) {
             try store.setAttribute(FileSummary.attribute, to: value, flags: 0, of: file)
         } catch { return }
     }
 
-    /// Takes the summary of a backing file away that is longer than a file of `length` bytes is: it tells of more. True
-    /// if there may have been one. Then its absence must be durable before the header is that makes the journal's
-    /// records void: between the two, stat(2) would show the old length until somebody opens the file.
+    /// Removes the summary of a backing file that is longer than a file of `length` bytes needs. True if there may have
+    /// been one: then its absence must be durable before the header that makes the journal's records dead. Otherwise a
+    /// crash between the two lets stat(2) show the old length until the file is opened.
     func dropSummary(of file: Descriptor, ifLongerThan length: UInt64) throws(VaultError) -> Bool {
         let size = try backing { () throws(Errno) in try store.status(of: file).size }
         guard traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: length) else { return false }
         do throws(Errno) { try store.removeAttribute(FileSummary.attribute, of: file) } catch {
-            // The file of an ordinary user may not be writable any more; then the old one stays until it is opened.
+            // An ordinary user's file may not be writable any more. Then the old summary stays until the file is
+            // opened.
             guard [.ENODATA, .EOPNOTSUPP, .EPERM, .EACCES].contains(error) else { throw .system(error) }
         }
         return true
     }
 
-    /// A header has shown that the summary of a backing file is not true.
+    /// Notes that a header has shown a summary to be wrong.
     public func distrustSummary(ofInode inode: UInt64) {
         _ = distrusted.withLock { $0.insert(inode) }
     }
 
-    /// What stat(2) shows of a file that stands under a name, if its summary tells and it is the one that is meant.
+    /// What stat(2) shows of a name; nil if its summary is not valid or it is not the expected file.
     public func summarizedStatus(
         of name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)
     ) throws(VaultError) -> (FileStatus, FileSummary)? {

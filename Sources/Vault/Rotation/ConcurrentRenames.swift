@@ -2,10 +2,10 @@ import Format
 import Posix
 import Synchronization
 
-/// What gets another name while files are given new keys: a listing misses what moves past it.
+/// Records names that change during a walk of a key rotation: a listing misses an entry that moves past it.
 ///
-/// Whoever moves something says so before and after. A walk has seen all files if it has looked at all that is in here,
-/// and nothing is under way.
+/// A thread that renames or links notes it before and after. A walk has seen all files if it has looked at everything
+/// noted here and no rename is under way. Thread-safe.
 final class ConcurrentRenames: Sendable {
     struct Renamed: Sendable {
         let name: Name
@@ -21,7 +21,7 @@ final class ConcurrentRenames: Sendable {
         var underWay = 0
         var isWatched = false
         var moved: [Entry: Directory] = [:]
-        /// There was more than is kept: all is to be looked at again.
+        /// More has moved than can be kept: everything must be walked again.
         var hasLost = false
     }
 
@@ -29,13 +29,13 @@ final class ConcurrentRenames: Sendable {
     private static let most = 1024
     private let state = Mutex(State())
 
-    /// Runs `body`, which gives something other names, also when it fails and takes that back.
+    /// Runs `body`, which changes names, and notes them afterwards, even if `body` fails and restores them.
     func noting<Result>(
         _ renamed: [Renamed], _ body: () throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
         state.withLock { $0.underWay += 1 }
         defer {
-            // Let go of outside the lock.
+            // The directories are released outside the lock.
             let full: [Entry: Directory] = state.withLock { state in
                 state.underWay -= 1
                 guard state.isWatched else { return [:] }
@@ -52,10 +52,10 @@ final class ConcurrentRenames: Sendable {
         return try body()
     }
 
-    /// All is to be looked at again.
+    /// Notes that everything must be walked again.
     func noteUnknown() { state.withLock { $0.hasLost = true } }
 
-    /// From now on what moves is kept, for a walk that begins.
+    /// Starts to record changes, for a new walk.
     func watch() {
         state.withLock { state in
             state.isWatched = true
@@ -72,7 +72,7 @@ final class ConcurrentRenames: Sendable {
         withExtendedLifetime(left) {}
     }
 
-    /// Something that has moved and is to be looked at; nil if there is nothing.
+    /// Takes a changed name that the walk must look at; nil if there is none.
     func next() -> Renamed? {
         state.withLock { state in
             guard let (entry, parent) = state.moved.popFirst() else { return nil }
@@ -80,6 +80,6 @@ final class ConcurrentRenames: Sendable {
         }
     }
 
-    /// Whether nothing has moved past a walk, and nothing is about to.
+    /// Whether the walk has seen every change and none is under way.
     var areSeen: Bool { state.withLock { $0.underWay == 0 && $0.moved.isEmpty && !$0.hasLost } }
 }

@@ -3,24 +3,24 @@ import Posix
 import Store
 import Synchronization
 
-/// Gives all files of a vault the new class keys, while it is in use: one walk after another, until one has found
-/// nothing to do.
+/// Wraps all file keys of a vault with new class keys, while the vault is in use: one walk after another, until one
+/// finds nothing to do.
 ///
-/// One walk at a time. Holds no lock and no key from one file to the next.
+/// One walk at a time. Holds no lock and no key between two files.
 public final class KeyRotation: Sendable {
     public enum Outcome: Hashable, Sendable {
-        /// Each file has the keys of now.
+        /// Every file has the current keys.
         case clean
-        /// Some had those of before, or moved: another walk has to tell.
+        /// Some files had the previous keys, or moved: another walk is needed.
         case unproven
-        /// Some still have those of before.
+        /// Some files still have the previous keys.
         case failed
-        /// It was to stop, or the keys have gone.
+        /// It was told to stop, or the keys are evicted.
         case interrupted
     }
 
     let vault: Vault
-    /// Held exclusively while a folder gets another name.
+    /// Held exclusively while a folder is renamed. Lock order: docs/ARCHITECTURE.md.
     private let tree: ReadWriteLock
     private let isStopped: @Sendable () -> Bool
     private let state = Mutex(State())
@@ -31,21 +31,21 @@ public final class KeyRotation: Sendable {
     }
 
     /// - Parameters:
-    ///   - tree: held exclusively by whoever gives a folder another name.
-    ///   - isStopped: asked between any two files.
+    ///   - tree: a rename of a folder holds it exclusively.
+    ///   - isStopped: called between two files.
     public init(of vault: Vault, tree: ReadWriteLock, isStopped: @escaping @Sendable () -> Bool) {
         self.vault = vault
         self.tree = tree
         self.isStopped = isStopped
     }
 
-    /// Answers at once.
+    /// Does not wait for a walk.
     public var progress: RotationProgress { state.withLock { $0.progress } }
 
-    /// Whether the keys are at hand that it takes.
+    /// Whether the ring has the keys that a rotation needs.
     public var hasKeys: Bool { vault.ring.canRenew }
 
-    /// Looks at every file.
+    /// Walks all files.
     public func walk() -> Outcome {
         state.withLock { state in
             state.progress.begin()
@@ -53,7 +53,7 @@ public final class KeyRotation: Sendable {
         }
         vault.renames.watch()
         guard hasKeys, walkTree(), lookAtMoved(), lookAtOpen() else { return .interrupted }
-        // What has moved since the last look, and nothing of what is in memory is looked at behind it.
+        // Anything that was renamed after this may be unseen. Open files need no such check.
         let isSeen = vault.renames.areSeen
         return state.withLock { state in
             state.progress.fraction = 1
@@ -62,10 +62,10 @@ public final class KeyRotation: Sendable {
         }
     }
 
-    /// After a walk that was clean: no power loss brings back what it, or the ones before, have changed.
+    /// After a clean walk: makes its changes, and those of earlier walks, durable.
     public func makeDurable() throws(VaultError) { try vault.synchronize() }
 
-    /// Nobody needs to know any more what moves.
+    /// Ends the recording of renames.
     public func end() { vault.renames.stopWatching() }
 
     // MARK: -
@@ -83,12 +83,12 @@ public final class KeyRotation: Sendable {
         RotationWalk(self).walk(from: directory, walkPath)
     }
 
-    /// Opens a folder while none gets another name.
+    /// Opens a folder while no folder is renamed.
     func open(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
         try tree.withShared { () throws(VaultError) in try vault.openDirectory(name, in: parent) }
     }
 
-    /// False if it has to stop.
+    /// Looks at entries that were renamed during the walk. False if it must stop.
     private func lookAtMoved() -> Bool {
         while let moved = vault.renames.next() {
             guard !mustStop else { return false }
@@ -106,12 +106,12 @@ public final class KeyRotation: Sendable {
         return true
     }
 
-    /// Files that are in memory: some have no name, and what one has in memory it writes.
+    /// Looks at the files in memory: some have no name, and each writes the header that it has in memory.
     private func lookAtOpen() -> Bool {
         for file in vault.files.all {
             guard !mustStop else { return false }
             do throws(VaultError) { count(try file.renewWrap()) } catch {
-                // Most have a name, under which they have failed already.
+                // Most have a name, and the walk has counted their failure.
                 let hasFailed = state.withLock { $0.progress.failed > 0 }
                 guard error != .locked, hasFailed || fail(error, nil) else { return false }
             }
@@ -119,10 +119,10 @@ public final class KeyRotation: Sendable {
         return true
     }
 
-    /// Renews a file's wrap; false if it has to stop.
+    /// Renews a file's wrap. False if it must stop.
     func look(at name: Name, in parent: Directory, _ walkPath: WalkPath) -> Bool {
         var last = VaultError.system(.ESTALE)
-        // Whoever opens a file by its name may find another there.
+        // Between the listing and the open, the name may have become another file's.
         for _ in 0..<3 {
             do throws(VaultError) {
                 count(try vault.renewWrap(of: name, in: parent))
@@ -135,7 +135,7 @@ public final class KeyRotation: Sendable {
         return fail(last, walkPath)
     }
 
-    /// A file was looked at, and it had the old keys perhaps.
+    /// Counts a file, and whether its wrap was renewed.
     func count(_ isRenewed: Bool) {
         state.withLock { state in
             state.progress.files += 1
@@ -147,9 +147,9 @@ public final class KeyRotation: Sendable {
 
     func advance(by share: Double) { state.withLock { $0.progress.fraction += share } }
 
-    /// False if that is no failure, but the end of this walk.
+    /// Counts a failure, unless the error is of a kind that another walk takes care of. False if the walk must end.
     func fail(_ error: VaultError, _ walkPath: WalkPath?) -> Bool {
-        // Whoever has moved it has said so, or is about to.
+        // The rename has noted the name, or will when it ends.
         if error.isAbsence || error == .system(.EBUSY) { return true }
         if error == .system(.ESTALE) {
             state.withLock { $0.hasFoundWork = true }
@@ -166,7 +166,7 @@ public final class KeyRotation: Sendable {
 }
 
 extension VaultError {
-    /// It may be otherwise the next time.
+    /// Whether the error may go away when the file is looked at again.
     fileprivate var isPassing: Bool {
         switch self {
         case .damaged, .system(.ESTALE): true

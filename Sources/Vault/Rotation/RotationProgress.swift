@@ -1,14 +1,14 @@
 import Posix
 
-/// How far a rotation of the keys has come.
+/// The progress of a key rotation.
 public struct RotationProgress: Hashable, Sendable {
-    /// Files that this walk has looked at.
+    /// Files of this walk.
     public var files: UInt64 = 0
-    /// Of how much of the tree, about: 0 to 1.
+    /// The share of the tree that this walk has done, about, 0 to 1.
     public var fraction = 0.0
-    /// Files that were given the new keys since the vault was opened.
+    /// Files that got the new keys since the vault was opened.
     public var renewed: UInt64 = 0
-    /// Files and folders of this walk that nothing could be done with, and why of the first.
+    /// Files and folders of this walk that failed, and the first failure.
     public var failed: UInt64 = 0
     public var failure: String?
 
@@ -20,7 +20,7 @@ public struct RotationProgress: Hashable, Sendable {
     }
 }
 
-/// Where a walk is, for people and to find the way back; names from the vault's root, or from what has moved.
+/// The path of a walk, for messages and to find the way back: names from the vault's root, or from the renamed entry.
 final class WalkPath: Sendable, CustomStringConvertible {
     let parent: WalkPath?
     let name: Name

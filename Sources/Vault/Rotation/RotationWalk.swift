@@ -3,26 +3,26 @@ import Glibc
 import Posix
 import Store
 
-/// One walk through a folder and all that is below it, without recursion.
+/// A walk through a folder and everything below it, without recursion.
 struct RotationWalk {
     private let rotation: KeyRotation
     private var vault: Vault { rotation.vault }
 
-    /// Folders on the way down that are kept open.
+    /// How many folders on the path stay open.
     private static let mostOpen = 64
 
     init(_ rotation: KeyRotation) { self.rotation = rotation }
 
     private struct Level {
-        /// Nil once it was let go: it is opened anew by its name when the walk comes back.
+        /// Nil once it was closed; it is opened again by its name when the walk comes back.
         var directory: Directory?
         let walkPath: WalkPath?
         var folders: [Name]
-        /// What one of those is of the whole.
+        /// The share of one folder in the whole walk.
         let share: Double
     }
 
-    /// False if it has to stop.
+    /// False if it must stop.
     func walk(from top: Directory, _ walkPath: WalkPath?) -> Bool {
         var levels: [Level] = []
         guard descend(into: top, walkPath, share: 1, &levels) else { return false }
@@ -42,20 +42,20 @@ struct RotationWalk {
         return true
     }
 
-    /// The directory of a level, opened anew from the nearest one above it that is open, which the first always is.
+    /// The directory of a level, opened again from the nearest open one above it. The first one is always open.
     private func directory(of level: Int, _ levels: inout [Level]) throws(VaultError) -> Directory {
         var open = level
         while open > 0, levels[open].directory == nil { open -= 1 }
         guard var directory = levels[open].directory else { throw .system(.ESTALE) }
         for next in open..<level {
-            // Where it has been renamed meanwhile, that was noted with all that is in it.
+            // If a folder was renamed meanwhile, the rename has been noted, and the walk looks at it later.
             directory = try rotation.open(levels[next + 1].walkPath!.name, in: directory)
         }
         levels[level].directory = directory
         return directory
     }
 
-    /// Looks at the files of a folder, and notes the folders in it.
+    /// Looks at the files of a folder, and lists the folders in it.
     private func descend(
         into directory: Directory, _ walkPath: WalkPath?, share: Double, _ levels: inout [Level]
     ) -> Bool {
@@ -66,14 +66,14 @@ struct RotationWalk {
             while true {
                 let entries = try backing { () throws(Errno) in try vault.store.nextEntries(of: listing) }
                 if entries.isEmpty { break }
-                // About the order in which they lie on the disk.
+                // Roughly the order of their inodes on the disk.
                 for entry in entries.sorted(by: { $0.inode < $1.inode }) {
                     guard !rotation.mustStop else { return false }
                     guard look(at: entry, in: directory, walkPath, &folders) else { return false }
                 }
             }
         } catch { guard rotation.fail(error, walkPath) else { return false } }
-        // Its own files are a part like each of the folders.
+        // The files count as one more folder.
         let hasFiles = rotation.progress.files > before
         let share = share / Double(folders.count + (hasFiles || folders.isEmpty ? 1 : 0))
         if hasFiles || folders.isEmpty { rotation.advance(by: share) }
@@ -106,7 +106,7 @@ struct RotationWalk {
         return rotation.look(at: name, in: directory, WalkPath(name, in: walkPath))
     }
 
-    /// Nil for what has gone.
+    /// Nil if the entry was removed.
     private func kind(of entry: DirectoryEntry, in folder: Descriptor) throws(VaultError) -> FileKind? {
         if let kind = entry.kind { return kind }
         do throws(Errno) { return try vault.store.status(of: entry.name, in: folder).kind } catch {
@@ -115,10 +115,10 @@ struct RotationWalk {
         }
     }
 
-    /// What stands under a name that is not the vault's: a copy that a sync program has made perhaps, which somebody
-    /// will want to read when it has got its name back.
+    /// Renews files under a foreign name, such as a synchronisation program's copy: the user may want to read them once
+    /// they have their names back.
     ///
-    /// - Parameter isOthers: nor is the name of its folder, or its own, of the form of one.
+    /// - Parameter isOthers: the outermost name does not have the form of one of the vault's.
     private func lookAtForeign(
         _ name: Name, isFolder: Bool, isOthers: Bool, in folder: Descriptor, depth: Int
     ) -> Bool {
@@ -144,7 +144,7 @@ struct RotationWalk {
                 else { return false }
             }
         } catch {
-            // lost+found, say: it was never the daemon's.
+            // Such as a file system's lost+found, which never was the daemon's.
             if isOthers, error == .system(.EACCES) || error == .system(.EPERM), !vault.isOwn(name, in: folder) {
                 return true
             }
@@ -155,12 +155,12 @@ struct RotationWalk {
 }
 
 extension Vault {
-    /// Whether the daemon may do with it what its owner may.
+    /// Whether the daemon has the owner's rights for an entry.
     fileprivate func isOwn(_ name: Name, in folder: Descriptor) -> Bool {
         isPrivileged || (try? store.status(of: name, in: folder).owner) == geteuid()
     }
 
-    /// A folder opened to be listed, by nobody who uses it: the time of access stays.
+    /// Opens a folder to list it on the vault's own behalf: its time of access does not move.
     fileprivate func openListing(of folder: Descriptor) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
             do throws(Errno) {

@@ -3,14 +3,14 @@ import Posix
 import Store
 
 extension Vault {
-    /// Renews the wrap of a file that may be in use; whether it had an old one.
+    /// Renews the wrap of a file that may be in use. Returns whether it had an old one.
     func renewWrap(of name: Name, in parent: Directory) throws(VaultError) -> Bool {
         let headerWrites = self.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent).name
         let opened = try openToRenew(stored, in: parent.descriptor)
         guard let descriptor = opened.file else { return false }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
-        // What has no header has no key.
+        // An orphan without a header has no key.
         guard status.kind == .regular, try !isVoid(descriptor) else { return false }
         let header = try readHeader(of: descriptor)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] { return try file.renewWrap() }
@@ -25,8 +25,8 @@ extension Vault {
         return try openFile(name, in: parent).renewWrap()
     }
 
-    /// Opens a file to look at its header, also for an ordinary user one that its owner may not read, in a folder in
-    /// which he may not look for it: then it is pinned, and open for writing. Nil for what is no regular file.
+    /// Opens a file to read its header. If an ordinary user's daemon may neither read the file nor search its folder,
+    /// the file is pinned, and open for writing. Nil if it is not a regular file.
     private func openToRenew(
         _ name: Name, in folder: Descriptor
     ) throws(VaultError) -> (file: Descriptor?, isPinned: Bool) {
@@ -41,7 +41,7 @@ extension Vault {
         }
     }
 
-    /// The same for a file under a name that is not the vault's; false for what is none of the vault's files.
+    /// As `renewWrap(of:in:)`, for a file under a foreign name. False if it is not a file of the vault.
     func renewForeignWrap(of name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
         let headerWrites = self.headerWrites.load(ordering: .acquiring)
         guard let descriptor = try openToRenew(name, in: folder).file else { return false }
@@ -55,7 +55,7 @@ extension Vault {
         do throws(VaultError) {
             if header.pending == nil, try renewed(header.protection, of: header.file) == nil { return false }
         } catch {
-            // By no key of this vault: another one's before the last rotation.
+            // No key of this vault opens the wrap: the file is of another vault, or older than the last rotation.
             guard error.isDamage else { throw error }
             return false
         }
@@ -63,8 +63,8 @@ extension Vault {
     }
 
     /// - Parameters:
-    ///   - binding: nil for a file that stands where it does not belong.
-    ///   - headerWrites: how many headers had been written before its own was read.
+    ///   - binding: nil for a file whose header does not name where it was found.
+    ///   - headerWrites: how many headers had been written before the file's header was read.
     private func renewWrap(
         of descriptor: Descriptor, _ header: FileHeader, at binding: NameBinding?, _ status: FileStatus,
         since headerWrites: UInt64
