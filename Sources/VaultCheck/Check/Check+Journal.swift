@@ -3,10 +3,10 @@ import Posix
 import Store
 import Vault
 
-// A vault that is only read is judged as the next mount will find it: what the journal holds is shown over the files.
+// A vault that is only read is checked as the next mount will find it: with the journal's records over the files.
 
 extension Check {
-    /// Looks at what the last session left; damage to it is a finding.
+    /// Reads what the last session left in the journal. Damage to the journal is a finding.
     func readJournal() {
         do throws(VaultError) {
             try vault.requireJournalFile()
@@ -30,13 +30,13 @@ extension Check {
 }
 
 extension Vault {
-    /// Somebody may have put something else in the journal's place.
+    /// Throws if the journal is not a regular file: an attacker may have replaced it.
     func requireJournalFile() throws(VaultError) {
         guard let status = try? store.status(of: .journal, in: store.root), status.kind != .regular else { return }
         throw .damaged("the journal is not a regular file")
     }
 
-    /// Whether there is no journal in a vault with something in it: one is made before the first file.
+    /// Whether the journal is missing although the vault has entries: it is made before the first file.
     var lacksJournal: Bool {
         guard (try? store.status(of: .journal, in: store.root)) == nil,
             let listing = try? openFolder(.current, in: store.root), let entries = try? store.nextEntries(of: listing)
@@ -51,7 +51,7 @@ extension Vault {
 }
 
 extension Finding {
-    /// - Parameter what: has become of what it holds.
+    /// - Parameter what: how the sentence about the journal's contents ends.
     static func pendingJournal(_ what: String) -> Finding {
         Finding(
             .note, .journal, BackingName.journal, reason: "the last session ended in a crash: what it holds \(what)")

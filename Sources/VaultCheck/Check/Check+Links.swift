@@ -3,7 +3,7 @@ import Posix
 import Store
 import Vault
 
-// Symbolic links, and the targets that lie beside them: docs/FORMAT.md, "Symbolic links".
+// Symbolic links and their long targets: docs/FORMAT.md, "Symbolic links".
 
 extension CheckWorker {
     func checkLink(_ spot: Spot, in folder: CheckedFolder) {
@@ -18,8 +18,8 @@ extension CheckWorker {
 }
 
 extension Check {
-    /// Looks for long targets that no link names any more. Only where every link was seen: one may be in a folder that
-    /// is damaged, foreign, without a record since a crash, or could not be looked at.
+    /// Looks for long targets that no link names any more, but only if the walk has seen every link: one may be in a
+    /// folder that is damaged, foreign, without a record since a crash, or not readable.
     func checkTargets() {
         guard !isCancelled, progress.damaged == 0, progress.notes == 0, !isPartly.load(ordering: .relaxed) else {
             return
@@ -44,7 +44,7 @@ extension Check {
 }
 
 extension Check {
-    /// What a session that did not end has left without a name.
+    /// Reports files without a name that an unclean session has left.
     func checkNameless() {
         guard !isCancelled, let folder = try? vault.store.open(.nameless, in: vault.store.root, OpenFlags.directory),
             let entries = try? vault.backingEntries(of: folder)
@@ -60,6 +60,6 @@ extension Check {
 }
 
 extension Finding {
-    /// Whether it is about a long target, which does not lie where its spot says.
+    /// Whether it is about a long target, whose folder is not the one that the spot says.
     var isOfTarget: Bool { backingPath.starts(with: Array((BackingName.targets + "/").utf8)) }
 }

@@ -3,7 +3,7 @@ import Posix
 import Store
 import Vault
 
-// What comes before the walk: the journal, the root.
+// Before the walk: the journal and the root.
 
 extension Check {
     /// The root, if its record opens.
@@ -17,13 +17,14 @@ extension Check {
         }
     }
 
-    /// Whether an entry was last changed in a session that ended in a crash: what is empty since then was never synced.
+    /// Whether the last change of an entry lies in a session that ended in a crash. An empty entry of that time was
+    /// never synced.
     func isSinceCrash(_ status: FileStatus) -> Bool {
         let changed = UInt64(max(0, status.changed.seconds))
         return crashedSessions.contains { $0.from <= changed && changed <= $0.to }
     }
 
-    /// What a crash has left of an entry that was never durable.
+    /// The kind of orphan that a crash has left under a name, nil if the entry is not an orphan.
     func orphan(_ stored: Name, in folder: Descriptor) -> Vault.Orphan? {
         guard let status = try? vault.store.status(of: stored, in: folder), isSinceCrash(status) else { return nil }
         return vault.orphan(stored, status, in: folder, crashedSessions)

@@ -5,21 +5,22 @@ import Store
 import Synchronization
 import Vault
 
-/// A check of all that lies in a vault: that it is what was written there. Changes nothing.
+/// A check that everything in a vault is what was written there. Changes nothing.
 ///
-/// The vault is nobody else's meanwhile. What cannot be verified for want of a class key is counted, not reported.
+/// No other process may have the vault open. What cannot be verified because a class key is missing is counted, not
+/// reported.
 public final class Check: Sendable {
     public let progress = CheckProgress()
 
     let vault: Vault
-    /// Blocks are read too, of the classes whose keys are at hand.
+    /// Whether it verifies blocks too, of the classes whose keys are in the ring.
     let readsContents: Bool
-    /// Directories are listed once more before, so that `progress` knows a fraction.
+    /// Whether each directory is listed twice, first to count its entries, so that `progress` has a fraction.
     let estimates: Bool
-    /// `lk.keybag.old` stands in for a keybag that is damaged.
+    /// `lk.keybag.old` replaces a damaged keybag, so it is not an orphan.
     let needsPreviousKeybag: Bool
     let queue: CheckQueue
-    /// Directories that one thread keeps open on its way down, two descriptors each.
+    /// How many directories a thread keeps open on its path; each has two descriptors.
     let mostOpen: Int
     private let threads: Int
     private let found: @Sendable (Finding) -> Void
@@ -28,13 +29,13 @@ public final class Check: Sendable {
     private let failure = Mutex<VaultError?>(nil)
     private let sightedTargets = Mutex<Set<Name>>([])
     private let crashedSessionWindows = Mutex<[JournalHead.Window]>([])
-    /// Set before the walk, and only read by it.
+    /// Set before the walk and constant during it.
     private let search: IdentifierSearch?
 
     /// - Parameters:
-    ///   - needsPreviousKeybag: `lk.keybag.old` is no orphan: it stands in for a keybag that does not open.
-    ///   - threads: how many work at it, the one that calls `run` among them.
-    ///   - found: called with each finding as it comes, by any of the threads, by one at a time for one entry.
+    ///   - needsPreviousKeybag: `lk.keybag.old` is not an orphan: it replaces a keybag that does not open.
+    ///   - threads: how many threads work, with the one that calls `run`.
+    ///   - found: called with each finding at once, from any of the threads; one thread at a time reports on an entry.
     public convenience init(
         of vault: Vault, contents: Bool, threads: Int, estimatesProgress: Bool = false,
         needsPreviousKeybag: Bool = false, found: @escaping @Sendable (Finding) -> Void
@@ -59,9 +60,9 @@ public final class Check: Sendable {
         self.found = found
     }
 
-    /// Checks everything, or what it comes to before `cancel`; returns when all threads have ended.
+    /// Checks everything, or what it reaches before `cancel`. Returns when all threads have ended.
     ///
-    /// - Throws: what stops the check itself: no memory for keys. What is wrong with the vault is a finding.
+    /// - Throws: what stops the check itself, such as a lack of memory for keys. Damage to the vault is a finding.
     public func run() throws(VaultError) {
         guard let root = openRoot() else { return }
         try run(from: root)
@@ -69,14 +70,14 @@ public final class Check: Sendable {
         checkNameless()
     }
 
-    /// Checks a directory and all that is below it.
+    /// Checks a directory and everything below it.
     func run(from folder: CheckedFolder) throws(VaultError) {
         _ = queue.offer(.folder(folder))
         runInParallel(threads) { self.work() }
         if let failure = failure.withLock({ $0 }) { throw failure }
     }
 
-    /// Ends the check soon. Safe from any thread.
+    /// Ends the check soon. Thread-safe.
     public func cancel() { cancelled.store(true, ordering: .relaxed) }
 
     public var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
@@ -91,20 +92,20 @@ public final class Check: Sendable {
         queue.work { worker.run($0) }
     }
 
-    /// Adds a finding, also one that somebody else has made.
+    /// Adds a finding of the check or of its caller.
     public func report(_ finding: Finding) {
         progress.count(finding)
         found(finding)
     }
 
-    // MARK: What the workers ask and tell
+    // MARK: Shared by the workers
 
-    /// Sessions that ended in a crash.
+    /// The time windows of sessions that ended in a crash.
     var crashedSessions: [JournalHead.Window] { crashedSessionWindows.withLock { $0 } }
 
     func noteCrashedSessions(_ windows: [JournalHead.Window]) { crashedSessionWindows.withLock { $0 += windows } }
 
-    /// Something was not walked through: links in it may name what no other link names.
+    /// Notes that the walk has missed something. Links in it may name long targets that no other link names.
     func noteUnseen() { isPartly.store(true, ordering: .relaxed) }
 
     func sight(_ file: FileIdentifier) { search?.sight(file) }

@@ -1,9 +1,9 @@
 import Synchronization
 import Vault
 
-/// How far a check is. Read by any thread at any time.
+/// The progress of a check. Any thread may read it at any time.
 public final class CheckProgress: Sendable {
-    /// The share of the whole tree, of which each directory gives every entry an equal part.
+    /// The share of the whole tree. Each directory divides its share equally among its entries.
     static let whole: UInt64 = 1 << 62
 
     private let fileCount = Atomic<Int>(0)
@@ -20,18 +20,18 @@ public final class CheckProgress: Sendable {
     /// Files, symbolic links and nodes.
     public var files: Int { fileCount.load(ordering: .relaxed) }
     public var directories: Int { directoryCount.load(ordering: .relaxed) }
-    /// Bytes of contents, as they lie on disk, that were read and decrypted.
+    /// Bytes of stored blocks that were read and decrypted.
     public var bytes: UInt64 { verified.load(ordering: .relaxed) }
-    /// Of the whole, 0 to 1; an estimate, since nobody has counted the tree before.
+    /// The share that is done, 0 to 1: an estimate, since the tree has not been counted.
     public var fraction: Double { Double(share.load(ordering: .relaxed)) / Double(Self.whole) }
-    /// Files whose contents were not read because the key of their class is not at hand.
+    /// Files whose contents were not read because the ring does not have the key of their class.
     public var lockedFiles: Int { skipped.load(ordering: .relaxed) }
     public var damaged: Int { damageCount.load(ordering: .relaxed) }
     public var orphans: Int { orphanCount.load(ordering: .relaxed) }
     public var notes: Int { noteCount.load(ordering: .relaxed) }
-    /// Findings that a repair has dealt with.
+    /// Findings that were repaired.
     public var repaired: Int { repairedCount.load(ordering: .relaxed) }
-    /// Those of the notes that say that something could not be looked at.
+    /// Notes that something could not be checked.
     public var unchecked: Int { uncheckedCount.load(ordering: .relaxed) }
 
     func countRepaired() { repairedCount.add(1, ordering: .relaxed) }

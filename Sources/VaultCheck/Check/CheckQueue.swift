@@ -1,15 +1,15 @@
 import Posix
 import Vault
 
-/// What the workers of a check have to do next. It holds few jobs: a worker that finds it full does the work itself, so
-/// that memory stays bounded whatever the tree looks like.
+/// Jobs for the workers of a check. It holds few: if it is full, a worker does its new job itself, so memory does not
+/// grow with the tree.
 ///
 /// Thread-safe.
 final class CheckQueue: Sendable {
     enum Job: Sendable {
-        /// A directory with all that is below it.
+        /// A directory and everything below it.
         case folder(CheckedFolder)
-        /// Some entries of a directory, none of them a directory; each is `part` of the whole.
+        /// Some entries of a directory, none of them a directory. Each has the share `part` of the whole.
         case entries(CheckedFolder, [DirectoryEntry], part: UInt64)
         /// Some blocks of a large file.
         case blocks(CheckedContents, Range<UInt64>)
@@ -17,7 +17,7 @@ final class CheckQueue: Sendable {
 
     private struct State {
         var jobs: [Job] = []
-        /// Workers that are at a job, which may bring more of them.
+        /// Workers at a job. Each may add jobs.
         var busy = 0
     }
 
@@ -26,7 +26,7 @@ final class CheckQueue: Sendable {
 
     init(capacity: Int) { self.capacity = capacity }
 
-    /// Leaves a job to a free worker; false when enough wait, and the caller is to do it.
+    /// Adds a job for another worker. False if the queue is full: then the caller must do the job.
     func offer(_ job: Job) -> Bool {
         let isTaken = monitor.withLock { state in
             guard state.jobs.count < capacity else { return false }
@@ -37,7 +37,7 @@ final class CheckQueue: Sendable {
         return isTaken
     }
 
-    /// Does jobs until none are left and no worker is at one that may bring more.
+    /// Does jobs until none are left and no worker can add more.
     func work(_ body: (Job) -> Void) {
         while let job = next() {
             body(job)
@@ -49,7 +49,7 @@ final class CheckQueue: Sendable {
         }
     }
 
-    /// Waits for a job; nil when there is none, and none can come.
+    /// Waits for a job. Nil if there is none and no worker can add one.
     private func next() -> Job? {
         monitor.wait { state -> Job?? in
             if let job = state.jobs.popLast() {

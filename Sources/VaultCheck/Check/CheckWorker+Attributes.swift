@@ -5,8 +5,7 @@ import Store
 import Vault
 
 extension CheckWorker {
-    /// Checks that each extended attribute of ours opens, and that no continuation of a value is left that is there no
-    /// longer.
+    /// Checks that each of the vault's extended attributes opens, and that each continuation has a value.
     func checkAttributes(of owner: AttributeSubject, _ spot: Spot) {
         let all: [String]
         do throws(Errno) { all = try store.attributeNames(of: owner.descriptor) } catch {
@@ -27,7 +26,7 @@ extension CheckWorker {
                 _ = try vault.openAttribute(stored, of: owner)
             } catch { report(error, .attribute, "the attribute \(name) cannot be read", at: spot.of(name)) }
         }
-        // Also that of a value which does not open: it goes with it.
+        // The continuation of a value that does not open is not an orphan: it is repaired with the value.
         if !continuations.isEmpty {
             for value in values { _ = vault.continuation(of: value, of: owner).map { continuations.remove($0) } }
         }
@@ -37,7 +36,7 @@ extension CheckWorker {
         }
     }
 
-    /// Checks the attributes of what is neither file nor directory. None can be seen but by root.
+    /// Checks the attributes of an entry that is neither a file nor a directory. Only root can see them.
     func checkNode(_ spot: Spot, in folder: CheckedFolder) {
         guard vault.hasNodeAttributes else { return }
         do throws(VaultError) {

@@ -6,18 +6,18 @@ import Store
 import Vault
 
 extension CheckWorker {
-    /// Blocks of a large file that one worker verifies at a time: 8 MiB.
+    /// How many blocks of a large file a worker verifies at a time: 8 MiB.
     private static let pieceSize: UInt64 = 2048
     private static let storedSize = Int(BlockGeometry.storedBlockSize)
 
-    /// Verifies all confirmed blocks of a file, of which the scratch holds the first `head` bytes.
+    /// Verifies all confirmed blocks of a file. The scratch already holds the file's first `head` bytes.
     func verify(_ contents: CheckedContents, head: Int) {
         do throws(VaultError) { _ = try contents.file.currentKey() } catch {
             report(contents)
             return report(error, .key, "its key cannot be unwrapped", at: contents.spot)
         }
         let blocks = 0..<contents.firstMissingBlock
-        // What came with the header, whole blocks or all of the file.
+        // What was read with the header: whole blocks, or the whole file.
         let read = head - FileHeader.byteCount
         let isAll = head == Int(contents.size) && !contents.isInJournal
         let first = isAll ? blocks.upperBound : UInt64(read / Self.storedSize)
@@ -39,7 +39,7 @@ extension CheckWorker {
         finishPiece(of: contents)
     }
 
-    /// Verifies a piece of a large file.
+    /// Verifies some blocks of a large file.
     func verify(_ blocks: Range<UInt64>, of contents: CheckedContents) {
         withKey(of: contents) {
             var start = blocks.lowerBound
@@ -73,8 +73,8 @@ extension CheckWorker {
         body()
     }
 
-    /// The next block at or after `block` with data in it: of a hole there may be very much. Where the header allows
-    /// none, its blocks are lost.
+    /// The next block at or after `block` that has data: a hole may be very large. Where the header does not allow a
+    /// hole, its blocks are lost.
     private func skipHole(at block: UInt64, of contents: CheckedContents) -> UInt64 {
         let data = nextData(at: block, of: contents)
         if block < contents.firstSparseBlock, block < data {
@@ -96,7 +96,8 @@ extension CheckWorker {
         }
     }
 
-    /// One pass of the scratch: one read. Where the disk fails, block by block, so that only what is bad is lost.
+    /// Reads and verifies as many blocks as the scratch holds. If the read fails, tries each block, so that only bad
+    /// ones are lost.
     private func readAndVerify(_ blocks: Range<UInt64>, of contents: CheckedContents) {
         do throws(VaultError) {
             let count = try unsafe contents.file.readStored(
@@ -112,7 +113,7 @@ extension CheckWorker {
         }
     }
 
-    /// Verifies blocks that lie in the scratch from `offset` on, where the backing file has them up to `end`.
+    /// Verifies blocks that lie in the scratch from `offset` on. What was read ends at `end`.
     private func verifyRead(_ blocks: Range<UInt64>, of contents: CheckedContents, from offset: Int, _ end: Int) {
         for block in blocks {
             let start = offset + Int(block - blocks.lowerBound) * Self.storedSize
@@ -127,7 +128,7 @@ extension CheckWorker {
         }
     }
 
-    /// Reports what was lost of a file, if anything.
+    /// Reports the lost ranges of a file, if there are any.
     func report(_ contents: CheckedContents) {
         let lost = contents.lost
         guard !lost.isEmpty else { return }
@@ -138,6 +139,6 @@ extension CheckWorker {
 }
 
 extension Check {
-    /// Whether no file can turn out to be locked.
+    /// Whether the ring has the keys of all classes.
     var hasAllKeys: Bool { ProtectionClass.allCases.allSatisfy(vault.canOpen) }
 }

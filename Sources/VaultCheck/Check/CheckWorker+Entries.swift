@@ -5,7 +5,7 @@ import Store
 import Vault
 
 extension CheckWorker {
-    /// Opens a directory, if its name and its record are good.
+    /// Opens a directory; nil after a finding if its name or its record is damaged.
     func openFolder(_ stored: Name, in folder: CheckedFolder, share: UInt64) -> CheckedFolder? {
         guard let name = name(of: stored, in: folder) else { return nil }
         let spot = Spot(treePath: folder.treePath, name: name, stored: stored)
@@ -25,7 +25,7 @@ extension CheckWorker {
         }
     }
 
-    /// Checks entries that are no directories of the tree; each is `part` of the whole.
+    /// Checks entries that are not directories of the tree. Each has the share `part` of the whole.
     func check(_ entries: [DirectoryEntry], in folder: CheckedFolder, part: UInt64) {
         for entry in entries where !check.isCancelled {
             var part = part
@@ -63,7 +63,7 @@ extension CheckWorker {
         }
     }
 
-    /// The plaintext of an entry's name. What has none is reported.
+    /// The plaintext of an entry's name; nil after a finding.
     private func name(of stored: Name, in folder: CheckedFolder) -> Name? {
         let spot = Spot(treePath: folder.treePath, stored: stored)
         let ciphertext: [UInt8]
@@ -78,7 +78,8 @@ extension CheckWorker {
             note(.foreign, "a name that does not decrypt in this folder", at: spot)
             return nil
         }
-        // What opens was sealed from this name, and nothing else is: the form alone may be another.
+        // SIV is deterministic, so a name that opens has this ciphertext. But its form may still be wrong: short for
+        // long.
         let isLong = Base64URL.encodedCount(ciphertext.count) > vault.traits.nameMax
         guard isLong == (BackingName(stored.bytes) == .longEntry) else {
             note(.foreign, "a name that is not stored in this way", at: spot)

@@ -5,13 +5,13 @@ import Store
 import Vault
 
 extension CheckWorker {
-    /// Bytes that are read with the header when the class of a file may turn out to be locked.
+    /// How many bytes are read with the header if the file's class may be locked.
     private static let smallRead = 16 << 10
 
-    /// Checks a regular file: its header, its place and its size; its attributes; and its blocks where that is asked
-    /// for and the key of its class is at hand.
+    /// Checks a regular file: its header, name binding, size and attributes, and its blocks if that is asked for and
+    /// the ring has the key of its class.
     ///
-    /// - Parameter part: of the whole; what is left of it is for the caller to count.
+    /// - Parameter part: the file's share of the whole. The caller counts what is left of it.
     func checkFile(_ spot: Spot, in folder: CheckedFolder, _ part: inout UInt64) {
         do throws(VaultError) {
             let descriptor = try vault.openBacking(spot.stored!, in: folder.directory)
@@ -53,13 +53,13 @@ extension CheckWorker {
         } catch { report(error, .header, "the file cannot be read", at: spot) }
     }
 
-    /// Whether no header has come to the disk, by the beginning that the scratch holds.
+    /// Whether the beginning of the file in the scratch shows that no header has reached the disk.
     private func isVoid(_ head: Int) -> Bool {
         let raw = unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes
         return head < FileHeader.byteCount || raw.isZero(0..<FileHeader.byteCount)
     }
 
-    /// Reads the header into the scratch, and as many blocks as one read gives when they are wanted.
+    /// Reads the header into the scratch, and as many blocks as fit in one read if they are to be verified.
     private func readHead(of file: Descriptor, _ size: UInt64) throws(VaultError) -> Int {
         let most =
             if !check.readsContents {
@@ -72,12 +72,11 @@ extension CheckWorker {
         do throws(VaultError) {
             return try read(file, Int(min(UInt64(most), size)))
         } catch {
-            // A bad sector behind the header is the loss of a block, not of the file.
+            // A bad sector behind the header loses a block, not the file.
             return try read(file, Int(min(UInt64(FileHeader.byteCount), size)))
         }
     }
 
-    /// Reads the beginning of a file into the scratch's memory for stored blocks.
     private func read(_ file: Descriptor, _ count: Int) throws(VaultError) -> Int {
         do {
             var span = unsafe MutableRawSpan(
@@ -86,8 +85,8 @@ extension CheckWorker {
         } catch { throw .system(error) }
     }
 
-    /// A header that does not open is damage, but for one that a crash has kept from the disk, and one of a later
-    /// version, whose MAC is good.
+    /// Reports a header that does not open. It is damage, unless a crash has kept it from the disk, or it is of a later
+    /// version and its MAC is good.
     private func reportHeader(_ error: VaultError, _ head: Int, _ status: FileStatus, at spot: Spot) {
         guard case .damaged(let reason) = error else {
             return report(error, .header, "the file cannot be read", at: spot)
@@ -109,7 +108,7 @@ extension CheckWorker {
 }
 
 extension Vault {
-    /// Whether the MAC over a header is good, whatever else it says.
+    /// Whether the MAC of a header is good, whatever its fields are.
     fileprivate func isSigned(_ raw: RawSpan) -> Bool {
         guard raw.byteCount >= FileHeader.byteCount else { return false }
         return keys.headers.verify(

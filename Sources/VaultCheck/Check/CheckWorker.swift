@@ -8,7 +8,7 @@ import Vault
 final class CheckedFolder: Sendable {
     let directory: Directory
     let treePath: TreePath
-    /// Its part of the whole, for the progress.
+    /// Its share of the whole, for the progress.
     let share: UInt64
 
     init(_ directory: Directory, _ treePath: TreePath, share: UInt64) {
@@ -18,7 +18,7 @@ final class CheckedFolder: Sendable {
     }
 }
 
-/// One thread of a check, with memory of its own for blocks.
+/// The work of one thread of a check, with its own memory for blocks.
 final class CheckWorker {
     let check: Check
     let scratch: Scratch
@@ -42,23 +42,23 @@ final class CheckWorker {
 
     // MARK: - The walk
 
-    /// One directory on the way down: the listing, as far as it was read.
+    /// A directory on the path of the walk, with the listing as far as it has been read.
     private struct Level {
-        /// Nil once it was let go: it is opened anew by its name when the walk comes back.
+        /// Nil once it was closed; it is opened again by its name when the walk comes back.
         var folder: CheckedFolder?
         let treePath: TreePath
-        /// Nil at its end.
+        /// Nil once it has been read to its end.
         var listing: Descriptor?
-        /// What one entry is of the whole.
+        /// The share of one entry in the whole.
         let part: UInt64
         var folders: [DirectoryEntry] = []
 
-        /// Nothing is left in it, so it need not be opened anew.
+        /// Whether nothing is left to do, so that it need not be opened again.
         var isDone: Bool { folder == nil && listing == nil && folders.isEmpty }
     }
 
-    /// Checks a directory and all that is below it, without recursion, and with as many descriptors as there may be: of
-    /// a deep tree the first and the last directories are open.
+    /// Checks a directory and everything below it, without recursion and with a bounded number of descriptors: in a
+    /// deep tree only the first and the last directories on the path are open.
     private func walk(_ top: CheckedFolder) {
         var levels: [Level] = []
         descend(into: top, &levels)
@@ -91,7 +91,7 @@ final class CheckWorker {
         }
     }
 
-    /// Closes a directory that the walk will come back to: what is left of its listing is looked at before.
+    /// Closes a directory to which the walk will come back. The other entries of its listing are checked first.
     private func closeLevel(_ level: Int, _ levels: inout [Level]) {
         guard let folder = levels[level].folder else { return }
         while let more = nextEntries(&levels[level]), !check.isCancelled {
@@ -101,10 +101,10 @@ final class CheckWorker {
         levels[level].folder = nil
     }
 
-    /// The directory of a level, opened anew from the nearest one above it that is open, which the first always is.
+    /// The directory of a level, opened again from the nearest open one above it. The first one is always open.
     ///
-    /// The levels right above it are opened with it, for the walk comes back to them next: so a tree of n levels takes
-    /// n times n / `mostOpen` openings at most.
+    /// Keeps the levels right above it open too, since the walk comes back to them next: so a tree of n levels takes at
+    /// most n * n / `mostOpen` opens.
     private func folder(of level: Int, _ levels: inout [Level]) throws(VaultError) -> CheckedFolder {
         if let folder = levels[level].folder { return folder }
         var open = level
@@ -138,7 +138,7 @@ final class CheckWorker {
         } catch { report(error, .unreadable, "the folder cannot be listed", at: Spot(treePath: folder.treePath)) }
     }
 
-    /// A listing has an offset, so it is an open file of its own.
+    /// A listing has its own offset, so it needs its own open file.
     private func open(_ folder: CheckedFolder) throws(VaultError) -> Descriptor {
         try vault.openFolder(.current, in: folder.directory.descriptor)
     }
@@ -147,8 +147,7 @@ final class CheckWorker {
         try backing { () throws(Errno) in try store.nextEntries(of: listing) }
     }
 
-    /// The next entries that are no directories, perhaps none; the directories among them wait in the level. Nil at the
-    /// end.
+    /// The next entries that are not directories, perhaps none; directories are added to the level. Nil at the end.
     private func nextEntries(_ level: inout Level) -> [DirectoryEntry]? {
         guard let listing = level.listing, let folder = level.folder else { return nil }
         let entries: [DirectoryEntry]
@@ -170,7 +169,7 @@ final class CheckWorker {
                 others.append(entry)
             }
         }
-        // About the order in which they lie on the disk, which a listing by hashes is not.
+        // Roughly the order of their inodes on the disk, unlike a listing in the order of hashes.
         return others.sorted { $0.inode < $1.inode }
     }
 

@@ -3,26 +3,26 @@ import Posix
 import Synchronization
 import Vault
 
-/// The blocks of one file under check, by one worker or by several.
+/// The blocks of one file under check. Several workers may verify them. Thread-safe.
 final class CheckedContents: Sendable {
     let file: File
-    /// The confirmed length: every block below it must verify.
+    /// The confirmed length: every block below it must verify, or be a hole that the header allows.
     let length: UInt64
     let firstSparseBlock: UInt64
-    /// Of the backing file.
+    /// The size of the backing file.
     let size: UInt64
-    /// Some of its blocks lie in the journal, perhaps none.
+    /// Whether the journal has records of the file, perhaps without blocks.
     let isInJournal: Bool
-    /// Those, in order.
+    /// The blocks in the journal, in order.
     private let journaledBlocks: [UInt64]
     let spot: Spot
     private let state = Mutex(State())
 
     private struct State {
         var lost = LostRanges()
-        /// What one block is of the whole.
+        /// The share of one block in the whole.
         var part: UInt64 = 0
-        /// Pieces that are still to be verified.
+        /// Pieces that are not verified yet.
         var pieces = 0
     }
 
@@ -51,20 +51,20 @@ final class CheckedContents: Sendable {
         journaledBlocks.first { $0 >= block } ?? .max
     }
 
-    /// Notes that these blocks do not read.
+    /// Notes that these blocks cannot be read.
     func lose(_ blocks: Range<UInt64>) {
         let bytes = bytes(of: blocks)
         if !bytes.isEmpty { state.withLock { $0.lost.add(bytes) } }
     }
 
-    /// The plaintext bytes that blocks hold.
+    /// The plaintext range of some blocks.
     func bytes(of blocks: Range<UInt64>) -> Range<UInt64> {
         min(
             blocks.lowerBound * BlockGeometry.blockSize, length)..<min(
                 blocks.upperBound * BlockGeometry.blockSize, length)
     }
 
-    /// The first block that is not there as a whole, since the backing file ends before it.
+    /// The first block that is incomplete or missing because the backing file is too short.
     var firstMissingBlock: UInt64 {
         guard size < BlockGeometry.backingSize(forLength: length), !isInJournal else { return blockCount }
         return min(blockCount, BlockGeometry.storedLength(forBackingSize: size) / BlockGeometry.blockSize)
@@ -78,7 +78,7 @@ final class CheckedContents: Sendable {
         state.withLock { $0.pieces += 1 }
     }
 
-    /// Whether that was the last piece.
+    /// Ends a piece. True if it was the last one.
     func end() -> Bool {
         state.withLock {
             $0.pieces -= 1

@@ -2,18 +2,18 @@ import Format
 import Posix
 import Vault
 
-/// One thing that a check of a vault has found.
+/// Something that a check of a vault has found.
 public struct Finding: Sendable {
     public enum Severity: String, Sendable, CaseIterable {
-        /// Something that was in the vault cannot be read any more, wholly or in part.
+        /// Something in the vault cannot be read any more, as a whole or in part.
         case damage
-        /// What an interruption left: in nobody's way, and of no use.
+        /// An orphan of an interrupted operation: harmless and useless.
         case orphan = "leftover"
-        /// Neither; for the person to know.
+        /// Neither; for information.
         case note
     }
 
-    /// What is wrong; the raw values are those of `latchkey fsck --json`, docs/FSCK.md.
+    /// What is wrong. The raw values are those of `latchkey fsck --json`: docs/FSCK.md.
     public enum Kind: String, Sendable, CaseIterable {
         // Damage.
         case keybag
@@ -42,17 +42,17 @@ public struct Finding: Sendable {
 
     public var severity: Severity
     public var kind: Kind
-    /// In the mount, from `/` on, as bytes: names need not be UTF-8. Nil where it cannot be known.
+    /// The path in the mount, from `/` on, as bytes: names need not be UTF-8. Nil if it cannot be known.
     public var path: [UInt8]?
-    /// From the vault's folder on; `.` is that folder.
+    /// The path from the vault's folder on; `.` is that folder.
     public var backingPath: [UInt8]
-    /// Why, in words that follow a colon; names in them are escaped.
+    /// The reason, as text to follow a colon; names in it are escaped.
     public var reason: Printable
-    /// For `contents`: what of the file does not read.
+    /// For `contents`: the plaintext ranges that cannot be read.
     public var lost: LostRanges?
-    /// What a repair has done about it; nil without one.
+    /// The outcome of a repair; nil without one.
     public var repair: RepairOutcome?
-    /// Where it is, for a repair.
+    /// What a repair needs to find it.
     let spot: Spot?
 
     init(
@@ -67,7 +67,7 @@ public struct Finding: Sendable {
         self.spot = spot
     }
 
-    /// Of a file in the vault's folder.
+    /// A finding about a file in the vault's folder.
     init(_ severity: Severity, _ kind: Kind, _ backingName: String, reason: Printable) {
         self.severity = severity
         self.kind = kind
@@ -77,15 +77,15 @@ public struct Finding: Sendable {
     }
 }
 
-/// What a repair has come to, in words in which names are escaped.
+/// The outcome of a repair, in words in which names are escaped.
 public enum RepairOutcome: Sendable, Hashable {
     case done(Printable)
-    /// Nothing has changed; the words say why, and what would help.
+    /// Nothing has changed. The text says why, and what would help.
     case failed(Printable)
 }
 
 extension Finding {
-    /// `lk.keybag` does not open, and the one before it stands in for it.
+    /// `lk.keybag` does not open, and the previous keybag is used.
     public static func previousKeybag(isPutBack: Bool) -> Finding {
         var finding = Finding(
             .damage, .keybag, BackingName.keybag,
@@ -95,14 +95,14 @@ extension Finding {
     }
 }
 
-/// The bytes of a file's plaintext that do not read.
+/// The ranges of a file's plaintext that cannot be read.
 public struct LostRanges: Sendable, Hashable {
     /// How many ranges are kept.
     static let limit = 1000
 
-    /// In order, with something readable between any two. Of a file with more than a thousand, the first thousand.
+    /// In order, not adjacent; at most the first `limit`.
     public private(set) var ranges: [Range<UInt64>] = []
-    /// All lost bytes, those beyond the kept ranges too.
+    /// The number of all lost bytes, also outside the kept ranges.
     public private(set) var byteCount: UInt64 = 0
     public private(set) var isComplete = true
 

@@ -2,8 +2,8 @@ import Format
 import Synchronization
 import Vault
 
-/// Files and directories that stand where they belong, looked for by their IDs: what was found elsewhere and has one of
-/// these is a copy.
+/// A search for IDs among the files and directories that are at their bound names. Anything of the same ID elsewhere is
+/// a copy. Thread-safe.
 final class IdentifierSearch: Sendable {
     private let files: Set<FileIdentifier>
     private let directories: Set<DirectoryIdentifier>
