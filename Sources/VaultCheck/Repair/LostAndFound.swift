@@ -4,8 +4,8 @@ import Posix
 import Store
 import Vault
 
-/// The directory `lost+found` in the root, made when it is first needed: in it the tree as it was, as far as something
-/// was put there, and a report.
+/// The directory `lost+found` in the root, made when it is first needed. It holds what was moved, under the path that
+/// it had, and a report.
 final class LostAndFound {
     private static let reportName: Name = "REPORT.txt"
 
@@ -13,7 +13,7 @@ final class LostAndFound {
     private let root: Directory
     private var opened: Directory?
     private var report: File?
-    /// Folders that names were put into, to be made durable.
+    /// The path of `lost+found`; nil until it is opened.
     private(set) var treePath: TreePath?
 
     init(_ vault: Vault, _ root: Directory) {
@@ -21,7 +21,7 @@ final class LostAndFound {
         self.root = root
     }
 
-    /// Whom new things belong to: the owner of the vault, whoever repairs it.
+    /// The owner of new entries: the vault's owner, whichever user runs the repair.
     private func ownership(_ mode: UInt32) throws(VaultError) -> Ownership {
         let status = try backing { () throws(Errno) in try vault.store.status(of: root.descriptor) }
         return Ownership(mode: mode, user: status.owner, group: status.group)
@@ -38,8 +38,8 @@ final class LostAndFound {
         throw .system(.EEXIST)
     }
 
-    /// The directory in lost+found that stands for one of the tree, made with those above it, and its path. One in
-    /// lost+found stands for itself.
+    /// The directory in lost+found for a directory of the tree, made with its parents, and its path. A directory in
+    /// lost+found is itself.
     func folder(for source: TreePath) throws(VaultError) -> (directory: Directory, path: [UInt8]) {
         var directory = try directory()
         var path = treePath!.path()
@@ -56,7 +56,7 @@ final class LostAndFound {
         return (directory, path)
     }
 
-    /// A directory in one of lost+found, made if it is missing; under another name if something else has this one.
+    /// A subdirectory in lost+found, made if it is missing. If the name is taken, it gets a number.
     func folder(
         named name: Name, in parent: Directory, _ path: [UInt8]
     ) throws(VaultError) -> (directory: Directory, path: [UInt8]) {
@@ -70,7 +70,7 @@ final class LostAndFound {
         }
     }
 
-    /// Nil if there is something of this name that is no sound directory.
+    /// Opens or makes a directory; nil if the name belongs to something else, or to a damaged directory.
     private func folder(_ name: Name, in parent: Directory) throws(VaultError) -> Directory? {
         if try !exists(name, in: parent) {
             try vault.makeDirectory(name, in: parent, ownership(0o700))
@@ -94,7 +94,7 @@ final class LostAndFound {
         } catch { throw .system(error) }
     }
 
-    /// A name that nothing has yet: `name` and `suffix`, with a number between them if need be.
+    /// A free name: `name` and `suffix`, with a number between them if needed.
     func freeName(_ name: Name, _ suffix: String = "", in directory: Directory) throws(VaultError) -> Name {
         var number = 1
         while true {
@@ -104,7 +104,8 @@ final class LostAndFound {
         }
     }
 
-    /// A file of lost+found's own, there whole or not at all. Of class D: who has the device key reads names too.
+    /// Makes a file of lost+found's own; it appears whole or not at all. Its class is D, because the device key also
+    /// opens names.
     func makeFile(_ name: Name, _ bytes: [UInt8], in directory: Directory) throws(VaultError) {
         let temporary = try vault.partialName(of: name, in: directory)
         let file = try vault.createFile(temporary, in: directory, ownership(0o600), .none)
@@ -114,7 +115,8 @@ final class LostAndFound {
 
     // MARK: The report
 
-    /// Adds lines to the report, durably: what is done is written down before. People read it in a terminal.
+    /// Adds lines to the report, durably: each step is written down before it is done. People read the report in a
+    /// terminal.
     func note(_ lines: [Printable]) throws(VaultError) {
         let file = try openReport()
         try unsafe file.append(Array("\(lines.joined(separator: "\n    "))\n".utf8).span.bytes)
@@ -158,7 +160,7 @@ final class LostAndFound {
 }
 
 extension Name {
-    /// The name with a number from 2 on and a suffix, truncated where it would become too long.
+    /// The name with a number, from 2 on, and a suffix. It is shortened if it would be too long.
     func numbered(_ number: Int, _ suffix: String = "") -> Name {
         let ending = Array(((number > 1 ? "-\(number)" : "") + suffix).utf8)
         return Name(bytes: bytes.prefix(Name.maximumCount - ending.count) + ending)!

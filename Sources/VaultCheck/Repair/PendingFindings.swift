@@ -1,18 +1,18 @@
 import Synchronization
 import Vault
 
-/// Findings that wait for their repair; others are told at once. No more of them than memory has room for: the rest is
-/// left to the next run.
+/// Findings that wait for their repair; others are reported at once. Their number is bounded, and the next run repairs
+/// those beyond it.
 ///
 /// Thread-safe.
 final class PendingFindings: Sendable {
-    /// Some tens of MiB.
+    /// This many findings take some tens of MiB.
     static let usualLimit = 100_000
 
     private struct State {
         var findings: [Finding] = []
-        /// Of damage; and of notes, which are of `lost+found`: what is there already must not keep the rest from
-        /// getting there.
+        /// Counted apart. Notes are findings in `lost+found`: what is there already must not keep other findings from
+        /// their repair.
         var weights = (damage: 0, note: 0)
     }
 
@@ -27,7 +27,7 @@ final class PendingFindings: Sendable {
 
     func add(_ finding: Finding) {
         guard RepairWork.isRepairable(finding) else { return found(finding) }
-        // Ten ranges take about as much as all else that there is to a finding.
+        // Ten ranges take about as much memory as the other fields of a finding.
         let weight = 1 + (finding.lost?.ranges.count ?? 0) / 10
         let isPending = state.withLock { state in
             let count = finding.severity == .note ? \State.weights.note : \State.weights.damage

@@ -3,13 +3,13 @@ import Posix
 import Store
 import Vault
 
-/// Checks a vault and puts in order what it finds: orphans go, and what cannot be read where it stands is moved to
-/// `lost+found` in the vault's root, under the path that it had.
+/// Checks a vault and repairs what it finds: removes orphans, and moves what cannot be read to `lost+found` in the
+/// vault's root, under the path that it had.
 ///
-/// Each step is durable before the next one relies on it, and the vault is whole after each: a repair that is
-/// interrupted is simply run again. The vault is nobody else's meanwhile, and may be written to.
+/// Each step is durable before the next one relies on it, and the vault is consistent after each: a repair that was
+/// interrupted can simply be run again. No other process may have the vault open, and the store must be writable.
 public final class Repair: Sendable {
-    /// The check that comes first; its progress is that of the repair.
+    /// The first step; its progress is that of the repair.
     public let check: Check
     private let vault: Vault
     private let salvages: Bool
@@ -17,8 +17,8 @@ public final class Repair: Sendable {
     private let pending: PendingFindings
 
     /// - Parameters:
-    ///   - contents: blocks are read too, of the classes whose keys are at hand.
-    ///   - salvages: of files with contents that are lost in part, a copy is made that has zeros there.
+    ///   - contents: verifies blocks too, of the classes whose keys are in the ring.
+    ///   - salvages: copies each file whose contents are lost in part, with zeros in the lost ranges.
     ///   - found: called with each finding, after its repair if it has one, by one thread at a time.
     public convenience init(
         of vault: Vault, contents: Bool, salvages: Bool, threads: Int, estimatesProgress: Bool = false,
@@ -43,14 +43,14 @@ public final class Repair: Sendable {
         }
     }
 
-    /// Runs until all is done or `check` is cancelled.
+    /// Runs until everything is done or `check` is cancelled.
     ///
-    /// - Throws: what stops the repair itself, such as a full disk. What was done is done; run it again.
+    /// - Throws: what stops the repair itself, such as a full disk. Its finished steps stay, and it can be run again.
     public func run() throws(VaultError) {
         try recoverJournal()
         do throws(VaultError) { try work() } catch {
-            // What stops the repair need not stop this: the next one then finds no crash, and the journal's space is
-            // free.
+            // After an error the vault is closed too, if possible: then the next session finds no crash, and the
+            // journal's space is free.
             try? vault.close()
             throw error
         }
@@ -59,8 +59,8 @@ public final class Repair: Sendable {
 
     private func work() throws(VaultError) {
         let work = RepairWork(vault, salvages: salvages, check: check)
-        // A folder that is opened would be freed of what a crash left in it: here that is found and told first, and
-        // what lies in a folder without its record is moved to lost+found.
+        // Opening a folder removes a crash's orphans if windows are set. A repair reports them first, and moves what
+        // lies in a folder without a record to lost+found.
         let windows = vault.windows.withLock { windows in
             defer { windows = [] }
             return windows
@@ -69,7 +69,7 @@ public final class Repair: Sendable {
         if let finding = try work.openRoot() { tell(finding) }
         try check.run()
         try repair(pending.take(), work)
-        // What was set temporary with all that is below it has not been looked at yet.
+        // A folder that was moved to lost+found as a whole has not been checked yet.
         if !check.isCancelled, let folder = work.adoptedFolder {
             try check.run(from: folder)
             try repair(pending.take().filter { !work.isDone($0) }, work)
@@ -95,7 +95,7 @@ public final class Repair: Sendable {
         if let failure { throw failure }
     }
 
-    /// Brings in the journal; one whose head is damaged gets a new one first.
+    /// Replays the journal. If its head is damaged, it gets a new one first.
     private func recoverJournal() throws(VaultError) {
         var finding: Finding?
         do throws(VaultError) {
@@ -125,7 +125,7 @@ public final class Repair: Sendable {
         if let finding { tell(finding) }
     }
 
-    /// Tells a finding that is dealt with already.
+    /// Reports a finding that is already repaired.
     private func tell(_ finding: Finding) {
         check.progress.count(finding)
         pending.tell(finding)

@@ -5,7 +5,7 @@ import Store
 import Vault
 
 extension RepairWork {
-    /// Removes an attribute that does not open; what it was stands in the report.
+    /// Removes an attribute that does not open; its bytes are kept in the report.
     func removeAttribute(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
         guard let attribute = spot.attribute else { return nil }
         let owner = try owner(of: attribute, spot)
@@ -21,7 +21,7 @@ extension RepairWork {
         return .done("removed; its bytes stand in the report")
     }
 
-    /// Removes the continuation of a value that is there no longer.
+    /// Removes a continuation without a value.
     func removeContinuation(_ spot: Spot) throws(VaultError) -> RepairOutcome? {
         guard let attribute = spot.attribute else { return nil }
         let owner = try owner(of: attribute, spot)
@@ -29,7 +29,7 @@ extension RepairWork {
         return .done("removed")
     }
 
-    /// Removes attributes, after they were written down.
+    /// Writes attributes to the report, then removes them.
     func strip(_ attributes: [String], from owner: AttributeSubject, _ finding: Finding) throws(VaultError) {
         var lines: [Printable] = []
         for attribute in attributes {
@@ -47,7 +47,7 @@ extension RepairWork {
         if owner.prefix == .trusted { try vault.flushAll() } else { try flush(owner.descriptor) }
     }
 
-    /// What an attribute that was found hangs on; its ID is of no use here.
+    /// The owner of an attribute in a finding, without its ID, which is not needed here.
     private func owner(of attribute: String, _ spot: Spot) throws(VaultError) -> AttributeSubject {
         let folder = try folder(of: spot.treePath)
         guard let stored = spot.stored else { return AttributeSubject(descriptor: folder.descriptor, identifier: []) }

@@ -4,8 +4,8 @@ import Store
 import Vault
 
 extension RepairWork {
-    /// A file whose contents are lost in part: to lost+found it goes, with what reads of it, for no program is to take
-    /// it for whole. With `salvages` a copy lies beside it that reads everywhere.
+    /// Moves a file whose contents are lost in part to lost+found, so that no program takes it for whole. With
+    /// `salvages`, makes a copy beside it that can be read as a whole.
     func moveToLostAndFound(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome? {
         guard let name = spot.name else { return nil }
         let source = try folder(of: spot.treePath)
@@ -40,7 +40,7 @@ extension RepairWork {
             + (lost.isComplete ? "" : ", and more")
     }
 
-    /// Makes a copy that reads everywhere; nil if there is one.
+    /// Makes a copy that can be read as a whole; nil if there is one already.
     private func salvage(_ name: Name, _ file: File, in target: Directory) throws(VaultError) -> RepairOutcome? {
         let copyName = name.numbered(1, ".salvaged")
         guard try lostAndFound.freeName(copyName, in: target) == copyName else { return nil }
@@ -58,7 +58,7 @@ extension RepairWork {
         }
     }
 
-    /// The text of a symbolic link that leads nowhere is kept in a file.
+    /// Keeps the text of a symbolic link that does not open in a file.
     func repairSymbolicLink(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         let source = try folder(of: spot.treePath)
         let (target, path) = try lostAndFound.folder(for: spot.treePath)
@@ -68,7 +68,7 @@ extension RepairWork {
         return try done(path + [UInt8(ascii: "/")] + name.bytes)
     }
 
-    /// Puts what a symbolic link holds into a file, and removes the link.
+    /// Writes the text of a symbolic link to a file, and removes the link.
     func keepLink(
         _ stored: Name, in source: Descriptor, as base: Name, in target: Directory
     ) throws(VaultError) -> Name {

@@ -5,15 +5,15 @@ import Posix
 import Store
 import Vault
 
-// Files: those with a good header are given a place in lost+found, the others a new header as well.
+// Files. All are moved to lost+found; one with a damaged header also gets a new header.
 
 extension RepairWork {
-    /// A file whose header does not open.
+    /// Repairs a file whose header does not open.
     func repairHeader(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         try repairFile(spot, finding)
     }
 
-    /// A file under the name of another.
+    /// Repairs a file under the name of another.
     func repairBinding(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         try repairFile(spot, finding)
     }
@@ -28,12 +28,12 @@ extension RepairWork {
         return try done(path + [UInt8(ascii: "/")] + name.bytes, more)
     }
 
-    /// Gives a file its place in lost+found.
+    /// Binds a file to a name in lost+found, and moves it there.
     ///
     /// - Parameters:
-    ///   - base: the name that it is to have; nil for its ID.
-    ///   - stays: it is there already, under that name.
-    /// - Returns: its name, and what else there is to say.
+    ///   - base: the wanted name; nil for the file's ID.
+    ///   - stays: the file is already there, under that name.
+    /// - Returns: its name, and more text for the outcome.
     func adoptFile(
         _ stored: Name, in source: Descriptor, as base: Name?, in target: Directory, stays: Bool, _ finding: Finding
     ) throws(VaultError) -> (name: Name, more: Printable) {
@@ -70,8 +70,8 @@ extension RepairWork {
         }
     }
 
-    /// Writes a header that names the pending binding, durably, then moves the file there. A crash in between leaves a
-    /// file that the next repair finds in the wrong place, and moves.
+    /// Writes a header with the new binding, durably, then moves the file. A crash between the two leaves a file that
+    /// does not belong to its name; the next repair moves it.
     func adopt(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
         in target: Directory
@@ -90,7 +90,7 @@ extension RepairWork {
         try move(stored, in: source, to: name, in: target)
     }
 
-    /// Renames an entry, durably; its long name goes with it.
+    /// Renames an entry, durably, with its long name.
     func move(_ stored: Name, in source: Descriptor, to name: Name, in target: Directory) throws(VaultError) {
         let new = try vault.storedName(name, in: target)
         guard source !== target.descriptor || new.name != stored else { return }
@@ -100,13 +100,13 @@ extension RepairWork {
         dropSidecar(of: stored, in: source)
     }
 
-    /// Removes the sidecar of an entry that is gone.
+    /// Removes the sidecar of an entry that was removed or moved.
     func dropSidecar(of stored: Name, in source: Descriptor) {
         guard BackingName(stored.bytes) == .longEntry else { return }
         try? store.unlink(Name(ascii: stored.description + BackingName.sidecarSuffix), in: source)
     }
 
-    /// A copy of a file that stands elsewhere cannot be a second one of the same ID: it gets an ID of its own.
+    /// Makes a copy of another file a file of its own: two files must not have one ID.
     private func adoptCopy(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ header: FileHeader, as name: Name,
         in target: Directory
@@ -120,7 +120,7 @@ extension RepairWork {
         let file = File(
             vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
             status: status)
-        // Under its own name it is in the way of the one that is to have it.
+        // Another file may be meant to have this name, so the copy takes a free one.
         let name = try lostAndFound.freeName(name, in: target)
         let lost = try Salvage(of: file, vault, keepingSource: false).copy(to: name, in: target)
         try backing { () throws(Errno) in try store.unlink(stored, in: source) }
@@ -133,8 +133,8 @@ extension RepairWork {
 
     // MARK: What cannot be read at all
 
-    /// Gives a file without any header one that has an ID and a key of its own: so that it can be seen, kept and
-    /// deleted in the mount. Its blocks stay as they are, and so does what was left of its header, in a file beside it.
+    /// Gives a file without a usable header a new one with its own key, so that it can be seen, kept and deleted in the
+    /// mount. Its blocks do not change. The bytes of the damaged header are kept in a file beside it.
     private func keepUnreadable(
         _ stored: Name, in source: Descriptor, _ backingFile: Descriptor, _ salvaged: SalvagedFile, as name: Name,
         in target: Directory, _ finding: Finding
@@ -150,7 +150,7 @@ extension RepairWork {
         if !attributes.isEmpty, let raw = salvaged.raw, !takenFiles.contains(raw.file),
             open(attributes, of: AttributeSubject(descriptor: backingFile, identifier: raw.file.bytes))
         {
-            // The attributes prove the ID, and stay with it.
+            // The attributes open under this ID only, so the file keeps it.
             identifier = raw.file
         } else if !attributes.isEmpty {
             try strip(attributes, from: AttributeSubject(descriptor: backingFile, identifier: []), finding)
@@ -169,7 +169,7 @@ extension RepairWork {
         return more
     }
 
-    /// Whether all open, each with its rest.
+    /// Whether all attributes open, each with its continuation.
     private func open(_ attributes: [String], of owner: AttributeSubject) -> Bool {
         attributes.allSatisfy { attribute in
             guard let stored = AttributeName(backing: attribute, owner.prefix) else { return false }

@@ -4,12 +4,12 @@ import Posix
 import Store
 import Vault
 
-// Directories without a good record. The names in one are encrypted under its ID, and the record alone has that. If
-// what is left of the record gives an ID under which a name in it opens, that proves the ID, and the directory can
-// stand elsewhere with all that is below it. Else the names in it are lost, and what they named goes by its IDs.
+// Directories without a good record. Their names are encrypted under an ID that only the record has. If the damaged
+// record still gives an ID under which one of the names opens, that proves the ID, and the directory is moved with
+// everything below it. Else the names are lost, and files are called by their IDs.
 
 extension RepairWork {
-    /// The class of what is created in a directory whose own class cannot be proved: none that is weaker.
+    /// The class of new files in a directory whose own class cannot be proved: the strictest, so that none is weaker.
     private static let strictest = ProtectionClass.complete
 
     func repairFolder(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
@@ -40,7 +40,7 @@ extension RepairWork {
         try flush(folder)
     }
 
-    /// What lies in a folder but for the vault's own files and rubbish.
+    /// The entries of a folder, without the vault's own files and orphans.
     private func lostEntries(of folder: Descriptor) throws(VaultError) -> [DirectoryEntry] {
         try vault.backingEntries(of: folder).filter { entry in
             switch BackingName(entry.name.bytes) {
@@ -50,7 +50,7 @@ extension RepairWork {
         }
     }
 
-    /// Gives a directory its place in lost+found, or what is in it.
+    /// Moves a directory to lost+found, or its entries if its names are lost.
     private func adoptFolder(
         _ stored: Name, in source: Descriptor, as base: Name, in target: Directory, _ path: [UInt8], stays: Bool,
         _ finding: Finding
@@ -64,7 +64,7 @@ extension RepairWork {
         }
         let name = stays ? base : try lostAndFound.freeName(base, in: target)
         let binding = vault.binding(of: name, in: target)
-        // As any rename of a directory: it opens under both places until the end.
+        // As in any rename of a directory: it opens under both names until the end.
         try writeNewRecord(identifier, at: binding, as: .newDirectoryRecord, in: folder)
         try move(stored, in: source, to: name, in: target)
         try vault.makeWayForRecord(in: folder)
@@ -76,7 +76,7 @@ extension RepairWork {
         return try done(path + [UInt8(ascii: "/")] + name.bytes, " with all that is in it")
     }
 
-    /// The ID in what is left of a directory's record, if a name in the directory opens under it.
+    /// The ID in a damaged record, if one of the directory's names opens under it.
     func provenIdentifier(
         of folder: Descriptor, from records: [Name] = [.directoryRecord, .newDirectoryRecord]
     ) throws(VaultError) -> DirectoryIdentifier? {
@@ -91,7 +91,7 @@ extension RepairWork {
         return nil
     }
 
-    /// ConcurrentRenames what is in a directory whose names are lost, one by one; then the directory goes.
+    /// Moves the entries of a directory whose names are lost, one by one, and removes the directory.
     private func rescue(
         _ stored: Name, in source: Descriptor, _ folder: Descriptor, as base: Name, in target: Directory,
         _ path: [UInt8], _ finding: Finding
@@ -108,13 +108,13 @@ extension RepairWork {
             try store.rename(stored, in: source, to: temporary, in: source)
             try store.synchronize(source, dataOnly: false)
         }
-        // What stays is found as rubbish, or as something that is none.
+        // If anything stays, the next check finds it, as an orphan or as damage.
         if (try? isRubbish(temporary, in: source)) == true { try? store.unlinkTree(temporary, in: source) }
         dropSidecar(of: stored, in: source)
         return try done(path, ": its names are lost, the files in it are called by their IDs")
     }
 
-    /// How many entries could not be moved.
+    /// Moves entries whose names are lost. Returns how many could not be moved.
     private func rescueEntries(
         of folder: Descriptor, _ isLost: (DirectoryEntry) -> Bool = { _ in true }, into target: Directory,
         _ path: [UInt8], _ finding: Finding
@@ -134,13 +134,13 @@ extension RepairWork {
         return left
     }
 
-    /// ConcurrentRenames an entry whose name is lost; where to.
+    /// Moves an entry whose name is lost. Returns where to.
     func rescue(
         _ stored: Name, in folder: Descriptor, into target: Directory, _ path: [UInt8], _ finding: Finding
     ) throws(VaultError) -> Printable {
         let path = path + [UInt8(ascii: "/")]
         if case .foreign = BackingName(stored.bytes) {
-            // It was shown nowhere, and is not now.
+            // Foreign before and after: it is not shown in either place.
             try vault.renameFresh(stored, in: folder, to: stored, in: target.descriptor)
             return "\(path)\(stored)"
         }
@@ -166,7 +166,7 @@ extension RepairWork {
         return "\(path + name.bytes)"
     }
 
-    /// An entry whose long name is lost.
+    /// Repairs an entry whose long name is lost.
     func repairName(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         let source = try folder(of: spot.treePath)
         let (target, path) = try lostAndFound.folder(for: spot.treePath)
@@ -177,7 +177,7 @@ extension RepairWork {
 
     // MARK: The root
 
-    /// Opens the root, and repairs its record if need be: then a finding says so.
+    /// Opens the root. If its record is damaged, repairs it and returns the finding.
     func openRoot() throws(VaultError) -> Finding? {
         do throws(VaultError) {
             root = try vault.readRoot()
@@ -186,8 +186,8 @@ extension RepairWork {
             guard case .damaged(let reason) = error else { throw error }
             var finding = Finding(.damage, .directory, at: Spot(treePath: .root), reason: "\(reason)")
             let strict: Printable = "; what is created in it is of class \(Self.strictest.name)"
-            // A new record is one that a repair was interrupted with: what that has moved opens under it, and nothing
-            // else.
+            // The pending record is not used here: it belongs to a repair that was interrupted, and opens only the
+            // names that that repair has moved.
             if let identifier = try provenIdentifier(of: store.root, from: [.directoryRecord]) {
                 try writeNewRecord(identifier, at: .zero, in: store.root)
                 root = try vault.readRoot()
@@ -199,8 +199,8 @@ extension RepairWork {
         }
     }
 
-    /// The names in the root are lost. Its new record lies beside the old one until all is moved, so that a repair that
-    /// is interrupted finds the ID under which it has begun.
+    /// Moves the root's entries to lost+found, because their names are lost. The new record is the pending one until
+    /// all are moved, so a repair that was interrupted finds the ID that it used.
     private func rescueRoot(_ finding: Finding, _ strict: Printable) throws(VaultError) -> RepairOutcome {
         if (try? vault.readRecord(.newDirectoryRecord, at: .zero, in: store.root)) == nil {
             try writeNewRecord(at: .zero, as: .newDirectoryRecord, in: store.root)
@@ -221,7 +221,7 @@ extension RepairWork {
         guard left == 0 || ProtectionClass.allCases.allSatisfy(vault.canOpen) else {
             return .failed("its names are lost; \(left) of the entries in it take --unlock to be moved to lost+found")
         }
-        // What could not be moved is a foreign name from now on.
+        // From here on, the entries that could not be moved have foreign names.
         try vault.makeWayForRecord(in: store.root)
         try vault.finishMove(of: root)
         try flush(store.root)

@@ -4,9 +4,9 @@ import Store
 import Vault
 
 extension RepairWork {
-    /// Removes what an interruption left.
+    /// Removes an orphan of an interrupted operation.
     ///
-    /// - Parameter isTarget: it lies among the long targets.
+    /// - Parameter isTarget: it lies in the folder of long targets.
     func removeOrphan(_ spot: Spot, isTarget: Bool) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let directory = try folder(of: spot.treePath)
@@ -41,8 +41,7 @@ extension RepairWork {
         return .done("removed")
     }
 
-    /// Removes a file or folder that a crash has left empty; what lies in a folder that has not even its record is
-    /// saved.
+    /// Removes a file or folder that a crash has left empty. If a folder without a record has entries, saves them.
     func repairUnsynced(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let folder = try folder(of: spot.treePath).descriptor
@@ -59,10 +58,10 @@ extension RepairWork {
         }
     }
 
-    /// Orphans of ours hold orphans where a folder was removed in which there were some; not so deep.
+    /// An orphaned folder may hold others, if it was removed with orphans in it, but never as deep as this.
     private static let deepestRubbish = 32
 
-    /// Whether nothing but records and other orphans lies in a folder, and in those that are orphans themselves.
+    /// Whether a folder holds nothing but records and orphans, and so do the folders in it.
     func isRubbish(_ name: Name, in folder: Descriptor, depth: Int = 0) throws(VaultError) -> Bool {
         guard depth < Self.deepestRubbish else { return false }
         let inner = try vault.openFolder(name, in: folder)
@@ -76,7 +75,7 @@ extension RepairWork {
         return true
     }
 
-    /// Writes down what is about to be done.
+    /// Writes a finding to the report, before its repair.
     func note(_ finding: Finding, _ lines: [Printable]) throws(VaultError) {
         let path = finding.path.map { Printable(bytes: $0) } ?? "(no name)"
         let backing = Printable(bytes: finding.backingPath)
@@ -84,7 +83,7 @@ extension RepairWork {
     }
 }
 
-/// Lower-case digits.
+/// Lower-case hexadecimal digits.
 func hexadecimal(_ bytes: [UInt8]) -> String {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
 }

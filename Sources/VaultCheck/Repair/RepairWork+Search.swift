@@ -4,8 +4,8 @@ import Store
 import Vault
 
 extension RepairWork {
-    /// Finds out which of the files and directories that are to be moved are copies of others that stand where they
-    /// belong: two of the same ID would be taken for one.
+    /// Finds out which of the files and directories to be moved are copies of others that are at their bound names: two
+    /// must not have the same ID.
     func prepare(_ findings: [Finding], threads: Int) throws(VaultError) {
         var files: Set<FileIdentifier> = []
         var directories: Set<DirectoryIdentifier> = []
@@ -31,7 +31,7 @@ extension RepairWork {
         takenDirectories.formUnion(search.result.directories)
     }
 
-    /// The IDs that an entry may have, and what is in it if its names are lost.
+    /// Collects the ID of an entry, or those of the entries in a directory whose names are lost.
     private func collect(
         _ stored: Name, in source: Descriptor, _ files: inout Set<FileIdentifier>,
         _ directories: inout Set<DirectoryIdentifier>

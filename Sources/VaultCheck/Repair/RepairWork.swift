@@ -3,7 +3,7 @@ import Posix
 import Store
 import Vault
 
-/// The repair of one finding after the other, on one thread.
+/// Repairs one finding after another, on one thread.
 final class RepairWork {
     let vault: Vault
     let salvages: Bool
@@ -11,12 +11,12 @@ final class RepairWork {
     /// Set by `openRoot`.
     var root: Directory!
     private(set) lazy var lostAndFound = LostAndFound(vault, root)
-    /// Files and directories that stand where they belong, or have been put somewhere: what has the same ID is a copy.
+    /// IDs of files and directories at their bound names, also after a move. Anything else of the same ID is a copy.
     var takenFiles: Set<FileIdentifier> = []
     var takenDirectories: Set<DirectoryIdentifier> = []
-    /// Where files were put, in the mount.
+    /// Paths in the mount to which something was moved.
     private var moved: Set<[UInt8]> = []
-    /// A directory with its own names was set temporary.
+    /// Whether a directory was moved together with its entries.
     var hasAdoptedFolders = false
 
     var store: any Store { vault.store }
@@ -27,7 +27,7 @@ final class RepairWork {
         self.check = check
     }
 
-    /// Orphans first: they make room. Folders last: what is in them is moved file by file.
+    /// Orphans first: their removal frees space. Folders last: their files are moved one by one.
     static func order(_ finding: Finding) -> Int {
         switch finding.kind {
         case .temporary, .sidecar, .record, .keybagCopy, .continuation, .unsynced: 0
@@ -46,7 +46,7 @@ final class RepairWork {
         }
     }
 
-    /// Repairs one finding. An error that concerns it alone is its outcome.
+    /// Repairs one finding. An error that concerns this finding alone becomes its outcome.
     func repair(_ finding: Finding) throws(VaultError) -> RepairOutcome? {
         guard let spot = finding.spot else { return nil }
         do throws(VaultError) {
@@ -79,9 +79,9 @@ final class RepairWork {
         try vault.synchronize()
     }
 
-    // MARK: What was put where
+    // MARK: What was moved
 
-    /// The place of what was put into lost+found; told, and not repaired once more.
+    /// The outcome of a move to lost+found. Notes the path, so that nothing there is repaired again.
     func done(_ path: [UInt8], _ more: Printable = "") throws(VaultError) -> RepairOutcome {
         moved.insert(path)
         let text: Printable = "moved to \(path)\(more)"
@@ -91,7 +91,7 @@ final class RepairWork {
 
     func isDone(_ finding: Finding) -> Bool { finding.path.map(moved.contains) ?? false }
 
-    /// lost+found, if anything in it is to be checked.
+    /// lost+found, if anything in it is still to be checked.
     var adoptedFolder: CheckedFolder? {
         guard hasAdoptedFolders, let treePath = lostAndFound.treePath, let directory = try? lostAndFound.directory()
         else {
@@ -100,7 +100,7 @@ final class RepairWork {
         return CheckedFolder(directory, treePath, share: 0)
     }
 
-    /// The directory of a spot, opened anew: the check has let go of it.
+    /// The directory of a spot, opened again: the check has closed it.
     func folder(of treePath: TreePath) throws(VaultError) -> Directory {
         var names: [Name] = []
         var step = treePath
@@ -108,7 +108,7 @@ final class RepairWork {
             names.append(name)
             step = parent
         }
-        // Of a deep tree no more than two at a time.
+        // Two at most are open at a time, also in a deep tree.
         var directory: Directory = root
         for name in names.reversed() { directory = try vault.openDirectory(name, in: directory) }
         return directory

@@ -4,14 +4,14 @@ import Posix
 import Store
 import Vault
 
-/// Copies what reads of a file into a new one, with zeros for the rest.
+/// Copies a file, with zeros in the ranges that cannot be read.
 struct Salvage {
     private static let chunk = 64 << 10
 
     private let source: File
     private let vault: Vault
 
-    /// What the disk does not read now counts as lost: not where the source goes afterwards.
+    /// Whether the source is kept after the copy. If so, an I/O error counts as a lost range; if not, it ends the copy.
     private let keepsSource: Bool
 
     init(of source: File, _ vault: Vault, keepingSource: Bool = true) {
@@ -20,7 +20,7 @@ struct Salvage {
         keepsSource = keepingSource
     }
 
-    /// Bytes that cannot be read; not a reason to stop.
+    /// Whether an error means that bytes are lost, so that the copy goes on.
     private func isLoss(_ error: VaultError) -> Bool {
         switch error {
         case .damaged: true
@@ -29,11 +29,11 @@ struct Salvage {
         }
     }
 
-    /// Makes the copy: of the same class, mode, owner, time and attributes, with an ID and a key of its own. It is
-    /// there whole or not at all.
+    /// Makes the copy, with the same class, mode, owner, time and attributes, but its own ID and key. It appears whole
+    /// or not at all.
     ///
-    /// - Returns: what is zeros in it.
-    /// - Throws: `damaged` if nothing of the source reads; `locked` if the key of its class is away.
+    /// - Returns: the ranges that are zeros instead.
+    /// - Throws: `damaged` if nothing of the source can be read; `locked` if the key of its class is evicted.
     func copy(to name: Name, in target: Directory) throws(VaultError) -> LostRanges {
         let temporary = try vault.partialName(of: name, in: target)
         let status = try backing { () throws(Errno) in try vault.store.status(of: source.descriptor) }
@@ -65,7 +65,7 @@ struct Salvage {
         var offset: UInt64 = 0
         while true {
             let data = min(skipHole(at: offset), length)
-            // Where the header allows no hole, what was confirmed is lost there.
+            // Where the header does not allow holes, a hole in confirmed contents is lost data.
             let end = min(data, confirmedWithoutHoles)
             if offset < end { lost.add(offset..<end) }
             offset = data
@@ -87,7 +87,7 @@ struct Salvage {
             }
             offset = chunk.upperBound
         }
-        // What was lost at the end, or is a hole there.
+        // Adds what was lost, or is a hole, at the end.
         try copy.truncate(to: length)
         return lost
     }
@@ -104,14 +104,14 @@ struct Salvage {
         try unsafe copy.write(buffer.span.bytes.extracting(0..<range.count), at: range.lowerBound)
     }
 
-    /// Up to where the source may have no hole.
+    /// The end of the confirmed contents that may not have holes, in bytes of plaintext.
     private var confirmedWithoutHoles: UInt64 {
         let header = source.header
         let (sparse, isFar) = header.firstSparseBlock.multipliedReportingOverflow(by: BlockGeometry.blockSize)
         return isFar ? header.length : min(header.length, sparse)
     }
 
-    /// The beginning of the next block at or after `offset` of which the backing file holds something.
+    /// The beginning of the next block at or after `offset` that is not a hole in the backing file.
     private func skipHole(at offset: UInt64) -> UInt64 {
         let block = BlockGeometry.block(at: offset)
         let start = BlockGeometry.backingOffset(ofBlock: block)
@@ -126,7 +126,7 @@ struct Salvage {
 
     private func copyAttributes(to copy: File) throws(VaultError) {
         for name in try vault.attributeNames(of: .file(source)) {
-            // One that does not open is told, and removed, for itself.
+            // An attribute that does not open has its own finding, and its repair removes it.
             guard let value = try? vault.attribute(name, of: .file(source)) else { continue }
             try vault.setAttribute(name, to: value, flags: 0, of: .file(copy))
         }
@@ -134,7 +134,7 @@ struct Salvage {
 }
 
 extension Vault {
-    /// The name of a file until it is whole, freed of what an interrupted attempt has left there.
+    /// The name of a file until it is complete. Removes what an interrupted attempt has left under it.
     func partialName(of name: Name, in directory: Directory) throws(VaultError) -> Name {
         let partial = name.numbered(1, ".part")
         do throws(VaultError) { try unlink(partial, in: directory) } catch {
@@ -143,7 +143,7 @@ extension Vault {
         return partial
     }
 
-    /// Makes a file durable, then gives it its name, which nothing has yet.
+    /// Makes a file durable, then renames it to `name`, which must be free.
     func finish(_ file: File, _ partial: Name, as name: Name, in directory: Directory) throws(VaultError) {
         try file.synchronize(dataOnly: false)
         try rename(

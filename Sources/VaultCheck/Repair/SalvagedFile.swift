@@ -5,15 +5,15 @@ import Posix
 import Store
 import Vault
 
-/// What is left of a file: its header if it is whole, else what of it may still be of use.
+/// What can still be read of a file: its header if that is good, else the parts of it that may be of use.
 struct SalvagedFile {
-    /// The first 512 bytes, or all.
+    /// The first 512 bytes, or fewer if the file is shorter.
     let bytes: [UInt8]
     /// Nil if it does not open.
     let header: FileHeader?
     /// Nil if the file is too short.
     let raw: FileHeader.Unverified?
-    /// Bytes of plaintext that the backing file can hold; and without a hole at its end.
+    /// Bytes of plaintext that fit the backing file; `dataLength` does not count a hole at its end.
     let length: UInt64
     private let dataLength: UInt64
     private let isSparse: Bool
@@ -38,9 +38,9 @@ struct SalvagedFile {
         raw = try? unsafe FileHeader.Unverified(of: bytes.span.bytes)
     }
 
-    /// Behind the last data of a file; its size where the store knows no holes.
+    /// The end of a file's last data; the file's size if the store does not know holes.
     private static func dataEnd(of file: Descriptor, _ size: Int64, _ store: any Store) throws(Errno) -> Int64 {
-        // There is data at or after `data`, and none from `end` on.
+        // Binary search: there is data at or after `data`, and none from `end` on.
         guard var data = try store.nextData(of: file, from: 0) else { return 0 }
         var end = size
         while end - data > 1 {
@@ -50,18 +50,17 @@ struct SalvagedFile {
         return end
     }
 
-    /// Whether there is anything to keep.
     var hasBytes: Bool { bytes.contains { $0 != 0 } }
 
-    /// Whether a key wrap may be left that only a class key can prove which is not at hand.
+    /// Whether the header may still have a key wrap that only a missing class key can prove.
     func mayHoldKey(_ vault: Vault) -> Bool {
         guard let raw, raw.wrap(count: 40).contains(where: { $0 != 0 }) else { return false }
         return !ProtectionClass.allCases.allSatisfy(vault.canOpen)
     }
 
-    /// A header made from a key wrap that is still good: it proves file ID and class, and the backing file tells the
-    /// length. Where that has holes, what is left of the old header says which of them were the file's own. Nil if
-    /// there is none, or the key of its class is not at hand.
+    /// A new header around a key wrap that is still good. The wrap proves file ID and class; the backing file gives the
+    /// length. If the backing file has holes, the damaged header says where they are allowed. Nil if no wrap opens, or
+    /// the class key is missing.
     func rebuilt(_ vault: Vault) -> FileHeader? {
         guard let raw else { return nil }
         for protectionClass in ProtectionClass.allCases {

@@ -4,11 +4,11 @@ import Posix
 import Store
 import Vault
 
-// What only a repair does: reads that prove nothing, writes over what is damaged.
+// For a repair only: reads that prove nothing, and writes over what is damaged.
 
 extension Vault {
-    /// What is left of a directory record, whatever place it was sealed for: its ID is a guess that somebody else has
-    /// to prove, and so is its class.
+    /// Decrypts a damaged directory record without its MAC and name binding. Its ID and class are guesses that the
+    /// caller must prove.
     func guessRecord(_ name: Name, in folder: Descriptor) -> DirectoryRecord? {
         guard let text = try? readRecordText(name, in: folder), text.count == DirectoryRecord.sealedTextCount,
             let sealed = Base64URL.decode(text),
@@ -17,14 +17,14 @@ extension Vault {
         return try? unsafe DirectoryRecord(decoding: bytes.span.bytes)
     }
 
-    /// Gives what stands in the way of a file of ours, and is none, the name of rubbish; removes it if nothing is in
-    /// it.
+    /// Renames an entry that has the name of one of the vault's own files to a temporary name, and removes it if it is
+    /// a file or an empty folder.
     func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
         let rubbish = Name.temporary()
         let status = try backing { () throws(Errno) in try store.status(of: name, in: folder) }
         try renameFresh(name, to: rubbish, in: folder)
         try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
-        // What stays is found as rubbish.
+        // What stays is an orphan.
         if status.kind == .directory {
             try? store.removeDirectory(rubbish, in: folder)
         } else {
@@ -32,15 +32,15 @@ extension Vault {
         }
     }
 
-    /// Lets a record be renamed to this name: a file gives way to that, a folder does not.
+    /// Makes it possible to rename a record to this name: rename(2) replaces a file, but not a folder.
     func makeWayForRecord(_ name: Name = .directoryRecord, in folder: Descriptor) throws(VaultError) {
         if (try? store.status(of: name, in: folder).kind) == .directory {
             try moveOutOfTheWay(name, in: folder)
         }
     }
 
-    /// Makes the head of the journal anew, once what the journal holds is in the files: the records in it have MACs of
-    /// their own.
+    /// Replays the journal and makes a new head. The records can be trusted without the old head, since each has its
+    /// own MAC.
     func rebuildJournalHead() throws(VaultError) {
         let file = try backing { () throws(Errno) in
             try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
@@ -48,10 +48,10 @@ extension Vault {
         let status = try backing { () throws(Errno) in try store.status(of: file) }
         let area = UInt64(max(0, status.size - Int64(JournalHead.areaOffset)))
         guard area > 0 else {
-            // It was closed, and held nothing.
+            // The journal was closed, and held nothing.
             return try removeJournal()
         }
-        // The file may end before the second half does, where the store reserves no space.
+        // If the store reserves no space, the file may end before the second half does.
         let halves = [area / 2 / 4096 * 4096, halfSize, Journal.usualHalfSize]
         var (head, old, count) = (JournalHead(volume: keys.volume, halfSize: halfSize), nil as RecoveryJournal?, -1)
         for half in halves where half > 0 && half <= JournalHead.largestHalf {
@@ -61,12 +61,12 @@ extension Vault {
             if records.count > count { (head, old, count) = (possible, journal, records.count) }
             head.nextEpoch = max(head.nextEpoch, (records.map(\.record.epoch).max() ?? 0) + 1)
         }
-        // As at any mount after a daemon that was killed: what is found must be what is there.
+        // As in any session after a daemon that was killed: what is in the page cache may not be durable.
         try? store.synchronizeAll()
         try old?.replay()
-        // It has a name elsewhere, and nothing says that it is ours at all. The next session makes another one.
+        // The journal has another name too, so it may not belong to this vault. The next session makes a new one.
         guard status.linkCount == 1 else { return try removeJournal() }
-        // Not earlier: what is empty must not be taken for something that was never synced.
+        // Not earlier: else an empty file could count as one that was never synced, and be removed.
         head.opened = UInt64(max(1, Timespec.now.seconds))
         try backing { () throws(Errno) in
             try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
