@@ -2,17 +2,17 @@
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// For each byte its six bits, or 255.
+    /// The six bits of each character, or 255.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 255, count: 256)
         for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
         return values
     }()
 
-    /// How many characters `count` bytes become.
+    /// How many characters `count` bytes take.
     public static func encodedCount(_ count: Int) -> Int { (count * 4 + 2) / 3 }
 
-    /// How many bytes `count` characters stand for; nil for a length that no text has.
+    /// How many bytes `count` characters hold; nil if no text has this length.
     public static func decodedCount(_ count: Int) -> Int? { count % 4 == 1 ? nil : count * 3 / 4 }
 
     public static func encode(_ bytes: [UInt8]) -> [UInt8] {
@@ -32,7 +32,8 @@ public enum Base64URL {
         return text
     }
 
-    /// The bytes, or nil for padding, a foreign character, an impossible length or unused bits that are not zero.
+    /// The bytes; nil for padding, a character outside the alphabet, an impossible length, or unused bits that are not
+    /// zero.
     public static func decode(_ text: [UInt8]) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var bytes = [UInt8]()

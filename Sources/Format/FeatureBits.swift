@@ -1,10 +1,10 @@
-/// What a structure uses beyond format version 1, in three grades.
+/// The features that a structure uses beyond format version 1, in three grades.
 public struct FeatureBits: Hashable, Sendable {
-    /// A reader and a writer may ignore these.
+    /// A program that does not know one of these may read and write.
     public var compatible: UInt32
-    /// A reader may ignore these; who does not know one must not write.
+    /// A program that does not know one of these may read but must not write.
     public var readOnlyCompatible: UInt32
-    /// Who does not know one must not read.
+    /// A program that does not know one of these must not read.
     public var incompatible: UInt32
 
     public static let none = FeatureBits(compatible: 0, readOnlyCompatible: 0, incompatible: 0)
@@ -15,7 +15,7 @@ public struct FeatureBits: Hashable, Sendable {
         self.incompatible = incompatible
     }
 
-    /// Version 1 defines none, so each bit is an unknown one.
+    /// Version 1 defines no features, so each bit is unknown.
     public var canRead: Bool { incompatible == 0 }
     public var canWrite: Bool { incompatible == 0 && readOnlyCompatible == 0 }
 

@@ -1,18 +1,18 @@
-/// Why bytes are not what docs/FORMAT.md says.
+/// Why bytes do not follow docs/FORMAT.md.
 public enum FormatError: Error, Hashable, Sendable {
-    /// Fewer bytes than the structure has.
+    /// Fewer bytes than the structure needs.
     case tooShort
-    /// Not the magic that the structure begins with.
+    /// Another magic.
     case wrongMagic
     /// A version that this program does not know.
     case unknownVersion(UInt16)
     /// A feature bit that this program does not know and must not ignore.
     case unknownFeature
-    /// A field, named, that is out of its range, or not zero where zero is demanded.
+    /// The named field is out of range, or not zero where it must be.
     case badField(String)
 }
 
-/// As what is wrong with the structure that is named before it.
+/// Text to follow the name of the structure.
 extension FormatError: CustomStringConvertible {
     public var description: String {
         switch self {

@@ -1,30 +1,30 @@
 /// Names of extended attributes in the backing store.
 public enum AttributeName: Hashable, Sendable {
-    /// The encrypted name.
+    /// The encrypted name, if it is short enough.
     case short(ciphertext: [UInt8])
-    /// The hash of the encrypted name as base64url; that stands before the value.
+    /// The hash of a longer encrypted name, as base64url; the encrypted name itself stands before the value.
     case long(hash: [UInt8])
-    /// What of a value is too long for one attribute, by the value's nonce.
+    /// A continuation: the second attribute of a long value, named by the value's nonce.
     case continuation(nonce: [UInt8])
 
-    /// What the backing names begin with; what lacks it is foreign.
+    /// The beginning of backing names; a name without it is foreign.
     public enum Prefix: String, Sendable {
-        /// On files and directories.
+        /// For files and directories.
         case user = "user.lk."
-        /// On what can have no attributes of users: FIFOs, sockets, device nodes and symbolic links.
+        /// For FIFOs, sockets, device nodes and symbolic links, on which Linux does not allow user attributes.
         case trusted = "trusted.lk."
     }
 
-    /// Before the hash of a name that is too long.
+    /// Stands before the hash of a long name.
     public static let longInfix = "long."
-    /// Before the nonce of a value that it continues.
+    /// Stands before the nonce of a continuation.
     public static let continuationInfix = "rest."
-    /// setxattr(2) takes names of up to 255 bytes.
+    /// The longest name in bytes, XATTR_NAME_MAX. Source: xattr(7).
     public static let largest = 255
-    /// And values of up to 64 KiB: XATTR_SIZE_MAX.
+    /// The longest value in bytes, XATTR_SIZE_MAX. Source: xattr(7).
     public static let largestValue = 65_536
 
-    /// A backing name; nil for a foreign one.
+    /// Parses a backing name; nil for a foreign one.
     public init?(backing name: String, _ prefix: Prefix = .user) {
         guard name.utf8.starts(with: prefix.rawValue.utf8) else { return nil }
         let own = name.utf8.dropFirst(prefix.rawValue.utf8.count)
@@ -43,7 +43,7 @@ public enum AttributeName: Hashable, Sendable {
         }
     }
 
-    /// Whether an encrypted name of that many bytes has to be stored by its hash.
+    /// Whether an encrypted name of `count` bytes is stored as its hash.
     public static func isLong(ciphertextCount count: Int, _ prefix: Prefix = .user) -> Bool {
         prefix.rawValue.utf8.count + Base64URL.encodedCount(count) > largest
     }

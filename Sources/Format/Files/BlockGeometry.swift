@@ -4,10 +4,10 @@ public enum BlockGeometry {
     public static let blockSize: UInt64 = 4096
     public static let nonceSize = 16
     public static let tagSize = 16
-    /// Bytes that a block needs beside its plaintext: nonce and tag.
+    /// How many bytes a stored block has beyond its plaintext: nonce and tag.
     public static let overhead: UInt64 = 32
     public static let storedBlockSize = blockSize + overhead
-    /// How many bytes a block can be stored in: it holds at least one.
+    /// The possible sizes of a stored block: it holds at least one byte.
     public static let storedSizes = Int(overhead) + 1...Int(storedBlockSize)
     /// Bytes of associated data: volume ID, file ID, block number.
     public static let associatedDataSize = 40
@@ -21,10 +21,10 @@ public enum BlockGeometry {
         length / blockSize + (length % blockSize == 0 ? 0 : 1)
     }
 
-    /// Where block `block` begins in the backing file.
+    /// The offset of a block in the backing file.
     public static func backingOffset(ofBlock block: UInt64) -> UInt64 { headerSize + block * storedBlockSize }
 
-    /// How many bytes a backing file has that stores `length` bytes of plaintext.
+    /// The size of a backing file that stores `length` bytes of plaintext.
     public static func backingSize(forLength length: UInt64) -> UInt64 {
         let tail = length % blockSize
         return backingOffset(ofBlock: length / blockSize) + (tail == 0 ? 0 : tail + overhead)

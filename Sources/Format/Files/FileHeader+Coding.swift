@@ -1,5 +1,5 @@
 extension FileHeader {
-    /// Reads the first 512 bytes of `bytes`, without the MAC.
+    /// Decodes the first 512 bytes of `bytes`, without the MAC.
     public init(decoding bytes: RawSpan) throws(FormatError) {
         guard bytes.byteCount >= Self.byteCount else { throw .tooShort }
         guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
@@ -68,7 +68,7 @@ extension FileHeader {
             seconds: Int64(bitPattern: bytes.integer(at: seconds, as: UInt64.self)), nanoseconds: fraction)
     }
 
-    /// Writes bytes 0 to 479 of the header; the caller appends the MAC over them. `bytes` holds 480 or more.
+    /// Writes bytes 0 to 479 of the header; the caller appends their MAC. `bytes` has at least 480 bytes.
     public func encode(into bytes: inout MutableRawSpan) {
         precondition(bindings.count <= Self.mostBindings)
         precondition(protection.wrap.count + (pending?.wrap.count ?? 0) <= Self.largestWrap)

@@ -1,13 +1,13 @@
 extension FileHeader {
-    /// What a header that is damaged may still say, if the part of it that matters is whole: nothing of it is proved.
+    /// The fields of a damaged header that a repair can use. Nothing proves them.
     public struct Unverified: Sendable {
         public let file: FileIdentifier
-        /// The length, and where holes begin: no more than a hint.
+        /// Length and first sparse block are only hints.
         public let length: UInt64
         public let firstSparseBlock: UInt64
         private let wraps: [UInt8]
 
-        /// - Parameter bytes: 512 or more.
+        /// - Parameter bytes: at least 512 bytes.
         public init(of bytes: RawSpan) throws(FormatError) {
             guard bytes.byteCount >= FileHeader.byteCount else { throw .tooShort }
             file = FileIdentifier(bytes, at: 40)
@@ -16,7 +16,7 @@ extension FileHeader {
             wraps = bytes.array(FileHeader.wrapOffset..<FileHeader.signedByteCount)
         }
 
-        /// The first wrap, if it has so many bytes: at most `largestWrap`.
+        /// The first `count` bytes of the wraps; `count` is at most `largestWrap`.
         public func wrap(count: Int) -> [UInt8] { Array(wraps.prefix(count)) }
     }
 }

@@ -1,19 +1,18 @@
-/// The 512 bytes before a regular file's blocks: what it is, where it belongs, and its wrapped key.
+/// The 512 bytes in front of a regular file's blocks: its ID, name bindings, lengths, times and wrapped key.
 ///
-/// Decoding checks every field's range but not the MAC: that needs a key. Layout: docs/FORMAT.md, "Files".
+/// Decoding checks the range of every field but not the MAC, which needs a key. Layout: docs/FORMAT.md, "Files".
 public struct FileHeader: Hashable, Sendable {
-    /// Bytes on disk, one sector, so that a rewrite of it cannot tear.
+    /// Bytes on disk: one sector, so a crash cannot tear it.
     public static let byteCount = 512
-    /// The bytes that the MAC covers; it lies right behind them.
+    /// The MAC covers this many bytes and follows them.
     public static let signedByteCount = 480
     public static let tagByteCount = 32
-    /// Room for both wraps together.
+    /// The longest wraps, both together, in bytes.
     public static let largestWrap = 120
     public static let largestLength: UInt64 = 1 << 62
-    /// Far above what writing comes to, and far enough below the end of the integer that counting on from it cannot
-    /// overflow.
+    /// More than any number of writes reaches, and low enough that an increment never overflows.
     public static let largestGeneration: UInt64 = 1 << 63
-    /// A file of more links is found at any place.
+    /// A file of more links has no bindings: any name may be its own.
     public static let mostBindings = 13
     /// The value of `firstSparseBlock` in a file without holes.
     public static let noSparseBlock = UInt64.max
@@ -34,11 +33,11 @@ public struct FileHeader: Hashable, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// The class was set on this file, not inherited at its creation.
+        /// The class was set on this file, not inherited when it was created.
         public static let explicitClass = Flags(rawValue: 1)
-        /// It has, or had, more links than there is room for places: its place is not checked.
+        /// The file has, or had, more links than bindings fit: its name is not checked.
         public static let manyLinks = Flags(rawValue: 2)
-        /// A rename is under way that changes the class: at the last place the pending protection holds.
+        /// A rename that changes the class is under way: the pending protection counts at the last binding.
         public static let moving = Flags(rawValue: 4)
 
         static let known: Flags = [.explicitClass, .manyLinks, .moving]
@@ -48,23 +47,24 @@ public struct FileHeader: Hashable, Sendable {
     public let volume: VolumeIdentifier
     public let file: FileIdentifier
     public var protection: FileProtection
-    /// What holds once the file stands at the last of its places.
+    /// The protection that counts at the last binding.
     public var pending: FileProtection?
-    /// Grows by one at each write of the header.
+    /// Grows at each write of the header, by 1 or by a random number up to 2^32.
     public var generation: UInt64
     /// The confirmed length in bytes: every block below it was durable before this header was written.
     public var length: UInt64
-    /// The length in bytes of the plaintext, at least `length`: blocks past that one may not have reached the disk.
+    /// The length of the plaintext in bytes, at least `length`. Blocks past `length` may not have reached the disk.
     public var provisionalLength: UInt64
-    /// Blocks from here on that are all zeros on disk read as zeros.
+    /// From this block on, a block of zeros on disk reads as zeros.
     public var firstSparseBlock: UInt64
-    /// Where the file may stand: one for each link, and the pending one of a rename under way. Empty: anywhere.
+    /// The bindings of the names that the file may have: one for each link, and the pending one of a rename under way.
+    /// If empty, any name may be its own.
     public var bindings: [NameBinding]
     /// The time of modification that stat(2) shows while the backing file's own is `stamp`.
     public var modified = FileTime.zero
-    /// In whole seconds since 1970: a copy whose times have lost their fractions still has it.
+    /// Whole seconds since 1970: a copy whose times have lost their fractions still has it.
     public var stamp: Int64 = 0
-    /// The time of change that stat(2) shows while the backing file's own is that of this header's writing.
+    /// The time of change that stat(2) shows while the backing file's own is that of the write of this header.
     public var changed = FileTime.zero
     /// The moment before this header was written to the backing file.
     public var written = FileTime.zero
@@ -80,7 +80,7 @@ public struct FileHeader: Hashable, Sendable {
         bindings = [binding]
     }
 
-    /// Gives it a generation that no file made of the same one has: higher by chance, up to 2^32.
+    /// Raises the generation by a random number up to 2^32, so that it differs from that of any duplicate.
     public mutating func leap() { generation += UInt64.random(in: 1...1 << 32) }
 
     public var protectionClass: ProtectionClass { protection.protectionClass }
@@ -93,10 +93,10 @@ public struct FileHeader: Hashable, Sendable {
         return flags
     }
 
-    /// Whether the file may stand at `binding`.
+    /// Whether `binding` is one of the file's.
     public func belongs(at binding: NameBinding) -> Bool { bindings.isEmpty || bindings.contains(binding) }
 
-    /// What the header says of a file that is found at `binding`.
+    /// The header of a file that was found at `binding`.
     public func resolved(at binding: NameBinding) -> FileHeader {
         guard let pending else { return self }
         var header = self
@@ -105,8 +105,7 @@ public struct FileHeader: Hashable, Sendable {
         return header
     }
 
-    /// What holds of a file when nobody knows where it stood: in the middle of a rename, the stricter one of its
-    /// classes.
+    /// The header of a file whose name is not known: during a rename, the stricter one of its two classes counts.
     public mutating func resolveStrictly() {
         if let pending, pending.protectionClass.isStricter(than: protection.protectionClass) { protection = pending }
         pending = nil

@@ -1,7 +1,7 @@
-/// How a file's key is protected: its class, and the key wrapped for that class.
+/// The protection of a file's key: the class, and the key wrapped for that class.
 public struct FileProtection: Hashable, Sendable {
     public var protectionClass: ProtectionClass
-    /// The class was set on this file, not inherited at its creation.
+    /// The class was set on this file, not inherited when it was created.
     public var isExplicit: Bool
     public var wrapAlgorithm: UInt8
     /// At most `FileHeader.largestWrap` bytes.

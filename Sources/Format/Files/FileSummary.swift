@@ -1,13 +1,13 @@
-/// What stat(2) shows of a regular file, beside its backing file: whoever asks need not read the header.
+/// What stat(2) shows of a regular file, stored beside the backing file so that the header need not be read.
 ///
-/// 66 bytes in an extended attribute, which ext4 keeps in the inode. Holds as long as its MAC does, which covers where
-/// the file stands, how long its backing file is, and the stamp that the last header gave that: whatever is done to the
-/// file makes it void. Decoding checks every field's range but not the MAC. Layout: docs/FORMAT.md, "Summaries".
+/// 66 bytes in an extended attribute, which ext4 keeps in the inode. The MAC covers the name binding, the size of the
+/// backing file, and the stamp of the last header, so every change of the file makes the summary invalid. Decoding
+/// checks the range of every field but not the MAC. Layout: docs/FORMAT.md, "Summaries".
 public struct FileSummary: Hashable, Sendable {
     public static let attribute = "user.lk"
     public static let byteCount = 66
     public static let tagByteCount = 16
-    /// What the MAC covers: the bytes before it, and what is not stored.
+    /// The MAC covers the bytes in front of it and some that are not stored.
     public static let signedByteCount = fieldsByteCount + 32
     static let fieldsByteCount = 50
     static let version: UInt8 = 1
@@ -21,10 +21,10 @@ public struct FileSummary: Hashable, Sendable {
     private let changed: FileTime
     private let written: FileTime
 
-    /// Nil for a header that takes more to tell: a file of several links or none, one in the middle of a rename, and
-    /// times beyond those that 64 bits of nanoseconds hold (1677 to 2262).
+    /// Nil if a summary cannot hold the header: a file of several links or none, one with a rename under way, or a time
+    /// that 64 bits of nanoseconds cannot hold (1677 to 2262).
     ///
-    /// - Parameter header: of a file all of whose length is confirmed.
+    /// - Parameter header: all of the file's length must be confirmed.
     public init?(_ header: FileHeader) {
         guard header.features == .none, header.bindings.count == 1, header.pending == nil,
             [header.modified, header.changed, header.written].allSatisfy({ $0.sinceEpoch != nil })
@@ -38,7 +38,7 @@ public struct FileSummary: Hashable, Sendable {
         written = header.written
     }
 
-    /// What the MAC has to cover is `signed(at:size:stamp:)`.
+    /// Decodes a summary. The caller checks the MAC over `signed(at:size:stamp:)`.
     public init(decoding bytes: RawSpan) throws(FormatError) {
         guard bytes.byteCount == Self.byteCount else { throw .tooShort }
         let version = bytes.integer(at: 0, as: UInt8.self)
@@ -60,7 +60,7 @@ public struct FileSummary: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - size: of the backing file, in bytes.
-    ///   - stamp: whole seconds of its time of modification.
+    ///   - stamp: the backing file's time of modification in seconds.
     public func signed(at binding: NameBinding, size: UInt64, stamp: Int64) -> InlineArray<82, UInt8> {
         var signed: InlineArray<82, UInt8> = .init(repeating: 0)
         var elements = signed.mutableSpan
@@ -78,10 +78,10 @@ public struct FileSummary: Hashable, Sendable {
         return signed
     }
 
-    /// What stat(2) shows as the time of modification of a backing file that still has its stamp.
+    /// The time of modification that stat(2) shows while the backing file has its stamp.
     public var shownTime: FileTime { modified }
 
-    /// What stat(2) shows as the time of change of a backing file whose own is `backing`.
+    /// The time of change that stat(2) shows if the backing file's own is `backing`.
     public func shownChange(of backing: FileTime) -> FileTime {
         FileHeader.shownChange(of: backing, written: written, changed: changed)
     }
@@ -90,7 +90,7 @@ public struct FileSummary: Hashable, Sendable {
 extension FileTime {
     private static let second: Int64 = 1_000_000_000
 
-    /// In nanoseconds; nil where 64 bits do not hold it.
+    /// Nanoseconds since 1970; nil if 64 bits cannot hold them.
     fileprivate var sinceEpoch: Int64? {
         Int64(exactly: Int128(seconds) * Int128(Self.second) + Int128(nanoseconds))
     }

@@ -1,18 +1,18 @@
-/// When a file's contents can be read; the raw value is the byte on disk. Ordered: a smaller one is stricter.
+/// When a file's contents can be read. The raw value is the byte on disk; a smaller one is stricter.
 public enum ProtectionClass: UInt8, Sendable, CaseIterable, Comparable {
     case complete = 1
     case completeUnlessOpen = 2
     case completeUntilFirstUserAuthentication = 3
     case none = 4
 
-    /// The extended attribute under which the class of a file is read and set.
+    /// The extended attribute that shows and sets a file's class.
     public static let attributeName = "user.latchkey.class"
 
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 
     public func isStricter(than other: Self) -> Bool { self < other }
 
-    /// The long name, as getfattr answers it.
+    /// The name in documents, and the value that getxattr(2) returns.
     public var name: String {
         switch self {
         case .complete: "complete"
@@ -32,7 +32,7 @@ public enum ProtectionClass: UInt8, Sendable, CaseIterable, Comparable {
         }
     }
 
-    /// The constant of Apple's platforms.
+    /// The name on Apple's platforms.
     public var appleName: String {
         switch self {
         case .complete: "NSFileProtectionComplete"
@@ -42,7 +42,7 @@ public enum ProtectionClass: UInt8, Sendable, CaseIterable, Comparable {
         }
     }
 
-    /// The class that a person or program wrote: a long name, a letter of either case, or an Apple constant.
+    /// Parses a long name, a letter of either case, or an Apple name.
     public init?(attributeValue text: String) {
         guard
             let found = Self.allCases.first(where: {

@@ -1,21 +1,22 @@
-/// The first sector of `lk.journal`: how large the journal is, and which sessions did not end cleanly.
+/// The first sector of `lk.journal`: the size of the journal, and the sessions that did not end cleanly.
 ///
-/// Decoding does not check the MAC: that needs a key. Layout: docs/FORMAT.md, "The journal".
+/// Decoding does not check the MAC, which needs a key. Layout: docs/FORMAT.md, "The journal".
 public struct JournalHead: Hashable, Sendable {
-    /// Bytes on disk, one sector, so that a rewrite of it cannot tear.
+    /// Bytes on disk: one sector, so a crash cannot tear it.
     public static let byteCount = 512
     public static let signedByteCount = 480
-    /// Where the first half begins.
+    /// The offset of the first half.
     public static let areaOffset = 4096
     public static let largestHalf: UInt64 = 1 << 30
-    /// Of times and of epochs: far enough below the end of the integer that counting on from it cannot overflow.
+    /// The highest time and epoch: low enough that an increment never overflows.
     public static let largestNumber: UInt64 = 1 << 62
     public static let mostWindows = 16
 
     static let magic: [UInt8] = Array("LKJRNL\r\n".utf8)
     static let version: UInt16 = 1
 
-    /// A session that did not end cleanly, in seconds since 1970: from its beginning to that of the next one.
+    /// The time window of a session that did not end cleanly, up to the beginning of the next one, in seconds since
+    /// 1970.
     public struct Window: Hashable, Sendable {
         public var from: UInt64
         public var to: UInt64
@@ -30,9 +31,9 @@ public struct JournalHead: Hashable, Sendable {
     public let volume: VolumeIdentifier
     /// Bytes of one half, a multiple of 4096.
     public var halfSize: UInt64
-    /// When the session began that may have left records, in seconds since 1970; 0 after a clean end.
+    /// The beginning of the session that may have left records, in seconds since 1970; 0 after a clean end.
     public var opened: UInt64
-    /// The number of the next epoch: every use of a half has its own.
+    /// The next epoch: each use of a half has its own.
     public var nextEpoch: UInt64
     /// At most 16, the oldest first.
     public var windows: [Window]
@@ -45,10 +46,10 @@ public struct JournalHead: Hashable, Sendable {
         windows = []
     }
 
-    /// Where half 0 or 1 begins in the file.
+    /// The offset of half 0 or 1 in the file.
     public func offset(ofHalf half: Int) -> UInt64 { UInt64(Self.areaOffset) + UInt64(half) * halfSize }
 
-    /// Reads the first 512 bytes of `bytes`, without the MAC.
+    /// Decodes the first 512 bytes of `bytes`, without the MAC.
     public init(decoding bytes: RawSpan) throws(FormatError) {
         guard bytes.byteCount >= Self.byteCount else { throw .tooShort }
         guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
@@ -75,7 +76,7 @@ public struct JournalHead: Hashable, Sendable {
         else { throw .badField("reserved") }
     }
 
-    /// Writes bytes 0 to 479 of the head; the caller appends the MAC over them. `bytes` holds 480 or more.
+    /// Writes bytes 0 to 479 of the head; the caller appends their MAC. `bytes` has at least 480 bytes.
     public func encode(into bytes: inout MutableRawSpan) {
         for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
         bytes.store(Self.magic, at: 0)

@@ -1,23 +1,23 @@
-/// The first 64 bytes of a record in `lk.journal`; behind them its payload, padding, and a MAC of 32 bytes.
+/// The first 64 bytes of a record in `lk.journal`. Payload, padding and a MAC of 32 bytes follow.
 ///
-/// Decoding does not check the MAC: that needs a key. Layout: docs/FORMAT.md, "The journal".
+/// Decoding does not check the MAC, which needs a key. Layout: docs/FORMAT.md, "The journal".
 public struct JournalRecord: Hashable, Sendable {
     public enum Kind: UInt8, Sendable {
-        /// From here on records of this file follow; the payload is its path, the generation that of its header on
-        /// disk.
+        /// The first record of a file. The payload is its path. `number` and `generation` are the lowest and the
+        /// highest generation that the header on disk can have; 0 for none.
         case file = 1
-        /// A stored block; `number` says which.
+        /// A stored block; `number` is the block's.
         case block = 2
         /// A header.
         case header = 3
-        /// The file was removed.
+        /// The file was removed or renamed: replay does not create it again.
         case forget = 4
-        /// An empty directory was moved aside for another one; the payload is a `TombstoneNote`.
+        /// An empty directory was renamed to a tombstone; the payload is a `TombstoneNote`.
         case tombstone = 5
-        /// As `file`, for one of several files of the same ID: the record's `file` is the alias that it has from here
-        /// on, and its payload a `DuplicateNote`.
+        /// As `file`, for one of several duplicates: `file` is its alias in the records that follow, the payload a
+        /// `DuplicateNote`.
         case duplicate = 6
-        /// Stored blocks become zeros: as many as `generation` says, the first of them `number`.
+        /// Stored blocks become zeros: `number` is the first, `generation` how many.
         case hole = 7
     }
 
@@ -31,12 +31,12 @@ public struct JournalRecord: Hashable, Sendable {
 
     public var kind: Kind
     public var epoch: UInt64
-    /// Where the record begins in its half.
+    /// The offset of the record in its half.
     public var position: UInt64
     public var file: FileIdentifier
     public var generation: UInt64
-    /// Of a block, its number; of a hole, that of its first block; of a file, the lowest generation that its header on
-    /// disk can have.
+    /// The number of a block, or of a hole's first block; for a file, the lowest generation that its header on disk can
+    /// have.
     public var number: UInt64
     public var payloadCount: Int
 
@@ -53,14 +53,14 @@ public struct JournalRecord: Hashable, Sendable {
         self.payloadCount = payloadCount
     }
 
-    /// Bytes of the whole record with `payloadCount` bytes of payload: a multiple of 8.
+    /// Bytes of a record with `payloadCount` bytes of payload, a multiple of 8.
     public static func byteCount(payload payloadCount: Int) -> Int {
         (prefixByteCount + payloadCount + tagByteCount + alignment - 1) / alignment * alignment
     }
 
     public var byteCount: Int { Self.byteCount(payload: payloadCount) }
 
-    /// Reads the first 64 bytes of `bytes`.
+    /// Decodes the first 64 bytes of `bytes`.
     public init(decoding bytes: RawSpan) throws(FormatError) {
         guard bytes.byteCount >= Self.prefixByteCount else { throw .tooShort }
         guard let kind = Kind(rawValue: bytes.integer(at: 4, as: UInt8.self)) else { throw .badField("type") }
@@ -80,8 +80,8 @@ public struct JournalRecord: Hashable, Sendable {
         number = bytes.integer(at: 48, as: UInt64.self)
     }
 
-    /// Writes the first 64 bytes, and zeros where padding will be; the caller puts the payload between, and the MAC at
-    /// the end. `bytes` holds the whole record.
+    /// Writes the first 64 bytes, and zeros for the padding. The caller writes the payload, and the MAC at the end.
+    /// `bytes` has room for the whole record.
     public func encode(into bytes: inout MutableRawSpan) {
         let padding = Self.prefixByteCount + payloadCount
         for offset in padding..<byteCount { bytes.store(UInt8(0), at: offset) }
@@ -97,7 +97,7 @@ public struct JournalRecord: Hashable, Sendable {
     }
 }
 
-/// The payload of a *tombstone* record: in the folder at `path`, `tombstone` was called `name`.
+/// The payload of a *tombstone* record: in the folder at `path`, the directory `name` was renamed to `tombstone`.
 public struct TombstoneNote: Hashable, Sendable {
     /// From the vault's root; empty for the root itself.
     public var path: [UInt8]
@@ -119,10 +119,10 @@ public struct TombstoneNote: Hashable, Sendable {
     public var encoded: [UInt8] { path + [0] + tombstone + [0] + name }
 }
 
-/// The payload of a *duplicate* record: the ID that is in the file's header, and the file's path.
+/// The payload of a *duplicate* record: the ID in the file's header, and the file's path.
 public struct DuplicateNote: Hashable, Sendable {
     public var file: FileIdentifier
-    /// From the vault's root; empty if it could not be told.
+    /// From the vault's root; empty if it could not be found out.
     public var path: [UInt8]
 
     public init(file: FileIdentifier, path: [UInt8]) {

@@ -1,6 +1,6 @@
-/// A keybag that opens on any machine, by a passphrase of its own: docs/FORMAT.md, "A keybag's backup".
+/// A keybag under a passphrase of its own, which opens on any machine: docs/FORMAT.md, "A keybag's backup".
 ///
-/// Decoding checks what can be checked without a key. The MAC over the encoding is the caller's, who has the key.
+/// Decoding checks everything that needs no key. The caller has the key, and checks and appends the MAC.
 public struct KeybagBackup: Hashable, Sendable {
     public static let largest = headByteCount + KeybagFile.largest
     public static let tagByteCount = 32
@@ -15,7 +15,8 @@ public struct KeybagBackup: Hashable, Sendable {
     public let lanes: UInt32
     public let salt: [UInt8]
     public let wrappedBundle: [UInt8]
-    /// As it was. Its device slot and the slots that need the device key are of no use on another machine.
+    /// The keybag at the time of the backup. Its device slot, and slots that need the device key, do not open on
+    /// another machine.
     public let keybag: KeybagFile
 
     public var volume: VolumeIdentifier { keybag.volume }
@@ -35,7 +36,7 @@ public struct KeybagBackup: Hashable, Sendable {
         self.keybag = keybag
     }
 
-    /// Reads a whole file, its MAC unchecked.
+    /// Decodes a whole file, without checking its MAC.
     public init(decoding bytes: [UInt8]) throws(FormatError) {
         guard bytes.count >= Self.headByteCount + Self.tagByteCount else { throw .tooShort }
         var reader = KeybagReader(bytes)
@@ -57,13 +58,13 @@ public struct KeybagBackup: Hashable, Sendable {
         salt = try reader.bytes(KeybagSlot.saltByteCount)
         wrappedBundle = try reader.bytes(KeybagSlot.wrappedBundleByteCount)
         let body = bytes[Self.headByteCount..<bytes.count - Self.tagByteCount]
-        // The keybag's own MACs are not there: another one is over all of this.
+        // A backup leaves out the keybag's own MACs; one MAC covers all of it.
         let whole = Array(body) + [UInt8](repeating: 0, count: KeybagFile.tagsByteCount)
         keybag = try KeybagFile(decoding: unsafe whole.span.bytes)
         guard keybag.volume == volume else { throw .badField("volume ID") }
     }
 
-    /// All but the MAC, which the caller appends.
+    /// Everything but the MAC, which the caller appends.
     public func encodeWithoutTag() throws(FormatError) -> [UInt8] {
         let body = try keybag.encodeWithoutTags()
         var bytes = Self.magic

@@ -1,8 +1,8 @@
-/// The file `lk.keybag`: settings, B's public key, and the slots that release the keys. Secret only as far as its
-/// wraps are.
+/// The file `lk.keybag`: settings, B's public key, and the slots with the wrapped keys. Its secrets are wrapped;
+/// everything else may be public.
 ///
-/// Decoding checks all that can be checked without a key. The two MACs over the encoding are the caller's: it has the
-/// keys. Layout: docs/FORMAT.md, "The keybag".
+/// Decoding checks everything that needs no key. The caller has the keys, and checks and appends the two MACs. Layout:
+/// docs/FORMAT.md, "The keybag".
 public struct KeybagFile: Hashable, Sendable {
     public static let largest = 65_536
     /// Both MACs together.
@@ -11,13 +11,13 @@ public struct KeybagFile: Hashable, Sendable {
     public static let publicKeyByteCount = 32
     public static let deviceSlotByteCount = 72
 
-    /// What the file begins with.
+    /// The first bytes of the file.
     public static let magic: [UInt8] = Array("LKKEYBAG".utf8)
     public static let version: UInt16 = 1
     static let headByteCount = 52
 
     public var features = FeatureBits.none
-    /// While files are being given new keys; the feature says so.
+    /// Present during a key rotation, together with its incompatible feature.
     public var previousKeys: PreviousKeys? {
         didSet {
             features.incompatible &= ~Self.rotatingFeature
@@ -25,12 +25,12 @@ public struct KeybagFile: Hashable, Sendable {
         }
     }
     public let volume: VolumeIdentifier
-    /// Grows by one at each write.
+    /// Grows by 1 at each write.
     public var generation: UInt64
     public let settings: KeybagSettings
-    /// Of class B: X25519, 32 bytes.
+    /// The public key of class B: X25519, 32 bytes.
     public var publicKey: [UInt8]
-    /// Volume key and class key D, wrapped for the device key: 72 bytes.
+    /// Volume key and class key D, wrapped with a key from the device key: 72 bytes.
     public var deviceSlot: [UInt8]
     public var slots: [KeybagSlot]
 
@@ -46,7 +46,7 @@ public struct KeybagFile: Hashable, Sendable {
         self.slots = slots
     }
 
-    /// Reads a whole file, its MACs unchecked.
+    /// Decodes a whole file, without checking its MACs.
     public init(decoding bytes: RawSpan) throws(FormatError) {
         guard bytes.byteCount >= Self.headByteCount + Self.tagsByteCount else { throw .tooShort }
         guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
@@ -79,8 +79,10 @@ public struct KeybagFile: Hashable, Sendable {
         guard Set(identifiers).count == identifiers.count else { throw .badField("slot numbers") }
     }
 
-    /// All but the MACs, which the caller appends: the unlock MAC over this, the device MAC over this and that.
-    /// - Throws: `badField` when it would be larger than a keybag may be.
+    /// Everything but the MACs, which the caller appends: the unlock MAC covers this, the device MAC this and the
+    /// unlock MAC.
+    ///
+    /// - Throws: `badField` if the keybag would be too large.
     public func encodeWithoutTags() throws(FormatError) -> [UInt8] {
         var records: [UInt8] = []
         records.append(.settings, value: settings.encoded)

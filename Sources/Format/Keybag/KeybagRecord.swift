@@ -1,4 +1,4 @@
-/// What a record of the keybag holds: its first two bytes.
+/// The type of a record in the keybag: its first two bytes.
 public struct KeybagRecordType: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -15,11 +15,11 @@ public struct KeybagRecordType: RawRepresentable, Hashable, Sendable {
     public static let guardedSlot = Self(rawValue: 21)
     public static let securityKeySlot = Self(rawValue: 22)
 
-    /// A kind of slot that this program does not know and passes over.
+    /// A kind of slot that this program does not know, and keeps.
     var isOtherSlot: Bool { (23...255).contains(rawValue) }
 }
 
-/// Reads the fields of records in their order.
+/// Reads the fields of records in order.
 struct KeybagReader {
     private var rest: ArraySlice<UInt8>
 
@@ -46,7 +46,7 @@ struct KeybagReader {
         return Array(rest)
     }
 
-    /// A whole record.
+    /// Reads a whole record.
     mutating func record() throws(FormatError) -> (KeybagRecordType, value: [UInt8]) {
         let type = KeybagRecordType(rawValue: try integer(as: UInt16.self))
         try zeros(2)
@@ -54,7 +54,7 @@ struct KeybagReader {
         return (type, try bytes(Int(count)))
     }
 
-    /// The value of a record that has to come next and has a fixed size.
+    /// Reads the value of the next record, which must have this type and size.
     mutating func value(of type: KeybagRecordType, size: Int) throws(FormatError) -> [UInt8] {
         let (found, value) = try record()
         guard found == type else { throw .badField("order of records") }

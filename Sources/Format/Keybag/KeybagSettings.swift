@@ -1,6 +1,6 @@
-/// What was decided when the vault was made.
+/// Settings that are fixed when the vault is made.
 public struct KeybagSettings: Hashable, Sendable {
-    /// How a directory keeps its record.
+    /// How a directory's record is stored.
     public enum DirectoryRecords: UInt8, Sendable {
         case symbolicLink = 1
         /// For backing stores without symbolic links.
@@ -17,7 +17,7 @@ public struct KeybagSettings: Hashable, Sendable {
     /// The longest name that the backing store takes, in bytes.
     public let nameMaximum: UInt16
     public let directoryRecords: DirectoryRecords
-    /// So many wrong passcodes in a row destroy the keys; 0 for never.
+    /// How many wrong passcodes in a row destroy the keys; 0 for never.
     public let eraseAfter: UInt8
 
     public init(

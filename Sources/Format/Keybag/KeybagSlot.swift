@@ -1,22 +1,22 @@
-/// One way to the bundle of all keys.
+/// A keyslot: one wrap of the bundle of all keys.
 public enum KeybagSlot: Hashable, Sendable {
     case passcode(PasscodeSlot)
-    /// Under the recovery key alone.
+    /// Wrapped with a key from the recovery key alone.
     case recovery(KeySlot)
-    /// Under a key file and the device key.
+    /// Wrapped with a key from a key file and the device key.
     case keyFile(KeySlot)
-    /// For the holder of a private key.
+    /// Wrapped for the holder of a private key.
     case escrow(EscrowSlot)
-    /// Under the device key alone: a vault without a passcode.
+    /// Wrapped with a key from the device key alone: a vault without a passcode.
     case open(KeySlot)
-    /// Under what a security key derives, and the device key.
+    /// Wrapped with a key from a security key's secret and the device key.
     case securityKey(SecurityKeySlot)
-    /// Of a kind that this program does not know, kept as it is.
+    /// A kind that this program does not know, kept unchanged.
     case other(KeybagRecordType, value: [UInt8])
 
     /// Bytes of the wrapped bundle in each slot.
     public static let wrappedBundleByteCount = 200
-    /// Of the salt in each slot.
+    /// Bytes of a slot's salt; that of a security key slot is longer.
     public static let saltByteCount = 16
 
     init(type: KeybagRecordType, value: [UInt8]) throws(FormatError) {
@@ -55,7 +55,7 @@ public enum KeybagSlot: Hashable, Sendable {
         }
     }
 
-    /// What all kinds begin with; nil for one that is too short for it.
+    /// The fields at the beginning of every kind; nil if an unknown slot is too short.
     public var head: SlotHead? {
         switch self {
         case .passcode(let slot): slot.head
@@ -78,9 +78,9 @@ public enum KeybagSlot: Hashable, Sendable {
     }
 }
 
-/// What each slot begins with.
+/// The fields at the beginning of each slot.
 public struct SlotHead: Hashable, Sendable {
-    /// Another one for each slot of a keybag.
+    /// Unique in the keybag.
     public let identifier: UInt32
     /// Seconds since 1970.
     public let created: UInt64
@@ -95,7 +95,7 @@ public struct SlotHead: Hashable, Sendable {
         created = try reader.integer(as: UInt64.self)
     }
 
-    /// Of a slot whose kind is not known; nil where it is too short for it.
+    /// The head of a slot of an unknown kind; nil if that is too short.
     init?(beginning value: [UInt8]) {
         var reader = KeybagReader(value)
         do throws(FormatError) { self = try SlotHead(&reader) } catch { return nil }
@@ -116,7 +116,7 @@ public struct SlotLabel: Hashable, Sendable {
 
     public let text: String
 
-    /// Nil when it is too long.
+    /// Nil if it is too long.
     public init?(_ text: String) {
         guard text.utf8.count <= Self.largest else { return nil }
         self.init(text: text)

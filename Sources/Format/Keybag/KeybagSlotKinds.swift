@@ -1,11 +1,12 @@
-/// The bundle under a passcode and the device key, and perhaps a chip that counts wrong ones.
+/// The bundle, wrapped with a key from a passcode and the device key, and perhaps from a TPM that counts wrong
+/// passcodes.
 public struct PasscodeSlot: Hashable, Sendable {
     public static let memoryRange: ClosedRange<UInt32> = 19_456...4_194_304
     public static let passesRange: ClosedRange<UInt32> = 1...64
     public static let lanesRange: ClosedRange<UInt32> = 1...16
 
     static let argon2Version: UInt8 = 0x13
-    /// Of what a chip has sealed.
+    /// Sizes of what a TPM has sealed, in bytes.
     public static let sealedRange: ClosedRange<Int> = 1...1024
 
     public let head: SlotHead
@@ -13,7 +14,7 @@ public struct PasscodeSlot: Hashable, Sendable {
     public let passes: UInt32
     public let lanes: UInt32
     public let salt: [UInt8]
-    /// What the chip of this machine releases for the passcode alone; nil where there is no chip.
+    /// The sealed part of the key that this machine's TPM releases for the passcode alone; nil without a TPM.
     public let sealed: [UInt8]?
     public let wrappedBundle: [UInt8]
     public let label: SlotLabel
@@ -35,8 +36,8 @@ public struct PasscodeSlot: Hashable, Sendable {
         self.label = label
     }
 
-    /// Refuses a cost out of bounds, so that nobody computes with it: too little is a stolen passcode, too much a
-    /// machine that stands still.
+    /// Refuses a cost out of bounds before anything is computed: too low a cost lets an attacker guess the passcode,
+    /// too high a one blocks the machine.
     init(decoding value: [UInt8], isGuarded: Bool = false) throws(FormatError) {
         var reader = KeybagReader(value)
         head = try SlotHead(&reader)
@@ -75,7 +76,7 @@ public struct PasscodeSlot: Hashable, Sendable {
     }
 }
 
-/// The bundle under a key of 32 random bytes.
+/// The bundle, wrapped with a key from 32 random bytes.
 public struct KeySlot: Hashable, Sendable {
     public let head: SlotHead
     public let salt: [UInt8]
@@ -102,12 +103,12 @@ public struct KeySlot: Hashable, Sendable {
     var encoded: [UInt8] { head.encoded + salt + wrappedBundle + label.bytes }
 }
 
-/// The bundle for the holder of an X25519 private key, whose public key is all that was needed to make it.
+/// The bundle, wrapped for the holder of an X25519 private key. Making it needs the public key alone.
 public struct EscrowSlot: Hashable, Sendable {
     static let keyByteCount = 32
 
     public let head: SlotHead
-    /// Of the organisation: 32 bytes.
+    /// The organisation's: 32 bytes.
     public let publicKey: [UInt8]
     /// Made for this one wrap: 32 bytes.
     public let ephemeralKey: [UInt8]

@@ -1,4 +1,4 @@
-/// The class keys of before a rotation that is not finished: some files are still wrapped for them.
+/// The class keys from before an unfinished key rotation, with which some file keys are still wrapped.
 ///
 /// Layout: docs/FORMAT.md, "Previous keys".
 public struct PreviousKeys: Hashable, Sendable {
@@ -6,9 +6,9 @@ public struct PreviousKeys: Hashable, Sendable {
     public static let classKeyDByteCount = 40
     static let byteCount = classKeysByteCount + classKeyDByteCount
 
-    /// All four, for who has unlocked: 136 bytes.
+    /// All four, wrapped with a key that an unlock gives: 136 bytes.
     public let classKeys: [UInt8]
-    /// That of class D once more, for the device key: 40 bytes.
+    /// Class key D once more, wrapped with a key from the device key: 40 bytes.
     public var classKeyD: [UInt8]
 
     public init(classKeys: [UInt8], classKeyD: [UInt8]) {
@@ -26,8 +26,8 @@ public struct PreviousKeys: Hashable, Sendable {
 }
 
 extension KeybagFile {
-    /// The incompatible feature of a keybag with previous keys: who does not know it would take the files that they are
-    /// for as damaged.
+    /// The incompatible feature of a keybag with previous keys: a program without it would take files with old wraps
+    /// for damaged.
     public static let rotatingFeature: UInt32 = 1
 
     public var canWrite: Bool {

@@ -1,10 +1,10 @@
-/// The bundle under what a FIDO2 security key derives, and the device key.
+/// The bundle, wrapped with a key from a FIDO2 security key's secret and the device key.
 public struct SecurityKeySlot: Hashable, Sendable {
-    /// Of the credential's identifier.
+    /// Sizes of a credential ID, in bytes.
     public static let identifierRange: ClosedRange<Int> = 1...1024
     public static let saltByteCount = 32
 
-    /// What the key asked of somebody when it derived the secret, and asks each time.
+    /// What the security key demands of the user each time it derives the secret.
     public struct Demands: OptionSet, Hashable, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -19,9 +19,9 @@ public struct SecurityKeySlot: Hashable, Sendable {
 
     public let head: SlotHead
     public let demands: Demands
-    /// What the security key knows the credential by.
+    /// The credential ID, by which the security key finds the credential.
     public let identifier: [UInt8]
-    /// What the security key derives the secret from.
+    /// The input from which the security key derives the secret.
     public let salt: [UInt8]
     public let wrappedBundle: [UInt8]
     public let label: SlotLabel

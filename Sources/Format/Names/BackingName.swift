@@ -1,16 +1,16 @@
-/// What a name in a vault's folder is, told from its bytes alone.
+/// The kind of a name in a vault's folder, as its bytes alone show it.
 public enum BackingName: Hashable, Sendable {
-    /// `lk.keybag`, `lk.lock` and the like, and directory records: part of the vault, no entry.
+    /// `lk.keybag`, `lk.lock` and the like, and directory records: part of the vault, not an entry.
     case reserved
-    /// `lk.tmp.R`: under construction or being removed, or rubbish of a crash.
+    /// `lk.tmp.R`: under construction or being removed, or an orphan.
     case temporary
-    /// An entry: the ciphertext of its name.
+    /// An entry, with the ciphertext of its name.
     case entry(ciphertext: [UInt8])
     /// An entry with a long name; its ciphertext is in the sidecar.
     case longEntry
     /// The sidecar of a long name.
     case sidecar
-    /// Not ours: shown by nobody, in the way of rmdir.
+    /// Not the vault's: it is not shown, and prevents rmdir(2).
     case foreign
 
     public static let keybag = "lk.keybag"
@@ -23,12 +23,12 @@ public enum BackingName: Hashable, Sendable {
     public static let longPrefix = "lk.long."
     public static let sidecarSuffix = ".name"
     public static let temporaryPrefix = "lk.tmp."
-    /// A folder in the root: targets of symbolic links that are too long for the store's.
+    /// A folder in the root, for targets of symbolic links that are too long for the store's links.
     public static let targets = "lk.targets"
-    /// A folder in the root: files that have no name yet.
+    /// A folder in the root, for open files without a name.
     public static let nameless = "lk.nameless"
     public static let longTargetPrefix = "lk.target."
-    /// Of what a crash has left of a directory: foreign.
+    /// The beginning of the name of a directory that a crash has left without a record; such a name is foreign.
     public static let lostPrefix = "lk.lost."
 
     private static let reservedNames: Set<[UInt8]> = Set(
@@ -38,9 +38,9 @@ public enum BackingName: Hashable, Sendable {
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)
     private static let temporaryPrefixBytes = Array(temporaryPrefix.utf8)
-    /// Characters of base64url of a SHA-256.
+    /// The length of a SHA-256 as base64url.
     private static let hashTextCount = 43
-    /// A tag of 16 bytes and at least one byte of name.
+    /// In bytes: a tag of 16 and at least one of the name.
     private static let smallestCiphertext = 17
 
     public init(_ name: [UInt8]) {

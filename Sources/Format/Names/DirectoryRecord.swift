@@ -1,4 +1,4 @@
-/// What a directory knows of itself: its ID and the class of what is created in it. 28 bytes, sealed in `lk.dir`.
+/// A directory's record: its ID and the class of new files in it. 28 bytes, sealed in `lk.dir`.
 public struct DirectoryRecord: Hashable, Sendable {
     public static let byteCount = 28
     /// Characters of the sealed record: base64url of 28 bytes and a tag of 16. ext4 keeps up to 59 in the inode.
@@ -7,7 +7,7 @@ public struct DirectoryRecord: Hashable, Sendable {
     public let directory: DirectoryIdentifier
     /// The class of what is created in the directory.
     public var defaultClass: ProtectionClass
-    /// The class was set on this directory, not taken from its parent.
+    /// The class was set on this directory, not inherited from its parent.
     public var isExplicit: Bool
 
     public init(directory: DirectoryIdentifier, defaultClass: ProtectionClass, isExplicit: Bool) {

@@ -1,11 +1,11 @@
-/// A 128-bit value that names one thing of a vault; `Kind` keeps the kinds apart at compile time.
+/// A 128-bit value that identifies one object of a vault; `Kind` keeps the kinds apart at compile time.
 public struct Identifier<Kind>: Hashable, Sendable {
     public static var byteCount: Int { 16 }
 
     private let first: UInt64
     private let second: UInt64
 
-    /// Sixteen zero bytes: the place of the root, the absent second place.
+    /// Sixteen zero bytes: the root's name binding, or no file.
     public static var zero: Self { Self(first: 0, second: 0) }
 
     private init(first: UInt64, second: UInt64) {
@@ -13,13 +13,13 @@ public struct Identifier<Kind>: Hashable, Sendable {
         self.second = second
     }
 
-    /// The 16 bytes of `bytes` at `offset`; traps when there are fewer.
+    /// Decodes 16 bytes at `offset`; traps if there are fewer.
     public init(_ bytes: RawSpan, at offset: Int = 0) {
         first = bytes.integer(at: offset, as: UInt64.self)
         second = bytes.integer(at: offset + 8, as: UInt64.self)
     }
 
-    /// The first 16 bytes of `bytes`; traps when there are fewer.
+    /// Decodes the first 16 bytes; traps if there are fewer.
     public init(_ bytes: [UInt8]) {
         unsafe self.init(bytes.span.bytes)
     }
@@ -32,7 +32,7 @@ public struct Identifier<Kind>: Hashable, Sendable {
         return copy
     }
 
-    /// Writes the 16 bytes at `offset`; traps when they do not fit.
+    /// Writes 16 bytes at `offset`; traps if they do not fit.
     public func store(into bytes: inout MutableRawSpan, at offset: Int) {
         bytes.store(first, at: offset)
         bytes.store(second, at: offset + 8)
@@ -64,7 +64,7 @@ extension Identifier: CustomStringConvertible {
     }
 }
 
-/// What an identifier names.
+/// The kinds of objects that identifiers identify.
 public enum IdentifierKind {
     public enum Volume {}
     public enum File {}
@@ -72,11 +72,11 @@ public enum IdentifierKind {
     public enum NameBinding {}
 }
 
-/// Names a vault; lies in its keybag and in every header.
+/// Identifies a vault; part of its keybag and of every header.
 public typealias VolumeIdentifier = Identifier<IdentifierKind.Volume>
-/// Names a regular file, whatever its names.
+/// Identifies a regular file under all of its names.
 public typealias FileIdentifier = Identifier<IdentifierKind.File>
-/// Names a directory; part of the encryption of the names in it.
+/// Identifies a directory; names in it are encrypted under this ID.
 public typealias DirectoryIdentifier = Identifier<IdentifierKind.Directory>
-/// PRF of a directory ID and a name: where an entry belongs.
+/// Binds an entry to its directory and name: a PRF of both.
 public typealias NameBinding = Identifier<IdentifierKind.NameBinding>
