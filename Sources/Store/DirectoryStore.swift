@@ -1,11 +1,11 @@
 import Glibc
 public import Posix
 
-/// The store over a real folder.
+/// A store over a real folder.
 public final class DirectoryStore: Store {
     public let root: Descriptor
 
-    /// Opens the folder at a path, which is followed through symbolic links.
+    /// Opens the folder at a path; symbolic links in it are followed.
     public init(path: String) throws(Errno) {
         root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
     }
@@ -13,13 +13,14 @@ public final class DirectoryStore: Store {
     public func open(
         _ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32
     ) throws(Errno) -> Descriptor {
-        // Listing a directory is what its users do; reading a file is what we do, for its header too.
+        // Users list directories, so that moves their times of access. The vault reads files for its own purposes,
+        // headers too.
         guard flags & (O_DIRECTORY | O_CREAT | O_PATH) == 0 else {
             let flags = flags & O_CREAT == 0 ? flags : flags | O_NOATIME
             return try directory.open(name, flags, mode: mode)
         }
         do throws(Errno) { return try directory.open(name, flags | O_NOATIME, mode: mode) } catch {
-            // Somebody else's file.
+            // O_NOATIME needs the file's owner: this file belongs to another user.
             guard error == .EPERM else { throw error }
             return try directory.open(name, flags, mode: mode)
         }

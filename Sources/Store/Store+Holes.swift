@@ -1,8 +1,9 @@
 public import Posix
 
 extension Store {
-    /// Makes a range of a file's bytes zeros and gives their space back, without a change of its size; where the store
-    /// cannot do that, or has no room to do it, writes zeros over what is no hole yet. When it throws, any part may be done.
+    /// Punches a hole: the range reads as zeros and its space is freed, without a change of the file's size. If the
+    /// store cannot do that, or has no space for it, writes zeros over the data in the range. After an error, any part
+    /// may be done.
     ///
     /// - Parameter range: within the file.
     public func punch(_ file: Descriptor, _ range: Range<Int64>) throws(Errno) {
@@ -32,8 +33,8 @@ extension Store {
         }
     }
 
-    /// Makes sure that writing to a range of a file, behind its end too, will not fail for want of space, where the store
-    /// can.
+    /// Reserves space for a range of a file, also behind its end, so that a write there does not fail for lack of
+    /// space. Does nothing if the store cannot do that.
     public func reserve(_ file: Descriptor, _ range: Range<Int64>) throws(Errno) {
         do throws(Errno) {
             try allocate(

@@ -1,8 +1,9 @@
 import Posix
 
 extension Store {
-    /// Gives a file that is about to replace another a later time of modification by two seconds, where the clock has not
-    /// done so: of the same size, it would be the other one to a copy by size and whole second, or by FAT's two.
+    /// Makes the time of modification of a file that is about to replace another at least two seconds later than that
+    /// one's, unless it already is. Otherwise a copier that compares sizes and seconds, or FAT's two seconds, would see
+    /// no change.
     public func setTimeApart(of file: Descriptor, from replaced: Name, in directory: Descriptor) throws(Errno) {
         guard let last = try? status(of: replaced, in: directory).modified.seconds, last < Int64.max - 3 else { return }
         let later = (last + 3) & ~1

@@ -2,10 +2,10 @@ import Glibc
 public import Posix
 
 extension Store {
-    /// Removes a folder with all that is in it, however deep: whoever made it need not have been us.
+    /// Removes a folder and everything in it, however deep: another program may have made it.
     ///
-    /// Without recursion, and with two folders open at a time: a folder in an inner one is first moved up to the
-    /// outermost. What a crash leaves is rubbish as before, in another shape.
+    /// Works without recursion and with two open folders: it moves inner folders up to the outermost. What a crash
+    /// leaves is an orphan as before, in another shape.
     public func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
         do {
             let top = try open(name, in: parent, O_RDONLY | O_DIRECTORY, mode: 0)
@@ -24,7 +24,8 @@ extension Store {
         try removeDirectory(name, in: parent)
     }
 
-    /// Removes a folder in `top`, and moves those in it that are not empty to `top`; whether there were such.
+    /// Removes a folder in `top`, after it has moved folders that are not empty to `top`. Returns whether there were
+    /// any.
     private func flatten(_ name: Name, into top: Descriptor) throws(Errno) -> Bool {
         var hasMoved = false
         do {
@@ -43,7 +44,7 @@ extension Store {
         return hasMoved
     }
 
-    /// One that is empty need not be writable, as one has to be that is moved.
+    /// Removes a folder if it is empty. Unlike a move of the folder, that does not need write permission in it.
     private func removeIfEmpty(_ name: Name, in folder: Descriptor) throws(Errno) -> Bool {
         do throws(Errno) {
             try removeDirectory(name, in: folder)

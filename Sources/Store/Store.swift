@@ -1,13 +1,12 @@
 public import Posix
 
-/// Every call to the folder that holds a vault.
+/// All calls to the folder that holds a vault.
 ///
-/// The primitive operations and nothing above them, so that a test can stand between the vault and its folder and see,
-/// fail or replay each one. A store never follows a symbolic link. All methods may be called from any thread at any
-/// time, and do what the system call of the same purpose does, errors included; the `Descriptor` extensions of Posix
-/// name it.
+/// The store has the primitive operations only, so that a test can stand between the vault and its folder and see, fail
+/// or replay each one. A store never follows a symbolic link. Any thread may call any method at any time. Each does
+/// what its system call does and has the same errors; the `Descriptor` extensions of Posix name the call.
 ///
-/// Descriptors come from this store; one of another store must not be handed in.
+/// A descriptor must come from the same store.
 public protocol Store: AnyObject, Sendable {
     /// The folder itself, open for reading.
     var root: Descriptor { get }
@@ -15,34 +14,34 @@ public protocol Store: AnyObject, Sendable {
     /// `flags` are O_*; O_CLOEXEC and O_NOFOLLOW are added.
     func open(_ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32) throws(Errno) -> Descriptor
 
-    /// Opens an open file once more, with `flags` of its own: O_RDONLY, O_WRONLY or O_RDWR, and O_NONBLOCK.
+    /// Opens an open file again, with its own `flags`: O_RDONLY, O_WRONLY or O_RDWR, and O_NONBLOCK.
     func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor
 
-    /// Where an open file lies, relative to the root; `ENOENT` if it has no name any more, ENAMETOOLONG if that cannot
-    /// be told.
+    /// The path of an open file from the root on. `ENOENT` if the file has no name any more, ENAMETOOLONG if the path
+    /// cannot be found out.
     func path(of file: Descriptor) throws(Errno) -> [UInt8]
 
     func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus
     func status(of file: Descriptor) throws(Errno) -> FileStatus
-    /// When it was made; nil where the store does not know.
+    /// The birth time; nil if the store does not know it.
     func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec?
     func birthTime(_ file: Descriptor) throws(Errno) -> Timespec?
 
-    /// Reads until the buffer is full or the file ends; the count of bytes read.
+    /// Reads until the buffer is full or the file ends. Returns the number of bytes read.
     func read(_ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64) throws(Errno) -> Int
-    /// Writes all bytes. When it throws, any part of them may have been written.
+    /// Writes all bytes. After an error, any part of them may have been written.
     func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno)
-    /// The first offset from `offset` on at which there is data rather than a hole; nil when there is none.
+    /// The first offset at or after `offset` that is not in a hole; nil if there is none.
     func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64?
-    /// The first offset from `offset` on at which there is a hole, or the end; nil when it is behind that.
+    /// The first offset at or after `offset` that is in a hole, or the file's end; nil if `offset` is past the end.
     func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64?
-    /// Moves the time of access of an open file as a read moves it: `read` leaves none.
+    /// Moves the time of access of an open file as a read would: `read` does not.
     func noteAccess(to file: Descriptor) throws(Errno)
     func truncate(_ file: Descriptor, to size: Int64) throws(Errno)
     /// `mode` is FALLOC_FL_*.
     func allocate(_ file: Descriptor, mode: Int32, offset: Int64, length: Int64) throws(Errno)
 
-    /// Makes a file, or a directory's entries, durable. A failure is final: a later success proves nothing.
+    /// Makes a file, or the names in a directory, durable. A failure is final: a later success proves nothing.
     func synchronize(_ file: Descriptor, dataOnly: Bool) throws(Errno)
     /// Makes everything in the store durable.
     func synchronizeAll() throws(Errno)
@@ -58,14 +57,14 @@ public protocol Store: AnyObject, Sendable {
     func makeNode(_ name: Name, in directory: Descriptor, mode: UInt32, device: UInt64) throws(Errno)
     func makeSymbolicLink(to target: [UInt8], _ name: Name, in directory: Descriptor) throws(Errno)
     func readSymbolicLink(_ name: Name, in directory: Descriptor) throws(Errno) -> [UInt8]
-    /// All entries but `.` and `..`, from the start each time.
+    /// All entries but `.` and `..`, from the beginning.
     func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry]
-    /// The next entries but `.` and `..` from where the open directory stands; none at its end. For one thread.
+    /// The next entries but `.` and `..`, from the open directory's offset on; none at its end. For one thread.
     func nextEntries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry]
 
     func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno)
     func setMode(_ mode: UInt32, of file: Descriptor) throws(Errno)
-    /// Nil leaves the user or the group as it is.
+    /// Nil keeps the user or the group.
     func setOwner(user: UInt32?, group: UInt32?, of name: Name, in directory: Descriptor) throws(Errno)
     func setOwner(user: UInt32?, group: UInt32?, of file: Descriptor) throws(Errno)
     func setTimes(
@@ -74,7 +73,7 @@ public protocol Store: AnyObject, Sendable {
     func setTimes(accessed: TimeChange, modified: TimeChange, of file: Descriptor) throws(Errno)
 
     func attribute(_ name: String, of file: Descriptor) throws(Errno) -> [UInt8]
-    /// The count of bytes that were put into `value`; ERANGE if there are more.
+    /// Copies the value to `value` and returns its size in bytes; ERANGE if it does not fit.
     func attribute(
         _ name: String, of entry: Name, in directory: Descriptor, into value: inout MutableRawSpan
     ) throws(Errno) -> Int
@@ -84,7 +83,7 @@ public protocol Store: AnyObject, Sendable {
     func attributeNames(of file: Descriptor) throws(Errno) -> [String]
 
     func statistics() throws(Errno) -> FileSystemStatistics
-    /// EWOULDBLOCK if another open file holds the lock.
+    /// EWOULDBLOCK if another open file has the lock.
     func lockExclusively(_ file: Descriptor) throws(Errno)
 }
 
