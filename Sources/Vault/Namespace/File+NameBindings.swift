@@ -17,8 +17,7 @@ extension File {
     ///
     /// - Parameters:
     ///   - replaced: the time of modification of the backing file at the new name, nil if there is none. The rename
-    ///     destroys
-    ///     durable contents, so all of this file must be durable first.
+    ///     destroys durable contents, so all of this file must be durable first.
     ///   - isRename: the file leaves its current name.
     func beginMove(
         to binding: NameBinding, taking protection: (class: ProtectionClass, isExplicit: Bool)?,
@@ -158,7 +157,7 @@ extension File {
     static func withoutIntents(
         on files: [File], _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
-        // The only place that holds the locks of several files. Lock order: docs/ARCHITECTURE.md.
+        // Only this function holds the locks of several files. Lock order: docs/ARCHITECTURE.md.
         guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
         try file.lock.withExclusive { () throws(VaultError) in
             if file.state.writeback.isJournaled { try file.checkpointAlone(confirming: false) }

@@ -60,7 +60,7 @@ extension Vault {
         throw failure
     }
 
-    /// How many lookups to try while other programs replace the entry each time.
+    /// How often a lookup is tried again while the name becomes another inode's each time.
     private static let mostLookups = 100
 
     /// Nil if the name became another inode's after its status was read, or its file was written to.

@@ -36,7 +36,7 @@ extension Vault {
             }
         }
         let hasFolder = [first.moved, second.moved].contains { if case .directory = $0 { true } else { false } }
-        // The journal finds files by path, and each path that changes needs a record: so leave it few files.
+        // Each path that changes needs a record in the journal: after a checkpoint it knows fewer files.
         if hasFolder { try checkpoint() }
         let moves = try beginMoves(first, second, stored.0.name, stored.1.name)
         do throws(VaultError) {

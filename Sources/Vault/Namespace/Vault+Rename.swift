@@ -81,7 +81,7 @@ extension Vault {
         _ directory: Directory, _ old: StoredName, in parent: Directory, to new: StoredName, _ newName: Name,
         in newParent: Directory, replacesDirectory: Bool, _ kind: RenameKind
     ) throws(VaultError) {
-        // The journal finds files by path, and each path that changes needs a record: so leave it few files.
+        // Each path that changes needs a record in the journal: after a checkpoint it knows fewer files.
         try checkpoint()
         let binding = binding(of: newName, in: newParent)
         try beginMove(of: directory, to: binding)
