@@ -14,7 +14,7 @@ public struct PasscodeSlot: Hashable, Sendable {
     public let passes: UInt32
     public let lanes: UInt32
     public let salt: [UInt8]
-    /// The sealed part of the key that this machine's TPM releases for the passcode alone; nil without a TPM.
+    /// The part of the key that this machine's TPM has sealed and releases only for the passcode; nil without a TPM.
     public let sealed: [UInt8]?
     public let wrappedBundle: [UInt8]
     public let label: SlotLabel

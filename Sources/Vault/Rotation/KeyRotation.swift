@@ -53,7 +53,7 @@ public final class KeyRotation: Sendable {
         }
         vault.renames.watch()
         guard hasKeys, walkTree(), lookAtMoved(), lookAtOpen() else { return .interrupted }
-        // Anything that was renamed after this may be unseen. Open files need no such check.
+        // Read last, so that it covers all renames of the walk, also those during the look at open files.
         let isSeen = vault.renames.areSeen
         return state.withLock { state in
             state.progress.fraction = 1

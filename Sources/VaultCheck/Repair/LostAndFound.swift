@@ -38,8 +38,8 @@ final class LostAndFound {
         throw .system(.EEXIST)
     }
 
-    /// The directory in lost+found for a directory of the tree, made with its parents, and its path. A directory in
-    /// lost+found is itself.
+    /// The directory in lost+found for a directory of the tree, made with its parents, and its path. For a
+    /// directory in lost+found it is that directory.
     func folder(for source: TreePath) throws(VaultError) -> (directory: Directory, path: [UInt8]) {
         var directory = try directory()
         var path = treePath!.path()

@@ -7,8 +7,8 @@ import Vault
 // For a repair only: reads that prove nothing, and writes over what is damaged.
 
 extension Vault {
-    /// Decrypts a damaged directory record without its MAC and name binding. Its ID and class are guesses that the
-    /// caller must prove.
+    /// Decrypts a damaged directory record without a check of its tag, whatever its name binding was. Its ID and class
+    /// are guesses that the caller must prove.
     func guessRecord(_ name: Name, in folder: Descriptor) -> DirectoryRecord? {
         guard let text = try? readRecordText(name, in: folder), text.count == DirectoryRecord.sealedTextCount,
             let sealed = Base64URL.decode(text),
