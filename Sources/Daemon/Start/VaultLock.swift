@@ -21,7 +21,7 @@ public final class VaultLock: Sendable {
     }
 
     private static func open(in store: any Store, readOnly: Bool) throws(Errno) -> Descriptor {
-        let name: Name = "lk.lock"
+        let name = Name(stringLiteral: BackingName.lock)
         // Non-blocking: something that somebody planted there must not stop us.
         if readOnly { return try store.open(name, in: store.root, O_RDONLY | O_NONBLOCK) }
         do {

@@ -31,6 +31,9 @@ public enum BackingName: Hashable, Sendable {
     /// The beginning of the name of a directory that a crash has left without a record; such a name is foreign.
     public static let lostPrefix = "lk.lost."
 
+    /// Of what is moved up to be removed, in the folder of a vault that is erased: foreign.
+    public static let removedPrefix = "lk.removed."
+
     private static let reservedNames: Set<[UInt8]> = Set(
         [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord, targets, nameless].map {
             Array($0.utf8)

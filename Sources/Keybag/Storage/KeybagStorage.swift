@@ -9,9 +9,9 @@ import Store
 ///
 /// At every moment at least one of `lk.keybag` and `lk.keybag.old` is whole. Docs/FORMAT.md, "Replacing it".
 struct KeybagStorage: Sendable {
-    static let current: Name = "lk.keybag"
-    static let coming: Name = "lk.keybag.new"
-    static let previous: Name = "lk.keybag.old"
+    static let current = Name(stringLiteral: BackingName.keybag)
+    static let coming = Name(stringLiteral: BackingName.newKeybag)
+    static let previous = Name(stringLiteral: BackingName.oldKeybag)
 
     let store: any Store
 

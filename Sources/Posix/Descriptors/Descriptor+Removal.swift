@@ -6,14 +6,16 @@ extension Descriptor {
     /// A folder in a folder is moved up into this directory first, under a name that nothing has, so that no more than two
     /// are open at a time. What cannot be removed ends it and stays, then perhaps under such a name. Nothing of another file
     /// system that is mounted below is touched: EXDEV. Folders that their owner has closed to himself are opened.
-    public func removeContents() throws(Errno) {
+    ///
+    /// - Parameter prefix: what names begin with that a folder has while it waits for its turn.
+    public func removeContents(movingUpAs prefix: String = ".removed.") throws(Errno) {
         let device = try status().device
         while true {
             let entries = try self.entries()
             if entries.isEmpty { return }
             for entry in entries {
                 if try isFolder(entry) {
-                    try removeFolder(entry.name, device)
+                    try removeFolder(entry.name, device, prefix)
                 } else {
                     try unlink(entry.name)
                 }
@@ -26,7 +28,7 @@ extension Descriptor {
         return try status(of: entry.name).kind == .directory
     }
 
-    private func removeFolder(_ name: Name, _ device: UInt64) throws(Errno) {
+    private func removeFolder(_ name: Name, _ device: UInt64, _ prefix: String) throws(Errno) {
         let folder: Descriptor
         do throws(Errno) { folder = try open(name, O_RDONLY | O_DIRECTORY) } catch .EACCES {
             try setMode(0o700, of: name)
@@ -38,7 +40,7 @@ extension Descriptor {
         if status.permissions & 0o700 != 0o700, geteuid() == status.owner { try folder.setMode(0o700) }
         for entry in try folder.entries() {
             if try folder.isFolder(entry) {
-                try moveUp(entry.name, from: folder)
+                try moveUp(entry.name, from: folder, prefix)
             } else {
                 try folder.unlink(entry.name)
             }
@@ -46,10 +48,10 @@ extension Descriptor {
         try removeDirectory(name)
     }
 
-    private func moveUp(_ name: Name, from folder: Descriptor) throws(Errno) {
+    private func moveUp(_ name: Name, from folder: Descriptor, _ prefix: String) throws(Errno) {
         if geteuid() != 0 { try? folder.setMode(0o700, of: name) }
         while true {
-            let free = Name(stringLiteral: "lk.removed.\(String(UInt64.random(in: 0 ... .max), radix: 16))")
+            let free = Name(stringLiteral: prefix + String(UInt64.random(in: 0 ... .max), radix: 36))
             do throws(Errno) {
                 return try folder.rename(name, to: free, in: self, flags: RENAME_NOREPLACE)
             } catch .EEXIST {

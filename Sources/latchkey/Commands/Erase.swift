@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Daemon
 import Failure
+import Format
 import Glibc
 import Keybag
 import Posix
@@ -123,7 +124,7 @@ struct Erase: ParsableCommand {
         guard files else { return }
         do throws(Errno) {
             let folder = try Descriptor.open(path: vault.text, O_RDONLY | O_DIRECTORY)
-            try folder.removeContents()
+            try folder.removeContents(movingUpAs: BackingName.removedPrefix)
         } catch { throw CommandError(cannot: "remove the files of", vault.text, error) }
         Standard.output("Its files are removed.")
     }

@@ -3,6 +3,7 @@ import Control
 import Crypto
 import Daemon
 import Failure
+import Format
 import Glibc
 import Keybag
 import Vault
@@ -81,7 +82,7 @@ struct Fsck: ParsableCommand {
         }
         let opened: CheckedVault
         do throws(Failure) { opened = try outcomeOfOpening.get() } catch .notAVault {
-            throw report.cannotOpen(.damaged(reason: "lk.keybag is missing"))
+            throw report.cannotOpen(.damaged(reason: "\(BackingName.keybag) is missing"))
         } catch {
             throw report.cannotOpen(error)
         }

@@ -1,4 +1,5 @@
 import Failure
+import Format
 import Posix
 
 extension CommandError {
@@ -141,7 +142,8 @@ extension CommandError {
                 .failed,
                 "the keybag in \(name) has other keys than the backup: it is another vault's, or the backup is from "
                     + "before latchkey rotate, and opens no file that has the new keys; nothing was changed",
-                try: "mv \(name.asFolder.quoted)lk.keybag ELSEWHERE   (if it is certain that it is of no use)")
+                try: "mv \(name.asFolder.quoted)\(BackingName.keybag) ELSEWHERE   "
+                    + "(if it is certain that it is of no use)")
 
         case .deviceKeyMissing(let path):
             self.init(.failed, "the device key of \(name) is not at \(path)", advice: subject.waysWithoutDeviceKey())

@@ -1,3 +1,4 @@
+import Format
 import Glibc
 import Posix
 
@@ -67,10 +68,10 @@ struct AbsolutePath {
     }
 
     /// Whether a keybag lies in it.
-    var isVault: Bool { holds(anyOf: "lk.keybag", "lk.keybag.old") }
+    var isVault: Bool { holds(anyOf: BackingName.keybag, BackingName.oldKeybag) }
 
     /// Whether files lie in it that only a vault's own folder has: it is one, or was.
-    var hasRootFiles: Bool { holds(anyOf: "lk.journal", "lk.lock", "lk.dir") }
+    var hasRootFiles: Bool { holds(anyOf: BackingName.journal, BackingName.lock, BackingName.directoryRecord) }
 
     private func holds(anyOf names: String...) -> Bool {
         names.contains { name in

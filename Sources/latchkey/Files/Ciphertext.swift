@@ -75,10 +75,11 @@ struct Ciphertext: Encodable {
 
     /// The record of a directory: the target of a symbolic link, or a file where the store has no such links.
     private static func record(of folder: Descriptor) throws(Errno) -> [UInt8] {
+        let name = Name(stringLiteral: BackingName.directoryRecord)
         do {
-            return try folder.readSymbolicLink("lk.dir")
+            return try folder.readSymbolicLink(name)
         } catch .EINVAL {
-            return try folder.open("lk.dir", O_RDONLY | O_NOFOLLOW).bytes(atMost: FileHeader.byteCount)
+            return try folder.open(name, O_RDONLY | O_NOFOLLOW).bytes(atMost: FileHeader.byteCount)
         }
     }
 

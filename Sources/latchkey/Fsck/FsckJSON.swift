@@ -1,4 +1,5 @@
 import Failure
+import Format
 import FoundationEssentials
 import Keybag
 import Posix
@@ -29,7 +30,9 @@ final class FsckJSON: FsckReport {
         let error = CommandError(error, of: vault)
         guard error.code == .damaged else { return error }
         begin(volume: nil)
-        add(FindingFields(severity: "damage", kind: "keybag", backingPath: "lk.keybag", reason: error.message.text))
+        add(
+            FindingFields(
+                severity: "damage", kind: "keybag", backingPath: BackingName.keybag, reason: error.message.text))
         end(FsckSummary(damaged: 1))
         return Ended(code: .damaged)
     }

@@ -1,4 +1,5 @@
 import Failure
+import Format
 import Keybag
 import Posix
 import Synchronization
@@ -25,7 +26,8 @@ final class FsckText: FsckReport {
         guard error.code == .damaged else { return error }
         return CommandError(
             .damaged, error.message,
-            try: "cp BACKUP/lk.keybag \(vault.quoted)   (from a backup since the passcode was last changed)")
+            try: "cp BACKUP/\(BackingName.keybag) \(vault.quoted)   "
+                + "(from a backup since the passcode was last changed)")
     }
 
     func found(_ finding: Finding) {
@@ -105,7 +107,8 @@ final class FsckText: FsckReport {
         }
         if left.contains(.directory) {
             lines.append(
-                "A folder's lk.dir from a backup, however old, brings back the names in it, if it has its name still.")
+                "A folder's \(BackingName.directoryRecord) from a backup, however old, brings back the names in it, if it "
+                    + "has its name still.")
         }
         if left.contains(.unreadable) {
             lines.append("The disk does not read everything: make a copy of it before anything else.")

@@ -1,4 +1,5 @@
 import Control
+import Format
 import Glibc
 import Posix
 
@@ -45,7 +46,7 @@ struct EndingDaemon {
         guard let served else {
             return CommandError(
                 .failed, "another process has the vault \(vault.text): fsck, or a daemon that does not answer",
-                try: "latchkey status", "fuser -v \((vault.text + "/lk.lock").quoted)")
+                try: "latchkey status", "fuser -v \(lockFile.quoted)")
         }
         let found = try Holders(of: served)
         let why: Printable =
@@ -62,11 +63,13 @@ struct EndingDaemon {
             "latchkey lock --now \(vault.text.quoted)")
     }
 
+    private var lockFile: String { vault.text.asFolder + BackingName.lock }
+
     /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a daemon
     /// that starts. Source: proc_locks(5).
     private var isLocked: Bool {
         var status = stat()
-        guard unsafe lstat(vault.text + "/lk.lock", &status) == 0,
+        guard unsafe lstat(lockFile, &status) == 0,
             let bytes = try? Descriptor.open(path: "/proc/locks", O_RDONLY).bytes()
         else { return false }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").contains { line in

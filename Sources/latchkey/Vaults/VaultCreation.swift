@@ -49,7 +49,7 @@ struct VaultCreation {
         let volume = VolumeIdentifier(Random.bytes(16))
         let deviceKeyPath = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
         // Looked at again with the lock in hand: another init may have been quicker.
-        guard try names(in: store.store) == ["lk.lock"] else {
+        guard try names(in: store.store) == [Name(stringLiteral: BackingName.lock)] else {
             throw CommandError(cannot: "make a vault in", typed, .ENOTEMPTY)
         }
         do throws(CommandError) {
@@ -72,7 +72,10 @@ struct VaultCreation {
     }
 
     private func takeAwayFiles() {
-        for name in ["lk.keybag", "lk.keybag.new", "lk.keybag.old", "lk.dir", "lk.lock"] {
+        for name in [
+            BackingName.keybag, BackingName.newKeybag, BackingName.oldKeybag, BackingName.directoryRecord,
+            BackingName.lock,
+        ] {
             // What is left is seen: the next attempt says that the folder is not empty.
             _ = unsafe unlink(folder.path.text.asFolder + name)
         }

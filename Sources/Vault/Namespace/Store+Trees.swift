@@ -1,12 +1,13 @@
 import Glibc
-public import Posix
+import Posix
+import Store
 
 extension Store {
     /// Removes a folder and everything in it, however deep: another program may have made it.
     ///
     /// Works without recursion and with two open folders: it moves inner folders up to the outermost. What a crash
     /// leaves is an orphan as before, in another shape.
-    public func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
+    package func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
         do {
             let top = try open(name, in: parent, O_RDONLY | O_DIRECTORY, mode: 0)
             var hasMoved = true
@@ -34,8 +35,7 @@ extension Store {
                 if entry.kind != .directory {
                     try unlink(entry.name, in: folder)
                 } else if try !removeIfEmpty(entry.name, in: folder) {
-                    let free = Name(bytes: "lk.tmp.\(String(UInt64.random(in: 0 ... .max), radix: 36))".utf8)!
-                    try rename(entry.name, in: folder, to: free, in: top, flags: 0)
+                    try rename(entry.name, in: folder, to: .temporary(), in: top, flags: 0)
                     hasMoved = true
                 }
             }
