@@ -98,7 +98,7 @@ let package = Package(
         .executableTarget(name: "writer", path: "Tests/Writer"),
         // Calls the library for programs as the tests tell it, line by line.
         .executableTarget(
-            name: "protected", dependencies: ["DataProtection", "Posix"], path: "Tests/Protected",
+            name: "protected", dependencies: ["DataProtection", "Format", "Posix"], path: "Tests/Protected",
             swiftSettings: strict),
         // What docs/DATAPROTECTION.md shows the use of the library with.
         .executableTarget(
@@ -183,7 +183,7 @@ let package = Package(
         .executableTarget(
             name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing", linkerSettings: boundAtOnce),
         tests("PosixTests", ["Posix", "TestSupport", "probe"]),
-        tests("CryptoTests", ["Crypto", "TestSecrets"]),
+        tests("CryptoTests", ["Crypto", "Format", "TestSecrets"]),
         tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSecrets", "TestSupport", "probe", "sealing"]),
         tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey", "TestSecrets", "probe"]),
         tests("FormatTests", ["Format"]),
@@ -218,7 +218,7 @@ let package = Package(
         tests(
             "MountTests",
             [
-                "CrashSimulator", "Posix", "SoftKey", "SoftTPM", "Tampering", "TestStores", "TestSupport",
+                "CrashSimulator", "Format", "Posix", "SoftKey", "SoftTPM", "Tampering", "TestStores", "TestSupport",
                 subprocess, "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale",
                 "stress", "writer",
             ],

@@ -52,7 +52,7 @@ struct StagedFile {
     }
 
     private static func freshName() -> Name {
-        Name(stringLiteral: prefix + String(UInt64.random(in: .min ... .max), radix: 16))
+        Name(stringLiteral: prefix + String(hexadecimal: UInt64.random(in: .min ... .max), digits: 16))
     }
 
     /// Puts it where it belongs, in the place of whatever is there, and removes that.

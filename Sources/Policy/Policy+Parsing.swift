@@ -82,12 +82,3 @@ extension TOMLEntry {
 
     private func takes(_ what: String) -> TOMLError { TOMLError(line: line, problem: "\(key) takes \(what)") }
 }
-
-extension [UInt8] {
-    /// Nil for what is not two hexadecimal digits for each byte.
-    fileprivate init?(hexadecimal text: String) {
-        let digits = text.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
-        guard digits.count.isMultiple(of: 2), digits.allSatisfy({ $0 != nil }) else { return nil }
-        self = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0]! << 4 | digits[$0 + 1]!) }
-    }
-}

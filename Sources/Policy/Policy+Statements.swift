@@ -1,3 +1,5 @@
+import Format
+
 /// What a rule demands, in a sentence.
 public struct Statement: Hashable, Sendable {
     public let rule: RuleName
@@ -30,7 +32,7 @@ extension Policy {
             },
             statement(.requiredEscrowKey, requiredEscrowKey) { key in
                 switch key {
-                case .key(let bytes): "A vault has a slot for the escrow key \(Self.hexadecimal(bytes))."
+                case .key(let bytes): "A vault has a slot for the escrow key \(String(hexadecimal: bytes))."
                 case .file(let path): "A vault has a slot for the escrow key in \(path)."
                 }
             },
@@ -45,9 +47,5 @@ extension Policy {
         _ name: RuleName, _ rule: Rule<Value>?, _ sentence: (Value) -> String
     ) -> Statement? {
         rule.map { Statement(rule: name, line: $0.line, sentence: sentence($0.value)) }
-    }
-
-    private static func hexadecimal(_ bytes: [UInt8]) -> String {
-        bytes.map { String(UInt16($0) + 0x100, radix: 16).dropFirst() }.joined()
     }
 }

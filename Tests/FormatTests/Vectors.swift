@@ -1,3 +1,4 @@
+import Format
 import Foundation
 
 /// A file of Tests/Vectors that has cases and what must be refused.
@@ -17,7 +18,4 @@ func vectors<Content: Decodable>(_ file: String) throws -> Content {
     return try JSONDecoder().decode(Content.self, from: json)
 }
 
-func bytes(_ hexadecimal: String) -> [UInt8] {
-    let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map(UInt8.init) }
-    return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-}
+func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexadecimal)! }

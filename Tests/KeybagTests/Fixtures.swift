@@ -150,9 +150,6 @@ struct Vectors {
     func all(_ key: String) throws -> [Vectors] { try #require(object[key] as? [[String: Any]]).map(Vectors.init) }
 
     func bytes(_ key: String) throws -> [UInt8] {
-        let digits = Array(try text(key).utf8)
-        return stride(from: 0, to: digits.count, by: 2).map {
-            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)!
-        }
+        try #require([UInt8](hexadecimal: text(key)))
     }
 }

@@ -1,4 +1,5 @@
 import DataProtection
+import Format
 import Foundation
 
 /// What lasts from one command to the next.
@@ -79,7 +80,6 @@ struct Session {
     }
 
     private func data(_ hexadecimal: String) -> Data {
-        let digits = Array(hexadecimal == "-" ? "" : hexadecimal)
-        return Data(stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0...$0 + 1]), radix: 16) ?? 0 })
+        Data([UInt8](hexadecimal: hexadecimal) ?? [])
     }
 }

@@ -1,5 +1,6 @@
 import Control
 public import Failure
+import Format
 import Glibc
 import Logging
 import Posix
@@ -24,7 +25,7 @@ public final class MountLock: Sendable {
 
     private let state: Mutex<State>
     /// Tells this daemon's changes from those of another.
-    private let instance = UInt128.random(in: .min ... .max).hexadecimal
+    private let instance = String(hexadecimal: UInt128.random(in: .min ... .max), digits: 32)
     private let mount: any MountedFileSystem
     private let facts: MountFacts
     private let timer: BootTimer
@@ -199,14 +200,6 @@ public final class MountLock: Sendable {
             lastLockDuration: state.machine.lastLockDuration, instance: instance, sequence: state.sequence,
             changed: state.changed, isDetached: state.isDetached)
         return facts.status(moment, of: mount)
-    }
-}
-
-extension UInt128 {
-    /// 32 digits.
-    fileprivate var hexadecimal: String {
-        let digits = String(self, radix: 16)
-        return String(repeating: "0", count: 32 - digits.count) + digits
     }
 }
 

@@ -50,15 +50,3 @@ extension SecurityKeyEntry {
         self.init(demands: demands, identifier: identifier, salt: salt)
     }
 }
-
-extension [UInt8] {
-    /// Nil for what is no even number of hexadecimal digits.
-    fileprivate init?(hexadecimal text: String) {
-        let digits = Array(text.utf8)
-        guard digits.count % 2 == 0, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
-        self = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            append(UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16)!)
-        }
-    }
-}

@@ -52,16 +52,7 @@ public struct Identifier<Kind>: Hashable, Sendable {
 
 extension Identifier: CustomStringConvertible {
     /// 32 hexadecimal digits.
-    public var description: String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text = ""
-        text.reserveCapacity(32)
-        for byte in bytes {
-            text.unicodeScalars.append(Unicode.Scalar(digits[Int(byte >> 4)]))
-            text.unicodeScalars.append(Unicode.Scalar(digits[Int(byte & 15)]))
-        }
-        return text
-    }
+    public var description: String { String(hexadecimal: bytes) }
 }
 
 /// The kinds of objects that identifiers identify.

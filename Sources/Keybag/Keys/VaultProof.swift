@@ -19,24 +19,15 @@ public struct VaultProof: Hashable, Sendable {
     /// In 32 hexadecimal digits; hyphens, spaces and case do not matter. Nil for anything else.
     public init?(_ text: String) {
         let digits = text.utf8.filter { !Array("- \n\t".utf8).contains($0) }
-        guard digits.count == 2 * Self.byteCount else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = EscrowKey.value(of: digits[index]), let low = EscrowKey.value(of: digits[index + 1]) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
+        guard let bytes = [UInt8](hexadecimal: String(decoding: digits, as: UTF8.self)),
+            bytes.count == Self.byteCount
+        else { return nil }
         self.init(bytes)
     }
 
     /// Eight groups of four hexadecimal digits.
     public var text: String {
-        let digits = bytes.map { byte in
-            let text = String(byte, radix: 16)
-            return text.count == 1 ? "0" + text : text
-        }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] + digits[$0 + 1] }.joined(separator: "-")
+        stride(from: 0, to: bytes.count, by: 2).map { String(hexadecimal: bytes[$0..<$0 + 2]) }.joined(separator: "-")
     }
 }
 

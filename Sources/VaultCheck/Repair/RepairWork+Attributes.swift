@@ -34,7 +34,7 @@ extension RepairWork {
         var lines: [Printable] = []
         for attribute in attributes {
             let value = try backing { () throws(Errno) in try store.attribute(attribute, of: owner.descriptor) }
-            lines.append("attribute removed: \(attribute), its bytes: \(hexadecimal(value))")
+            lines.append("attribute removed: \(attribute), its bytes: \(String(hexadecimal: value))")
         }
         try note(finding, lines)
         try remove(attributes, from: owner)

@@ -82,8 +82,3 @@ extension RepairWork {
         try lostAndFound.note(["\(Timespec.now.date)  \(path)  \(backing)", finding.reason] + lines)
     }
 }
-
-/// Lower-case hexadecimal digits.
-func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-}

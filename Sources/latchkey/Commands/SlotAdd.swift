@@ -3,6 +3,7 @@ import Control
 import Crypto
 import Daemon
 import Failure
+import Format
 import Keybag
 
 extension SlotCommand {
@@ -81,7 +82,7 @@ extension SlotCommand {
                     NewSecret(.passcode, new, allowingWeak: strength.weak), name: name, opening: opening, secret)
             case .escrowKey:
                 added = try slots.add(
-                    NewSecret(escrow: HexDump.hexadecimal(publicKey!)), name: name, opening: opening, secret)
+                    NewSecret(escrow: String(hexadecimal: publicKey!)), name: name, opening: opening, secret)
             case .recoveryKey:
                 added = try make(
                     .recoveryKey, { () throws(CryptoError) in try RecoveryKeyText.encode(RecoveryKeyText.generate()) },

@@ -69,8 +69,8 @@ struct Ciphertext: Encodable {
         try container.encode(size, forKey: .size)
         try container.encode(
             Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first }), forKey: .fields)
-        try container.encode(HexDump.hexadecimal(header), forKey: .header)
-        try container.encode(HexDump.hexadecimal(block), forKey: .block)
+        try container.encode(String(hexadecimal: header), forKey: .header)
+        try container.encode(String(hexadecimal: block), forKey: .block)
     }
 
     /// The record of a directory: the target of a symbolic link, or a file where the store has no such links.
@@ -107,15 +107,15 @@ struct Ciphertext: Encodable {
                 name: "flags",
                 value: flags.filter { header.flags.contains($0.0) }.map(\.1).joined(separator: ", ").orNone),
             Field(name: "wrap", value: "\(wrap), \(header.protection.wrap.count) bytes"),
-            Field(name: "wrapped key", value: HexDump.hexadecimal(header.protection.wrap)),
+            Field(name: "wrapped key", value: String(hexadecimal: header.protection.wrap)),
             Field(name: "generation", value: "\(header.generation)"),
             Field(name: "length", value: "\(header.provisionalLength)"),
             Field(name: "confirmed length", value: "\(header.length)"),
             Field(
                 name: "first sparse block",
                 value: header.firstSparseBlock == FileHeader.noSparseBlock ? "none" : "\(header.firstSparseBlock)"),
-            Field(name: "places", value: header.bindings.map { "\($0)" }.joined(separator: ", ").orNone),
-            Field(name: "MAC", value: HexDump.hexadecimal(bytes[FileHeader.signedByteCount...])),
+            Field(name: "name bindings", value: header.bindings.map { "\($0)" }.joined(separator: ", ").orNone),
+            Field(name: "MAC", value: String(hexadecimal: bytes[FileHeader.signedByteCount...])),
         ]
     }
 }

@@ -28,15 +28,16 @@ struct Rekeying {
     private static let prefix = ".latchkey-rekey-"
 
     private static func temporaryName() -> Name {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        return Name(stringLiteral: prefix + String(repeating: "0", count: 16 - digits.count) + digits)
+        Name(stringLiteral: prefix + String(hexadecimal: UInt64.random(in: .min ... .max), digits: 16))
     }
 
     /// Whether it is the name of a copy that is being made, or was left.
     static func isCopy(_ name: Name) -> Bool {
-        let digits = name.bytes.dropFirst(prefix.utf8.count)
-        return name.bytes.starts(with: prefix.utf8) && digits.count == 16
-            && digits.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+        guard name.bytes.starts(with: prefix.utf8) else { return false }
+        let digits = String(decoding: name.bytes.dropFirst(prefix.utf8.count), as: UTF8.self)
+        // Its digits are lower-case.
+        guard let number = [UInt8](hexadecimal: digits), number.count == 8 else { return false }
+        return String(hexadecimal: number) == digits
     }
 
     /// Removes the copies among these that a killed run has left in a folder; not those at which somebody is at work.

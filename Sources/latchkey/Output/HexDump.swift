@@ -1,3 +1,4 @@
+import Format
 import Posix
 
 /// Bytes as `hexdump -C` shows them: offset, sixteen bytes in two groups, the printable ones as text.
@@ -23,22 +24,11 @@ enum HexDump {
     }
 
     private static func line(_ row: ArraySlice<UInt8>, at offset: Int) -> String {
-        var cells = row.map { hexadecimal($0, digits: 2) }
+        var cells = row.map { String(hexadecimal: [$0]) }
         while cells.count < 16 { cells.append("  ") }
         let left = cells[..<8].joined(separator: " ")
         let right = cells[8...].joined(separator: " ")
         let text = row.map { 0x20..<0x7f ~= $0 ? String(Unicode.Scalar($0)) : "." }.joined()
-        return "\(hexadecimal(offset, digits: 8))  \(left)  \(right)  |\(text)|"
-    }
-
-    /// `value` in at least `digits` lower-case hexadecimal digits.
-    static func hexadecimal(_ value: some FixedWidthInteger, digits: Int) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: max(0, digits - text.count)) + text
-    }
-
-    /// `bytes` as hexadecimal digits without spaces.
-    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { hexadecimal($0, digits: 2) }.joined()
+        return "\(String(hexadecimal: UInt(offset), digits: 8))  \(left)  \(right)  |\(text)|"
     }
 }

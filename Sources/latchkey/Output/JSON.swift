@@ -1,3 +1,4 @@
+import Format
 import FoundationEssentials
 import Posix
 
@@ -29,7 +30,7 @@ enum JSON {
         var text = ""
         for scalar in String(decoding: Array(json), as: UTF8.self).unicodeScalars {
             if scalar != "\n", scalar.isHidden {
-                for unit in String(scalar).utf16 { text += "\\u" + HexDump.hexadecimal(unit, digits: 4) }
+                for unit in String(scalar).utf16 { text += "\\u" + String(hexadecimal: unit, digits: 4) }
             } else {
                 text.unicodeScalars.append(scalar)
             }

@@ -2,6 +2,7 @@ import Control
 import Crypto
 import Daemon
 import FIDO2
+import Format
 import Keybag
 
 extension SecurityKeys {
@@ -72,7 +73,7 @@ extension SecurityKeys {
 extension NewSecret {
     fileprivate init(_ credential: SecurityKeyCredential, _ secret: borrowing Secret) throws(FIDO2Error) {
         let key = NewSecurityKey(
-            credential: HexDump.hexadecimal(credential.identifier), salt: HexDump.hexadecimal(credential.salt),
+            credential: String(hexadecimal: credential.identifier), salt: String(hexadecimal: credential.salt),
             withPIN: credential.withPIN, withTouch: credential.withTouch)
         do throws(CryptoError) { self.init(key, try SecurityKeySecret.encode(secret)) } catch { throw .crypto(error) }
     }

@@ -1,21 +1,8 @@
+import Format
+
 extension [UInt8] {
     /// "-" where there are none, as the probe writes them.
-    var hexadecimal: String {
-        guard !isEmpty else { return "-" }
-        let digits = Array<UInt8>("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * count)
-        for byte in self {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    init(hexadecimal text: String) {
-        let digits = Array<UInt8>(text.utf8).map { $0 < 58 ? $0 &- 48 : $0 &- 87 }
-        self = stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-    }
+    var hexadecimal: String { isEmpty ? "-" : String(hexadecimal: self) }
 
     /// Bytes that look random and are the same in every run.
     init(seed: Int, count: Int) {

@@ -1,3 +1,4 @@
+import Format
 import Foundation
 import Glibc
 import TestSupport
@@ -118,8 +119,7 @@ final class MountedVault {
 
     /// Its control socket, named by the volume ID.
     func socket() throws -> String {
-        let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }
-            .joined()
+        let volume = String(hexadecimal: try Disk.read(vault.keybag)[28..<44])
         let user = geteuid() == 0 ? "/run/latchkey" : "/tmp/latchkey-\(geteuid())"
         return "\(user)/\(volume).socket"
     }

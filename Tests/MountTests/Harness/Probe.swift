@@ -1,3 +1,4 @@
+import Format
 import Foundation
 import Glibc
 import TestSupport
@@ -26,7 +27,7 @@ enum Answer: Equatable, CustomStringConvertible {
     /// The bytes that a reading call answered.
     func bytes() throws -> [UInt8] {
         guard case .ok(let text) = self else { throw HarnessError("expected bytes, the answer is \(self)") }
-        return text == "-" ? [] : [UInt8](hexadecimal: text)
+        return text == "-" ? [] : [UInt8](hexadecimal: text)!
     }
 
     func number() throws -> Int {

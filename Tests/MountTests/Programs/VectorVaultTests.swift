@@ -1,3 +1,4 @@
+import Format
 import Foundation
 import TestSupport
 import Testing
@@ -16,10 +17,10 @@ extension MountTests {
             }
             let tool = Built.project + "/tools/make-vectors.py"
             try run("python3", [tool, "--vault", vault.folder.path] + which).succeeded()
-            let volume = try Disk.read(vault.keybag)[28..<44].map { String(UInt16($0) + 256, radix: 16).dropFirst() }
+            let volume = String(hexadecimal: try Disk.read(vault.keybag)[28..<44])
             try FileManager.default.moveItem(
                 atPath: vault.folder.path("device.key"),
-                toPath: vault.folder.path("state/latchkey/\(volume.joined()).key"))
+                toPath: vault.folder.path("state/latchkey/\(volume).key"))
             try withMount(vault, options: ["-o", "ro"]) { mount in
                 try run("python3", [tool, "--compare", mount.path] + which).succeeded()
             }
