@@ -76,10 +76,17 @@ let package = Package(
         module(
             "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),
+        // What is done to a vault besides serving it: making and recovering one, its slots and device key, new keys of files.
+        module(
+            "Administration",
+            [
+                "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Posix", "Store", "Vault",
+            ]),
         module(
             "Daemon",
             [
-                "Mount", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy", "Strength",
+                "Administration", "Mount", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy",
+                "Strength",
                 "Posix",
                 "Store", "Vault", logging,
             ]),
@@ -87,8 +94,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Daemon", "Control", "DeviceKeys", "Failure", "FIDO2", "TPM", "Vault", "VaultCheck", "Keybag", "Store",
-                "Crypto", "Format", "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
+                "Administration", "Daemon", "Control", "DeviceKeys", "Failure", "FIDO2", "TPM", "Vault", "VaultCheck",
+                "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
             ],
             swiftSettings: strict, linkerSettings: boundAtOnce),
 
@@ -210,10 +217,16 @@ let package = Package(
         tests("ControlTests", ["Control", "Failure", "Posix", "TestSupport", "probe"]),
         tests(
             "DaemonTests",
-            ["Daemon", "Control", "Crypto", "Failure", "Format", "Fuse", "Keybag", "Mount", "Posix", logging]),
+            [
+                "Administration", "Daemon", "Control", "Crypto", "Failure", "Format", "Fuse", "Keybag", "Mount",
+                "Posix", logging,
+            ]),
         tests(
             "LatchkeyTests",
-            ["Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "TestSupport", "latchkey", arguments],
+            [
+                "Administration", "Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "TestSupport",
+                "latchkey", arguments,
+            ],
             exclude: ["Help"]),
         tests(
             "MountTests",

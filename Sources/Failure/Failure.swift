@@ -135,8 +135,39 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     /// Files have old keys still: no other rotation is begun.
     case rotationUnderWay
 
+    // Folders and files
+
+    /// There is nothing where a vault was named.
+    case noSuchVault(path: String)
+    /// There is, but no keybag in it.
+    case noKeybag(path: String)
+    /// A new vault's folder lies in a mount.
+    case liesInMount(path: String, mountPoint: String)
+    case notAFolder(path: String)
+    /// A new vault's folder holds something.
+    case notEmpty(path: String)
+    /// The root of the file system, which lies in no folder.
+    case rootFolder(path: String)
+    /// No Latchkey mount holds it.
+    case notInAMount(path: String)
+    case neitherFileNorFolder(path: String)
+    /// A new key is not written over what may be another one.
+    case secretFileExists(path: String)
+    /// A new device key is not made over what may be another one.
+    case deviceKeyExists(path: String)
+    /// A key would lie in the vault that it opens.
+    case secretInVault(path: String)
+    /// The vault lies on a file system that takes a and A for the same.
+    case caseInsensitive
+    /// The vault lies on a file system whose names have too few bytes.
+    case namesTooShort(bytes: Int, least: Int)
+    /// A slot's name has at most 255 bytes.
+    case labelTooLong
+
     // The system
 
+    /// What was tried with a file, as in "open", has failed.
+    case file(Errno, doing: String, path: String)
     case io(Errno, doing: String)
     /// A thread cannot be made.
     case noThread(Errno)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Failure
 import Glibc
 import Posix
 
@@ -11,6 +12,10 @@ enum Main {
             var command = try Latchkey.parseAsRoot()
             try command.run()
         } catch let error as CommandError {
+            Standard.error(error.text)
+            exit(error.code.rawValue)
+        } catch let failure as Failure {
+            let error = CommandError(failure)
             Standard.error(error.text)
             exit(error.code.rawValue)
         } catch let ended as Ended {

@@ -1,3 +1,4 @@
+import Administration
 import Control
 import Crypto
 import Failure

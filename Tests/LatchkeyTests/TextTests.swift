@@ -1,6 +1,7 @@
 import Posix
 import Testing
 
+@testable import Administration
 @testable import latchkey
 
 @Suite struct TextTests {

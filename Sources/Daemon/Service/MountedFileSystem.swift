@@ -1,3 +1,4 @@
+import Administration
 import Control
 import Crypto
 public import Failure
@@ -120,43 +121,6 @@ public protocol Keyholder: AnyObject, Sendable {
     func beginRotation(
         opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
     ) throws(Failure)
-}
-
-/// What a new slot is made of, read from the client.
-public struct NewSecret: ~Copyable, Sendable {
-    public let kind: SecretKind
-    /// Nil for an escrow key.
-    public let secret: Secret?
-    /// Of an escrow key, in 64 hexadecimal digits.
-    public let publicKey: String
-    /// Of a security key, and of nothing else.
-    public let securityKey: NewSecurityKey?
-    /// Of a passcode: it may be weak.
-    public let allowsWeak: Bool
-
-    public init(_ kind: SecretKind, _ secret: consuming Secret, allowingWeak: Bool = false) {
-        self.kind = kind
-        self.secret = consume secret
-        publicKey = ""
-        securityKey = nil
-        allowsWeak = allowingWeak
-    }
-
-    public init(_ key: NewSecurityKey, _ secret: consuming Secret) {
-        kind = .securityKey
-        self.secret = consume secret
-        publicKey = ""
-        securityKey = key
-        allowsWeak = false
-    }
-
-    public init(escrow publicKey: String) {
-        kind = .escrowKey
-        secret = nil
-        self.publicKey = publicKey
-        securityKey = nil
-        allowsWeak = false
-    }
 }
 
 /// The class keys that a passcode has released, on their way into the mount; wiped if they never get there.

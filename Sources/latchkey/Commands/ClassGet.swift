@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Format
 import Posix
@@ -26,7 +27,7 @@ extension Class {
             var failures = Failures()
             for path in paths {
                 failures.collect { () throws(CommandError) in
-                    let file = try ClassedFile(path: path, in: mounts)
+                    let file = try inWords(try ClassedFile(path: path, in: mounts))
                     let (found, isExplicit): (ProtectionClass, Bool)
                     do throws(Errno) {
                         found = try file.protectionClass()

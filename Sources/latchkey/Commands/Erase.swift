@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Daemon
@@ -50,7 +51,7 @@ struct Erase: ParsableCommand {
             _ = Process.waitUntilEnded(pid_t(mount.status.pid))
             try end(AbsolutePath(known: mount.status.vault), fate)
         case .vault(let vault):
-            let folder = try VaultFolder(vault)
+            let folder = try withKeybag(of: vault.text) { () throws(Failure) in try VaultFolder(vault) }
             defer { withExtendedLifetime(folder) {} }
             // A keybag that cannot be read any more does not tell whose device key it is.
             let volume = (try? OpenKeybag.inspect(folder.store))?.volume

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Glibc
@@ -63,7 +64,7 @@ struct FileReport: Encodable {
         } catch {
             throw CommandError(cannot: "open", path, error)
         }
-        if let entry = try MountTable().latchkeyMount(device: device) {
+        if let entry = try inWords(try MountTable()).latchkeyMount(device: device) {
             let mount = try Place.mount(of: entry.mountPoint)
             do {
                 let found = try mount.client.explain(file)

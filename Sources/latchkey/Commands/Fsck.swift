@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -62,7 +63,9 @@ struct Fsck: ParsableCommand {
                 .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
                 try: "latchkey unmount \(mounted.quoted)")
         }
-        let folder = try VaultFolder(path, readOnly: !repair)
+        let folder = try withKeybag(of: path.text) { () throws(Failure) in
+            try VaultFolder(path, readOnly: !repair)
+        }
         let hasNoPasscode = (try? OpenKeybag.inspect(folder.store))?.hasNoPasscode ?? false
         let isUnlocked = unlock || credential.isGiven || hasNoPasscode
         let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault, isUnlocked: isUnlocked)
@@ -95,9 +98,9 @@ struct Fsck: ParsableCommand {
 
     /// The folder: also one that has lost its keybag, which is damage and not another thing than a vault.
     private func folderOfVault() throws(CommandError) -> AbsolutePath {
-        do throws(CommandError) { return try AbsolutePath(ofVault: vault) } catch {
+        do throws(CommandError) { return try inWords(try AbsolutePath(ofVault: vault)) } catch {
             guard error.code == .notFound, let path = try? AbsolutePath(resolving: vault) else { throw error }
-            if let mount = try MountTable().mount(holding: path.text), mount.isLatchkey {
+            if let mount = try inWords(try MountTable()).mount(holding: path.text), mount.isLatchkey {
                 throw CommandError(
                     .notFound, "\(vault) is no vault but shows the files of one, \(mount.source)",
                     try: "latchkey unmount \(mount.mountPoint.quoted)", "latchkey fsck \(mount.source.quoted)")

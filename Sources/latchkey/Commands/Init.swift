@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -84,7 +85,7 @@ extension Init {
     /// there is a vault: none must come to be whose recovery key nobody has seen.
     func run() throws {
         let policy = try strength.policy.inForce()
-        let folder = try FreshFolder(vault)
+        let folder = try withKeybag(of: vault) { () throws(Failure) in try FreshFolder(vault) }
         try NewSecretFile.check(recoveryKeyFile)
         let escrow = try recoveryPublicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
         let eraseAfter = eraseAfter ?? UInt8(clamping: min(policy.eraseAfter ?? 0, 250))
@@ -95,15 +96,20 @@ extension Init {
         do {
             try folder.make()
             let cost = try cost.cost(for: .milliseconds(500))
-            let creation = VaultCreation(
-                folder: folder, defaultClass: defaultClass, cost: cost, escrow: escrow,
-                allowsWeak: strength.weak, eraseAfter: eraseAfter, deviceKeyPath: deviceKey?.path,
-                deviceKeyKind: DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none), typed: vault)
+            var plan = VaultCreation.Plan(defaultClass: defaultClass, cost: cost)
+            plan.escrow = escrow
+            plan.allowsWeak = strength.weak
+            plan.eraseAfter = eraseAfter
+            plan.deviceKeyPath = deviceKey?.path
+            plan.deviceKeyKind = DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none)
+            let creation = try withKeybag(of: vault) { () throws(Failure) in try VaultCreation(in: folder, plan) }
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)
-            let made = try creation.run(first.kind, first.secret, recoveryKey: recoveryKey) {
+            let made = try creation.make(first.kind, first.secret, recoveryKey: recoveryKey) {
                 (make) throws(CommandError) in
-                try NewSecretFile.handOut(text, to: recoveryKeyFile, make)
+                try NewSecretFile.handOut(text, to: recoveryKeyFile) { () throws(CommandError) in
+                    try withKeybag(of: vault, make)
+                }
             }
             tell(made, defaultClass)
             if !escrow.isEmpty, let proof = made.proof { tellOfProof(proof.text) }

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -47,7 +48,7 @@ extension KeybagCommand {
             try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
                 opener.mayBeLast = mayBeLast
                 if case .mount(let mount) = found {
-                    _ = try MountedSlots(mount).test(opener, secret)
+                    _ = try WordedSlots(of: mount).test(opener, secret)
                 } else {
                     try withKeybag(of: vault.text) { () throws(Failure) in
                         _ = try keybag.slot(openedBy: Credential(opener, reading: secret))

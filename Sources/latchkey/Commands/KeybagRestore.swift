@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Crypto
 import Daemon
@@ -38,7 +39,8 @@ extension KeybagCommand {
 
         func run() throws {
             let bytes = try contents()
-            let folder = try VaultFolder(path())
+            let path = try folderOfVault()
+            let folder = try withKeybag(of: path.text) { () throws(Failure) in try VaultFolder(path) }
             defer { withExtendedLifetime(folder) {} }
             let passphrase = try passphrase.source.read(.passphrase)
             let backup = try withKeybag(of: vault) { () throws(Failure) in
@@ -47,9 +49,9 @@ extension KeybagCommand {
                 return backup
             }
             try checkBelongs(backup, to: folder.store)
-            let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: backup.volume)
+            let deviceKeyPath = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: backup.volume)
             let plan = try withKeybag(of: vault) { () throws(Failure) in
-                try RecoveredDeviceKey(DeviceKeyArgument.wanted(deviceKey), path: path, volume: backup.volume)
+                try RecoveredDeviceKey(DeviceKeyArgument.wanted(deviceKey), path: deviceKeyPath, volume: backup.volume)
             }
             try strength.policy.check(isGuarded: plan.kind != .software)
             let passcode = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
@@ -63,16 +65,16 @@ extension KeybagCommand {
                 return setAside
             }
             Standard.output(
-                "The vault \(vault) opens with the new passcode on this machine. Its device key is \(path).")
+                "The vault \(vault) opens with the new passcode on this machine. Its device key is \(deviceKeyPath).")
             plan.tell(setAside: setAside)
             if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output("\(advice.text)") }
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
         }
 
         /// The folder, though it may have lost its keybag.
-        private func path() throws(CommandError) -> AbsolutePath {
-            let path = try AbsolutePath(resolving: vault)
-            if let mount = try MountTable().mount(holding: path.text), mount.isLatchkey {
+        private func folderOfVault() throws(CommandError) -> AbsolutePath {
+            let path = try inWords(try AbsolutePath(resolving: vault))
+            if let mount = try inWords(try MountTable()).mount(holding: path.text), mount.isLatchkey {
                 throw CommandError(
                     .failed, "\(vault) is in a mount; the keybag lies in the vault's own folder, \(mount.source)",
                     try: "latchkey unmount \(mount.mountPoint.quoted)")

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -126,7 +127,7 @@ struct Mount: ParsableCommand {
     }
 
     func run() throws {
-        let vault = try AbsolutePath(ofVault: self.vault)
+        let vault = try inWords(try AbsolutePath(ofVault: self.vault))
         let point = try MountPoint(mountPoint, for: vault).path
         try EndingDaemon(vault: vault).waitUntilEnded()
         try MountOptions(parsing: options).checkAllowOther()
@@ -158,7 +159,7 @@ struct Mount: ParsableCommand {
         var isNew = false
 
         func handedOver(_ mayBeLast: Bool) throws(CommandError) -> Configuration.Unlock {
-            Configuration.Unlock(Opener(kind, mayBeLast: mayBeLast || isNew), secret: try secret.pipe())
+            Configuration.Unlock(Opener(kind, mayBeLast: mayBeLast || isNew), secret: try inWords(try secret.pipe()))
         }
     }
 
@@ -167,7 +168,8 @@ struct Mount: ParsableCommand {
         for vault: AbsolutePath, at point: AbsolutePath, _ policy: PolicyInForce
     ) throws(CommandError) -> Unlocking? {
         if recovery {
-            let recovery = VaultRecovery(of: vault, deviceKey: deviceKey)
+            let recovery = RecoveryDialogue(
+                vault: vault, deviceKey: deviceKey, newPasscode: self.passcode.source, strength: strength)
             let configuration = try configuration(vault, at: point, nil, policy)
             let isAllowed = { (keybag: KeybagFile, isGuarded: Bool) throws(CommandError) in
                 do throws(Failure) { try policy.check(keybag, isGuarded: isGuarded, configuration) } catch {
@@ -177,14 +179,10 @@ struct Mount: ParsableCommand {
             let passcode: Secret
             if let escrowKey {
                 passcode = try recovery.run(
-                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), proof, newPasscode: self.passcode.source,
-                    strength,
-                    isAllowed: isAllowed)
+                    .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), proof, isAllowed: isAllowed)
             } else {
                 passcode = try recovery.run(
-                    .recoveryKey, recoveryKey.source.read(.recoveryKey), nil, newPasscode: self.passcode.source,
-                    strength,
-                    isAllowed: isAllowed)
+                    .recoveryKey, recoveryKey.source.read(.recoveryKey), nil, isAllowed: isAllowed)
             }
             return Unlocking(kind: .passcode, secret: passcode, isNew: true)
         }

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -38,7 +39,7 @@ struct Passwd: ParsableCommand {
             let new = try newPasscode.source.readNew(
                 .newPasscode, strength, isGuarded: mount.status.deviceKey == DeviceKeyKind.guardedName)
             try lastTry.trying { (mayBeLast) throws(CommandError) in
-                let pipes = (old: try old.pipe(), new: try new.pipe())
+                let pipes = (old: try inWords(try old.pipe()), new: try inWords(try new.pipe()))
                 do throws(Failure) {
                     try mount.client.changePasscode(
                         kind, from: pipes.old, to: pipes.new, allowingWeak: strength.weak, mayBeLast: mayBeLast)
@@ -66,7 +67,7 @@ struct Passwd: ParsableCommand {
 
     /// The new one.
     private func change(_ vault: AbsolutePath) throws(CommandError) -> Secret {
-        let folder = try VaultFolder(vault)
+        let folder = try withKeybag(of: vault.text) { () throws(Failure) in try VaultFolder(vault) }
         defer { withExtendedLifetime(folder) {} }
         let keybag = try withKeybag(of: vault.text) { () throws(Failure) in
             let volume = try OpenKeybag.inspect(folder.store).volume

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -71,7 +72,7 @@ struct Rotate: ParsableCommand {
             Standard.error("Files are being given new keys already: that goes on, and nothing new is begun.")
         }
         let status = try asking(mount) { (client) throws(Failure) in try client.status() }
-        if isNew, let proof = status.vaultProof, try MountedSlots(mount).list().contains(where: \.isEscrow) {
+        if isNew, let proof = status.vaultProof, try WordedSlots(of: mount).list().contains(where: \.isEscrow) {
             tellOfProof(proof, isNew: true)
         }
         if wait { return try RotationWatch(of: mount).wait() }
@@ -84,7 +85,7 @@ struct Rotate: ParsableCommand {
 
     private func begin(_ mount: ServedMount) throws {
         try NewSecretFile.check(recoveryKeyFile)
-        let slots = MountedSlots(mount)
+        let slots = WordedSlots(of: mount)
         let present = try slots.list()
         let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try read(kind, vault: mount.status.vault)
@@ -100,7 +101,7 @@ struct Rotate: ParsableCommand {
         guard !recovery.isEmpty else { return try begin(mount, opener, secret, recoveryKey: nil, dropping: lost) }
         let key = try newRecoveryKey()
         try NewSecretFile.handOut(key, to: recoveryKeyFile) { () throws(CommandError) in
-            try begin(mount, opener, secret, recoveryKey: key.pipe(), dropping: lost)
+            try begin(mount, opener, secret, recoveryKey: inWords(try key.pipe()), dropping: lost)
         }
         Standard.error("The old recovery key opens the vault no more.")
     }
@@ -115,7 +116,8 @@ struct Rotate: ParsableCommand {
         _ mount: ServedMount, _ opener: Opener, _ secret: borrowing Secret, recoveryKey: Descriptor?,
         dropping lost: [Slot]
     ) throws(CommandError) {
-        let new = NewRotation(opener, secret: try secret.pipe(), recoveryKey: recoveryKey, dropping: lost.map(\.id))
+        let new = NewRotation(
+            opener, secret: try inWords(try secret.pipe()), recoveryKey: recoveryKey, dropping: lost.map(\.id))
         _ = try asking(mount) { (client) throws(Failure) in try client.rotate(new) }
     }
 

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -100,7 +101,7 @@ extension SlotCommand {
 
         /// Makes a secret, shows it or writes it to its file, and then has it added.
         private func make(
-            _ kind: SecretKind, _ generate: () throws(CryptoError) -> Secret, _ slots: any SlotHolder,
+            _ kind: SecretKind, _ generate: () throws(CryptoError) -> Secret, _ slots: WordedSlots,
             _ opening: Opener, _ secret: borrowing Secret
         ) throws(CommandError) -> Int {
             let made = try wrapping(generate)

@@ -25,6 +25,6 @@ struct SlotCommand: ParsableCommand {
         @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
         var place: String
 
-        func slots() throws(CommandError) -> any SlotHolder { try slotHolder(of: place, deviceKey: deviceKey?.path) }
+        func slots() throws(CommandError) -> WordedSlots { try WordedSlots(of: place, deviceKey: deviceKey?.path) }
     }
 }

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import DeviceKeys
@@ -22,7 +23,7 @@ struct Unlock: ParsableCommand {
         let kind = credential.kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try credential.read(kind, vault: mount.status.vault)
         try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
-            let pipe = try secret.pipe()
+            let pipe = try inWords(try secret.pipe())
             do throws(Failure) { _ = try mount.client.unlock(kind, secret: pipe, mayBeLast: mayBeLast) } catch {
                 throw CommandError(error, at: mount.status.mountPoint)
             }

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import DeviceKeys
 import Failure
@@ -24,9 +25,9 @@ extension DeviceKeyCommand {
 
         func run() throws {
             try NewSecretFile.check(file)
-            let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
+            let kept = try KeptDeviceKey.of(vault, at: deviceKey?.path)
             try NewSecretFile.check(file, liesOutside: kept.vault)
-            let key = try kept.load()
+            let key = try kept.loaded()
             try withKeybag(of: vault) { () throws(Failure) in try DeviceKeyFile.export(key, path: file) }
             Standard.output("The device key of \(vault) is in \(file). Keep it away from the vault.")
         }

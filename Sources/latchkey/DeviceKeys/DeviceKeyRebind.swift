@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Daemon
 import DeviceKeys
@@ -39,12 +40,14 @@ extension DeviceKeyCommand {
         }
 
         func run() throws {
-            let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
-            let folder = try VaultFolder(kept.vault)
+            let kept = try KeptDeviceKey.of(vault, at: deviceKey?.path)
+            let folder = try withKeybag(of: kept.vault.text) { () throws(Failure) in
+                try VaultFolder(kept.vault)
+            }
             defer { withExtendedLifetime(folder) {} }
             let kind: DeviceKeyKind = kind == .software ? .software : .tpm2(pcrs.pcrs ?? kept.kind.pcrs)
             try strength.policy.check(isGuarded: kind != .software)
-            let key = try kept.load()
+            let key = try kept.loaded()
             let keybag = try withKeybag(of: vault) { () throws(Failure) in
                 // What a killed attempt has left beside it may be the key.
                 DeviceKeyFile.removeLeftover(of: kept.path)

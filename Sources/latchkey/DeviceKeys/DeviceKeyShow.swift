@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import DeviceKeys
 import Keybag
@@ -16,7 +17,7 @@ extension DeviceKeyCommand {
         var vault: String
 
         func run() throws {
-            let kept = try KeptDeviceKey(of: vault, at: deviceKey?.path)
+            let kept = try KeptDeviceKey.of(vault, at: deviceKey?.path)
             var table = Table()
             table.add("kept", "\(kept.kind.text)")
             table.add("file", "\(kept.path)")
@@ -25,7 +26,7 @@ extension DeviceKeyCommand {
                 table.add("warning", ["\(exposure.reason)", "try: \(exposure.advice)"])
             }
             do throws(CommandError) {
-                _ = try kept.load()
+                _ = try kept.loaded()
                 table.add("released", "yes")
                 if !kept.isBound {
                     table.add(

@@ -1,3 +1,4 @@
+import Administration
 import Failure
 import Format
 import Posix
@@ -169,7 +170,13 @@ extension CommandError {
                         + "vault with latchkey mount --recovery"))
 
         case .vaultInUse:
-            self.init(.failed, "\(subject.theVault) is mounted already", try: "latchkey status \(argument)")
+            if case .vault = subject {
+                self.init(
+                    .failed, "\(subject.theVault) is mounted already, or another latchkey is at work in it",
+                    try: "latchkey status")
+            } else {
+                self.init(.failed, "\(subject.theVault) is mounted already", try: "latchkey status \(argument)")
+            }
         case .alreadyServed:
             self.init(
                 .failed, "a vault with the same volume ID, such as a copy of \(name), is mounted already",
@@ -207,6 +214,46 @@ extension CommandError {
         case .rotationUnderWay:
             self.init(.failed, "files have old keys still: nothing new is begun")
 
+        case .noSuchVault(let path):
+            self.init(.notFound, "there is no vault \(path)", try: "latchkey init \(path.quoted)")
+        case .noKeybag(let path):
+            self.init(.notFound, "\(path) is not a vault: it has no keybag", try: "latchkey init \(path.quoted)")
+        case .liesInMount(let path, let mountPoint):
+            self.init(.failed, "\(path) lies in the mount of another vault, \(mountPoint)")
+        case .notAFolder(let path):
+            self.init(.failed, "\(path) is not a folder")
+        case .notEmpty(let path):
+            self.init(
+                .failed, "\(path) is not empty: a vault begins in a folder of its own",
+                try: "latchkey init \((path.trimmingTrailingSlashes + "/vault").quoted)")
+        case .rootFolder(let path):
+            self.init(.failed, "\(path) is the root folder")
+        case .notInAMount(let path):
+            self.init(
+                .notFound, "\(path) is not in a Latchkey mount", try: "latchkey status", "latchkey mount VAULT DIR")
+        case .neitherFileNorFolder(let path):
+            self.init(.failed, "\(path) is neither a file nor a folder: it has no class")
+        case .secretFileExists(let path):
+            self.init(.failed, "\(path) exists already, and may hold the key of another vault")
+        case .deviceKeyExists(let path):
+            self.init(
+                .failed, "\(path) exists already, and may be the device key of another vault",
+                try: "latchkey init --device-key PATH \(argument)")
+        case .secretInVault(let path):
+            self.init(.failed, "\(path) lies in the vault, and would go wherever a copy of that goes")
+        case .caseInsensitive:
+            self.init(
+                .failed,
+                "\(name) lies on a file system that takes a and A for the same: encrypted names would collide there")
+        case .namesTooShort(let bytes, let least):
+            self.init(
+                .failed,
+                "\(name) lies on a file system with names of at most \(bytes) bytes; a vault needs \(least)")
+        case .labelTooLong:
+            self.init(.usage, "a name has at most 255 bytes")
+
+        case .file(let errno, let doing, let path):
+            self.init(cannot: doing, path, errno)
         case .io(let errno, let doing):
             self.init(.failed, subject.whole("\(doing): \(errno)"))
         case .noThread(let errno):
@@ -275,6 +322,11 @@ extension CommandError {
             "wrong passcode; \(left.left) of \(left.limit) attempts \(left.left == 1 ? "is" : "are") left before the "
             + "vault's keys are erased"
     }
+}
+
+/// The value of an expression, with its failures, which say themselves what they are about, turned into words.
+func inWords<R: ~Copyable>(_ expression: @autoclosure () throws(Failure) -> R) throws(CommandError) -> R {
+    do { return try expression() } catch { throw CommandError(error) }
 }
 
 /// Runs `body`; its failures become words about `vault`.

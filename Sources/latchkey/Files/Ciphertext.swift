@@ -1,3 +1,4 @@
+import Administration
 import Format
 import Glibc
 import Posix

@@ -1,3 +1,4 @@
+import Administration
 import Crypto
 import Format
 import Glibc
@@ -96,7 +97,7 @@ final class ClassSetting: Sendable {
     private func visit(_ paths: [String], in mounts: MountTable) {
         for path in paths where !stops() {
             do throws(CommandError) {
-                let file = try ClassedFile(path: path, in: mounts)
+                let file = try inWords(try ClassedFile(path: path, in: mounts))
                 let log = isRecursive && rekey ? RekeyLog(in: file, for: protectionClass) : nil
                 if isRecursive && rekey && log == nil { remembers.store(false, ordering: .relaxed) }
                 visit(file, log)
@@ -222,7 +223,7 @@ final class ClassSetting: Sendable {
                 + (isOwner ? "the policy that the mount was given forbids it" : "only its owner can"))
     }
 
-    private func explain(_ failure: Rekeying.Failure, _ path: [UInt8]) -> CommandError {
+    private func explain(_ failure: Rekeying.Refusal, _ path: [UInt8]) -> CommandError {
         switch failure {
         case .severalLinks:
             CommandError(

@@ -1,3 +1,4 @@
+import Administration
 import Glibc
 import Posix
 
@@ -7,15 +8,15 @@ struct MountPoint {
 
     /// Checks all that can be wrong with it before anything is asked or started.
     init(_ typed: String, for vault: AbsolutePath) throws(CommandError) {
-        let mounts = try MountTable()
-        let perhapsMissing = try AbsolutePath(ofPerhapsMissing: typed)
+        let mounts = try inWords(try MountTable())
+        let perhapsMissing = try inWords(try AbsolutePath(ofPerhapsMissing: typed))
         guard !perhapsMissing.isInside(vault), !vault.isInside(perhapsMissing) else {
             throw CommandError(
                 .failed,
                 "the mount point \(typed) and the vault \(vault.text) lie in each other: choose another folder")
         }
         do {
-            path = try AbsolutePath(resolving: typed)
+            path = try inWords(try AbsolutePath(resolving: typed))
         } catch {
             let entry = mounts.mount(at: AbsolutePath(lexically: typed).text)
             if let entry, entry.isLatchkey { throw Self.isOrphan(typed) }

@@ -1,3 +1,4 @@
+import Administration
 import Control
 import Glibc
 import Keybag
@@ -18,7 +19,7 @@ enum Place {
     /// The table of mounts comes first: it answers for a mount whose daemon is dead, and a path in a mount never
     /// belongs to the vault that the mount point may lie near.
     static func of(_ path: String) throws(CommandError) -> Place {
-        let mounts = try MountTable()
+        let mounts = try inWords(try MountTable())
         // A mount point as it stands in the table needs no look at any file, which a slow disk may keep waiting: a lock
         // must not.
         if !path.split(separator: "/").contains(".."),
@@ -28,7 +29,7 @@ enum Place {
         }
         let resolved: AbsolutePath
         do {
-            resolved = try AbsolutePath(resolving: path)
+            resolved = try inWords(try AbsolutePath(resolving: path))
         } catch {
             if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
                 let place = served(entry)
@@ -120,7 +121,7 @@ enum Place {
     private static func allNow() throws(CommandError) -> (served: [ServedMount], silent: [SilentMount]) {
         let served = SocketDirectories.reachable.mounts().sorted { $0.status.mountPoint < $1.status.mountPoint }
         let user = geteuid()
-        let silent = try MountTable().entries.filter { entry in
+        let silent = try inWords(try MountTable()).entries.filter { entry in
             let isServed = served.contains {
                 $0.status.device == entry.device && (entry.user == nil || entry.user == $0.owner)
             }

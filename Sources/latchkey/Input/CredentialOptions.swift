@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 import Control
 import Crypto
@@ -50,7 +51,7 @@ struct CredentialOptions: ParsableArguments {
     /// The same for a vault that may have no passcode: then nothing is asked for.
     func kind(withoutPasscode isOpen: Bool) -> SecretKind { isOpen && !isGiven ? .noPasscode : kind }
 
-    func kind(for slots: any SlotHolder) throws(CommandError) -> SecretKind {
+    func kind(for slots: WordedSlots) throws(CommandError) -> SecretKind {
         kind(withoutPasscode: try slots.list().contains { $0.kind == SecretKind.noPasscode.rawValue })
     }
 

@@ -1,3 +1,4 @@
+import Administration
 import ArgumentParser
 
 /// What `-o` takes: the usual options of mount(8) that mean something here.

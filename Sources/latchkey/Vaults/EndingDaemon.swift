@@ -1,3 +1,4 @@
+import Administration
 import Control
 import Format
 import Glibc
@@ -21,7 +22,7 @@ struct EndingDaemon {
         var hasTold = false, hasLooked = false
         while true {
             let served = try Place.mount(ofVault: vault)
-            if let served, try MountTable().latchkeyMount(device: served.status.device) != nil {
+            if let served, try inWords(try MountTable()).latchkeyMount(device: served.status.device) != nil {
                 let point = served.status.mountPoint
                 throw CommandError(
                     .failed, "the vault \(vault.text) is mounted already, on \(point)",

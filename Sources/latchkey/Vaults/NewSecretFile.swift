@@ -1,56 +1,10 @@
+import Administration
 import Crypto
+import Failure
 import Glibc
 import Posix
 
-/// The file that takes a new recovery key in the place of the terminal, or a new key file.
-///
-/// Made before the vault knows the key, and never over another file: a vault whose recovery key went nowhere must not come
-/// to be.
-struct NewSecretFile {
-    private let path: String
-    private let file: Descriptor
-
-    init(_ path: String) throws(CommandError) {
-        self.path = path
-        do {
-            file = try Descriptor.open(path: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-        } catch .EEXIST {
-            throw Self.exists(path)
-        } catch {
-            throw CommandError(cannot: "make the file for the key,", path, error)
-        }
-    }
-
-    /// Refuses a file that exists, before anyone types anything.
-    static func check(_ path: String?) throws(CommandError) {
-        var status = stat()
-        if let path, unsafe lstat(path, &status) == 0 { throw exists(path) }
-    }
-
-    /// Refuses a place in the vault: whoever copies that would have the key with it.
-    static func check(_ path: String, liesOutside vault: AbsolutePath) throws(CommandError) {
-        guard try AbsolutePath(ofPerhapsMissing: path).isInside(vault) else { return }
-        throw CommandError(.failed, "\(path) lies in the vault, and would go wherever a copy of that goes")
-    }
-
-    private static func exists(_ path: String) -> CommandError {
-        CommandError(.failed, "\(path) exists already, and may hold the key of another vault")
-    }
-
-    /// Writes `text` and a newline, durably.
-    func write(_ text: borrowing Secret) throws(CommandError) {
-        do {
-            try text.withBytes { bytes throws(Errno) in try file.write(bytes) }
-            try unsafe file.write([UInt8(ascii: "\n")].span.bytes)
-            try file.synchronize(dataOnly: false)
-        } catch {
-            throw CommandError(cannot: "write the key to", path, error)
-        }
-    }
-
-    /// Takes the empty file away.
-    func remove() { _ = unsafe unlink(path) }
-
+extension NewSecretFile {
     /// Writes a new secret to the file at `path`, or shows it if that is nil, and then has the vault take it: if that fails,
     /// the file is gone again, unless nobody can tell whether the vault has taken it.
     static func handOut<Result: ~Copyable>(
@@ -66,9 +20,9 @@ struct NewSecretFile {
                 throw error
             }
         }
-        let file = try NewSecretFile(path)
+        let file = try inWords(try NewSecretFile(path))
         do throws(CommandError) {
-            try file.write(secret)
+            try inWords(try file.write(secret))
             return try take()
         } catch {
             // The vault may have taken it: then it is the only one there is.

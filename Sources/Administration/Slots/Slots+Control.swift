@@ -40,7 +40,7 @@ extension NewSlot {
 
 extension SecurityKeyEntry {
     /// Nil for what is no such thing.
-    init?(_ key: NewSecurityKey) {
+    public init?(_ key: NewSecurityKey) {
         guard let identifier = [UInt8](hexadecimal: key.credential), let salt = [UInt8](hexadecimal: key.salt) else {
             return nil
         }

@@ -1,29 +1,30 @@
+public import Failure
 import Glibc
 import Posix
 
 /// The mounts that this process sees.
 ///
 /// Source: proc_pid_mountinfo(5).
-struct MountTable {
-    struct Entry {
+public struct MountTable: Sendable {
+    public struct Entry: Sendable {
         /// As st_dev has it.
-        let device: UInt64
-        let mountPoint: String
-        let type: String
+        public let device: UInt64
+        public let mountPoint: String
+        public let type: String
         /// Where the file system says that it comes from; for Latchkey the vault, unless `fsname=` was given.
-        let source: String
+        public let source: String
         /// Who has mounted it; nil where the file system does not say.
-        let user: UInt32?
+        public let user: UInt32?
 
-        var isLatchkey: Bool { type == "fuse.latchkey" }
+        public var isLatchkey: Bool { type == "fuse.latchkey" }
     }
 
-    let entries: [Entry]
+    public let entries: [Entry]
 
     /// Reads the table anew.
-    init() throws(CommandError) {
+    public init() throws(Failure) {
         do { self.init(try Self.bytes()) } catch {
-            throw CommandError(.failed, "cannot read the table of mounts: \(error)")
+            throw .io(error, doing: "cannot read the table of mounts")
         }
     }
 
@@ -33,12 +34,12 @@ struct MountTable {
     }
 
     /// The mount at this very path; the topmost when several lie on each other.
-    func mount(at path: String) -> Entry? { entries.last { $0.mountPoint.hasSameBytes(as: path) } }
+    public func mount(at path: String) -> Entry? { entries.last { $0.mountPoint.hasSameBytes(as: path) } }
 
     /// The mount that holds `path`, an absolute path without symbolic links.
     ///
     /// Asks no file system, so it answers for a mount whose daemon is dead as well.
-    func mount(holding path: String) -> Entry? {
+    public func mount(holding path: String) -> Entry? {
         entries.enumerated()
             .filter { path.hasSameBytes(as: $0.element.mountPoint) || path.lies(in: $0.element.mountPoint) }
             .max { ($0.element.mountPoint.utf8.count, $0.offset) < ($1.element.mountPoint.utf8.count, $1.offset) }?
@@ -46,14 +47,14 @@ struct MountTable {
     }
 
     /// The Latchkey mount whose files have this st_dev.
-    func latchkeyMount(device: UInt64) -> Entry? { entries.last { $0.isLatchkey && $0.device == device } }
+    public func latchkeyMount(device: UInt64) -> Entry? { entries.last { $0.isLatchkey && $0.device == device } }
 
     private static func bytes() throws(Errno) -> [UInt8] {
         try Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY).bytes()
     }
 
     /// Source: makedev(3), a macro.
-    static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
+    public static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
         (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | (minor & 0xff)
     }
 
@@ -90,11 +91,11 @@ struct MountTable {
 
 extension String {
     /// The path with one slash at its end, so that it is a prefix of the paths below it and of no others.
-    var asFolder: String { hasSuffix("/") ? self : self + "/" }
+    public var asFolder: String { hasSuffix("/") ? self : self + "/" }
 
     /// As the file system compares names: two that are one to Unicode, composed and decomposed, are two.
-    func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+    public func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 
     /// Whether it is a path below a folder.
-    func lies(in folder: String) -> Bool { utf8.starts(with: folder.asFolder.utf8) }
+    public func lies(in folder: String) -> Bool { utf8.starts(with: folder.asFolder.utf8) }
 }

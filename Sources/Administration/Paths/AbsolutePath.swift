@@ -1,27 +1,28 @@
+public import Failure
 import Format
 import Glibc
-import Posix
+public import Posix
 
 /// A path from the root without symbolic links, `.` or `..`.
-struct AbsolutePath {
-    let text: String
+public struct AbsolutePath: Hashable, Sendable {
+    public let text: String
 
     /// Follows every symbolic link; the file must exist.
     ///
     /// Source: realpath(3).
-    init(resolving path: String) throws(CommandError) {
+    public init(resolving path: String) throws(Failure) {
         guard let resolved = unsafe realpath(path, nil) else {
-            throw CommandError(cannot: "find", path, Errno.current)
+            throw .file(Errno.current, doing: "find", path: path)
         }
         defer { unsafe free(resolved) }
         text = unsafe String(cString: resolved)
     }
 
     /// Already absolute and free of symbolic links.
-    init(known path: String) { text = path }
+    public init(known path: String) { text = path }
 
     /// By the text alone, symbolic links as they are: for a path that the file system refuses to look up.
-    init(lexically path: String) {
+    public init(lexically path: String) {
         var parts: [Substring] = []
         var whole = path
         if !path.hasPrefix("/"), let folder = unsafe getcwd(nil, 0) {
@@ -35,7 +36,7 @@ struct AbsolutePath {
     }
 
     /// For a file that may not exist yet: follows the links of the longest part that does, and appends the rest.
-    init(ofPerhapsMissing path: String) throws(CommandError) {
+    public init(ofPerhapsMissing path: String) throws(Failure) {
         var missing: [Substring] = []
         var existing = path.isEmpty ? "." : path
         while true {
@@ -55,23 +56,22 @@ struct AbsolutePath {
     }
 
     /// A folder with a keybag, or with the one before it, which a crash may have left alone.
-    init(ofVault typed: String) throws(CommandError) {
+    public init(ofVault typed: String) throws(Failure) {
         var status = stat()
         if unsafe stat(typed, &status) != 0, Errno.current == .ENOENT {
-            throw CommandError(.notFound, "there is no vault \(typed)", try: "latchkey init \(typed.quoted)")
+            throw .noSuchVault(path: typed)
         }
         try self.init(resolving: typed)
         guard isVault else {
-            throw CommandError(
-                .notFound, "\(typed) is not a vault: it has no keybag", try: "latchkey init \(typed.quoted)")
+            throw .noKeybag(path: typed)
         }
     }
 
     /// Whether a keybag lies in it.
-    var isVault: Bool { holds(anyOf: BackingName.keybag, BackingName.oldKeybag) }
+    public var isVault: Bool { holds(anyOf: BackingName.keybag, BackingName.oldKeybag) }
 
     /// Whether files lie in it that only a vault's own folder has: it is one, or was.
-    var hasRootFiles: Bool { holds(anyOf: BackingName.journal, BackingName.lock, BackingName.directoryRecord) }
+    public var hasRootFiles: Bool { holds(anyOf: BackingName.journal, BackingName.lock, BackingName.directoryRecord) }
 
     private func holds(anyOf names: String...) -> Bool {
         names.contains { name in
@@ -81,20 +81,20 @@ struct AbsolutePath {
     }
 
     /// The folder that holds it; nil for the root.
-    var parent: AbsolutePath? {
+    public var parent: AbsolutePath? {
         guard text != "/", let slash = text.lastIndex(of: "/") else { return nil }
         return AbsolutePath(known: slash == text.startIndex ? "/" : String(text[..<slash]))
     }
 
     /// Whether this is `other` or lies below it.
-    func isInside(_ other: AbsolutePath) -> Bool {
+    public func isInside(_ other: AbsolutePath) -> Bool {
         text.hasSameBytes(as: other.text) || text.lies(in: other.text)
     }
 
     /// The folder and the last component; `typed` is for the message that the root has none.
-    func split(_ typed: String) throws(CommandError) -> (folder: String, name: Name) {
+    func split(_ typed: String) throws(Failure) -> (folder: String, name: Name) {
         guard let parent, let name = Name(bytes: text.split(separator: "/").last?.utf8 ?? Substring().utf8) else {
-            throw CommandError(.failed, "\(typed) is the root folder")
+            throw .rootFolder(path: typed)
         }
         return (parent.text, name)
     }
@@ -104,7 +104,7 @@ extension Descriptor {
     /// The folder that holds the last component of `path`, and that component, which may be a symbolic link.
     ///
     /// A path that ends in `.`, `..` or nothing stands for a folder: that folder, and `.`.
-    static func parent(of path: String) throws(Errno) -> (folder: Descriptor, name: Name) {
+    public static func parent(of path: String) throws(Errno) -> (folder: Descriptor, name: Name) {
         let trimmed = path.trimmingTrailingSlashes
         let start = trimmed.lastIndex(of: "/").map { trimmed.index(after: $0) } ?? trimmed.startIndex
         let flags = O_PATH | O_DIRECTORY
@@ -117,7 +117,7 @@ extension Descriptor {
 }
 
 extension String {
-    var trimmingTrailingSlashes: String {
+    public var trimmingTrailingSlashes: String {
         var text = self
         while text.count > 1, text.hasSuffix("/") { text.removeLast() }
         return text

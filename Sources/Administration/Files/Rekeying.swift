@@ -1,14 +1,14 @@
 import Format
 import Glibc
-import Posix
+public import Posix
 
 /// Gives a file with contents a new key: a copy beside it, renamed over it.
 ///
 /// A class set on a file with contents wraps the key that it has; whoever got at the weaker wrap of that key before
 /// could still read the file. After this no old key opens the new contents.
-struct Rekeying {
+public struct Rekeying {
     /// Why a file keeps its key.
-    enum Failure: Error {
+    public enum Refusal: Error, Hashable, Sendable {
         case severalLinks
         case changedMeanwhile
         case interrupted
@@ -19,7 +19,7 @@ struct Rekeying {
     private let isInterrupted: () -> Bool
 
     /// - Parameter isInterrupted: asked between two pieces of the contents.
-    init(_ file: ClassedFile, isInterrupted: @escaping () -> Bool) {
+    public init(_ file: ClassedFile, isInterrupted: @escaping () -> Bool) {
         self.file = file
         self.isInterrupted = isInterrupted
     }
@@ -32,7 +32,7 @@ struct Rekeying {
     }
 
     /// Whether it is the name of a copy that is being made, or was left.
-    static func isCopy(_ name: Name) -> Bool {
+    public static func isCopy(_ name: Name) -> Bool {
         guard name.bytes.starts(with: prefix.utf8) else { return false }
         let digits = String(decoding: name.bytes.dropFirst(prefix.utf8.count), as: UTF8.self)
         // Its digits are lower-case.
@@ -41,7 +41,7 @@ struct Rekeying {
     }
 
     /// Removes the copies among these that a killed run has left in a folder; not those at which somebody is at work.
-    static func removeRemains(_ names: [Name], in folder: Descriptor) {
+    public static func removeRemains(_ names: [Name], in folder: Descriptor) {
         for name in names where isCopy(name) {
             // Its class may be locked, or it a FIFO.
             guard let copy = try? folder.open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
@@ -54,7 +54,7 @@ struct Rekeying {
     /// Copies, and renames the copy over the file; nothing is left behind when that fails. Returns the copy.
     ///
     /// The file's class has been set already, so that the rename, which hands an explicit class on, changes nothing.
-    func run() throws(Failure) -> Descriptor {
+    public func run() throws(Refusal) -> Descriptor {
         guard file.status.linkCount == 1 else { throw .severalLinks }
         do {
             let temporary = Self.temporaryName()
@@ -71,7 +71,7 @@ struct Rekeying {
                 let after = try file.parent.status(of: file.name)
                 guard after.inode == before.inode, after.changed == before.changed, after.size == before.size,
                     after.modified == before.modified
-                else { throw Failure.changedMeanwhile }
+                else { throw Refusal.changedMeanwhile }
                 try file.parent.rename(temporary, to: file.name, in: file.parent)
             } catch {
                 // The first error is the one to report; a copy that cannot go is seen by its name.
@@ -81,7 +81,7 @@ struct Rekeying {
             let folder = try file.parent.open(.current, O_RDONLY | O_DIRECTORY)
             try folder.synchronize(dataOnly: false)
             return copy
-        } catch let error as Failure {
+        } catch let error as Refusal {
             throw error
         } catch let error as Errno {
             throw .io(error)
@@ -103,7 +103,7 @@ struct Rekeying {
         while true {
             let count = try source.read(into: &buffer, at: offset)
             if count == 0 { break }
-            if isInterrupted() { throw Failure.interrupted }
+            if isInterrupted() { throw Refusal.interrupted }
             let chunk = unsafe buffer.span.bytes.extracting(0..<count)
             if !isSparse || !chunk.isZero(0..<count) { try copy.write(chunk, at: offset) }
             offset += Int64(count)

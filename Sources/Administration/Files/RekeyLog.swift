@@ -1,13 +1,13 @@
-import Format
+public import Format
 import Glibc
-import Posix
+public import Posix
 
 /// Remembers in a folder which of the files below it have got new keys, so that work that was interrupted, or killed,
 /// can go on: a hidden file, with a line for each copy that has taken its file's place.
 ///
 /// A copy is known by its inode number and the time at which it was made: nothing else tells a key that no weaker class
 /// has wrapped. A line that is missing costs time and nothing else, so none is synced. One run at a time has it.
-final class RekeyLog {
+public final class RekeyLog {
     private static let name = Name(".latchkey-rekeying")
 
     private struct Copy: Hashable {
@@ -23,7 +23,7 @@ final class RekeyLog {
     private var done: Set<Copy> = []
 
     /// Nil where there cannot be one: then work that was interrupted begins anew.
-    init?(in folder: ClassedFile, for protectionClass: ProtectionClass) {
+    public init?(in folder: ClassedFile, for protectionClass: ProtectionClass) {
         guard folder.status.kind == .directory else { return nil }
         self.protectionClass = protectionClass
         do {
@@ -65,15 +65,15 @@ final class RekeyLog {
         end += Int64(bytes.count)
     }
 
-    static func isLog(_ name: Name) -> Bool { name == Self.name }
+    public static func isLog(_ name: Name) -> Bool { name == Self.name }
 
-    func contains(_ file: ClassedFile) throws(Errno) -> Bool {
+    public func contains(_ file: ClassedFile) throws(Errno) -> Bool {
         guard !done.isEmpty, let birthTime = try file.file.birthTime() else { return false }
         return done.contains(Copy(inode: file.status.inode, birthTime: birthTime))
     }
 
     /// The copy has taken its file's place.
-    func add(_ copy: Descriptor) {
+    public func add(_ copy: Descriptor) {
         guard let status = try? copy.status(), let birthTime = try? copy.birthTime() else { return }
         try? append(
             "\(Int64(bitPattern: status.inode)) \(birthTime.seconds) \(birthTime.nanoseconds) \(protectionClass.rawValue)"
@@ -81,5 +81,5 @@ final class RekeyLog {
     }
 
     /// All is done.
-    func remove() { try? folder.unlink(Self.name) }
+    public func remove() { try? folder.unlink(Self.name) }
 }

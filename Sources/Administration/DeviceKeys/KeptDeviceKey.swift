@@ -1,0 +1,36 @@
+public import DeviceKeys
+public import Failure
+public import Format
+public import Keybag
+import Posix
+import Store
+
+/// The device key of a vault, mounted or not.
+public struct KeptDeviceKey: Sendable {
+    public let vault: AbsolutePath
+    public let path: String
+    public let volume: VolumeIdentifier
+    public let kind: DeviceKeyKind
+    /// Whether all passcodes are for a device key that is kept so.
+    public let isBound: Bool
+
+    /// - Parameter path: nil for the default place.
+    public init(of vault: AbsolutePath, at path: String?) throws(Failure) {
+        self.vault = vault
+        let store: DirectoryStore
+        do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
+            throw .file(error, doing: "open the vault", path: vault.text)
+        }
+        let file = try OpenKeybag.inspect(store)
+        volume = file.volume
+        self.path = path ?? DeviceKeyFile.defaultPath(for: volume)
+        kind = try DeviceKeyPlace.kind(at: self.path)
+        isBound = file.isBound(guarded: kind != .software)
+    }
+
+    public func load() throws(Failure) -> DeviceKey {
+        let key = try DeviceKeyPlace.load(path: path)
+        guard key.volume == volume else { throw .deviceKeyMismatch }
+        return key
+    }
+}

@@ -1,0 +1,58 @@
+public import Control
+public import Crypto
+import DeviceKeys
+public import Failure
+import Format
+import Keybag
+
+/// The slots of a vault that is not mounted, kept from other processes for as long as this is there.
+public struct FolderSlots: SlotHolder {
+    private let folder: VaultFolder
+    private let keybag: OpenKeybag
+    public let vault: String
+    public var mountPoint: String? { nil }
+
+    public init(_ vault: AbsolutePath, deviceKeyPath: String?) throws(Failure) {
+        let folder = try VaultFolder(vault)
+        self.folder = folder
+        self.vault = vault.text
+        let volume = try OpenKeybag.inspect(folder.store).volume
+        let path = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
+        keybag = try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
+    }
+
+    public var isGuarded: Bool { keybag.isGuarded }
+
+    public func proof() -> String? { keybag.proof?.text }
+
+    public func list() -> [Slot] { keybag.file.slots.map { Slot($0) } }
+
+    public func add(
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
+    ) throws(Failure) -> Int {
+        guard let label = SlotLabel(name) else { throw .labelTooLong }
+        return try withCredential(opener, secret) { (credential) throws(Failure) in
+            Int(try keybag.addSlot(NewSlot(new), label: label, opening: credential))
+        }
+    }
+
+    public func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure) {
+        try withCredential(opener, secret) { (credential) throws(Failure) in
+            try keybag.removeSlot(UInt32(clamping: slot), opening: credential)
+        }
+    }
+
+    public func test(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int {
+        try withCredential(opener, secret) { (credential) throws(Failure) in
+            Int(try keybag.slot(openedBy: credential))
+        }
+    }
+
+    private func withCredential<Result>(
+        _ opener: Opener, _ secret: borrowing Secret,
+        _ body: (borrowing Credential) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { withExtendedLifetime(folder) {} }
+        return try body(Credential(opener, reading: secret))
+    }
+}

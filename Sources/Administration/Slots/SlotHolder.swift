@@ -1,0 +1,29 @@
+public import Control
+public import Crypto
+public import Failure
+
+/// What has a vault's keybag open: the daemon of its mount, or this process.
+public protocol SlotHolder {
+    /// The vault's path.
+    var vault: String { get }
+
+    /// Where it is mounted; nil for a vault that is not.
+    var mountPoint: String? { get }
+
+    /// Whether a chip counts wrong passcodes.
+    var isGuarded: Bool { get }
+
+    /// What the holder of an escrow key knows the vault by, once something has opened it.
+    func proof() throws(Failure) -> String?
+
+    func list() throws(Failure) -> [Slot]
+
+    func add(
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
+    ) throws(Failure) -> Int
+
+    func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure)
+
+    /// The number of the slot that the secret opens.
+    func test(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int
+}

@@ -1,0 +1,50 @@
+public import Crypto
+public import Failure
+import Glibc
+import Posix
+
+/// The file that takes a new recovery key in the place of the terminal, or a new key file.
+///
+/// Made before the vault knows the key, and never over another file: a vault whose recovery key went nowhere must not
+/// come to be.
+public struct NewSecretFile: Sendable {
+    private let path: String
+    private let file: Descriptor
+
+    public init(_ path: String) throws(Failure) {
+        self.path = path
+        do {
+            file = try Descriptor.open(path: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+        } catch .EEXIST {
+            throw .secretFileExists(path: path)
+        } catch {
+            throw .file(error, doing: "make the file for the key,", path: path)
+        }
+    }
+
+    /// Refuses a file that exists, before anyone types anything.
+    public static func check(_ path: String?) throws(Failure) {
+        var status = stat()
+        if let path, unsafe lstat(path, &status) == 0 { throw .secretFileExists(path: path) }
+    }
+
+    /// Refuses a place in the vault: whoever copies that would have the key with it.
+    public static func check(_ path: String, liesOutside vault: AbsolutePath) throws(Failure) {
+        guard try AbsolutePath(ofPerhapsMissing: path).isInside(vault) else { return }
+        throw .secretInVault(path: path)
+    }
+
+    /// Writes `text` and a newline, durably.
+    public func write(_ text: borrowing Secret) throws(Failure) {
+        do {
+            try text.withBytes { bytes throws(Errno) in try file.write(bytes) }
+            try unsafe file.write([UInt8(ascii: "\n")].span.bytes)
+            try file.synchronize(dataOnly: false)
+        } catch {
+            throw .file(error, doing: "write the key to", path: path)
+        }
+    }
+
+    /// Takes the empty file away.
+    public func remove() { _ = unsafe unlink(path) }
+}

@@ -1,0 +1,167 @@
+public import Crypto
+public import DeviceKeys
+public import Failure
+public import Format
+import Glibc
+public import Keybag
+import Posix
+import Store
+import Vault
+
+/// A vault in the making: keys, device key file, keybag and root, all of them or none.
+public struct VaultCreation: Sendable {
+    private let folder: FreshFolder
+    private let plan: Plan
+    private let volume: VolumeIdentifier
+    private let traits: StoreTraits
+    private let store: VaultFolder
+    /// Where its device key is to lie.
+    public let deviceKeyPath: String
+
+    /// What the vault is to be.
+    public struct Plan: Sendable {
+        /// Of new files.
+        public var defaultClass: ProtectionClass
+        public var cost: Argon2Cost
+        /// Public keys of organisations.
+        public var escrow: [[UInt8]] = []
+        /// Takes a weak passcode.
+        public var allowsWeak = false
+        /// So many wrong passcodes destroy the keys; 0 for never.
+        public var eraseAfter: UInt8 = 0
+        /// Nil for the default place.
+        public var deviceKeyPath: String?
+        public var deviceKeyKind = DeviceKeyKind.software
+
+        public init(defaultClass: ProtectionClass, cost: Argon2Cost) {
+            self.defaultClass = defaultClass
+            self.cost = cost
+        }
+    }
+
+    /// What there is when it is done.
+    public struct Made: Sendable {
+        public let deviceKeyPath: String
+        public let hasAttributes: Bool
+        /// What the holder of an escrow key knows it by.
+        public let proof: VaultProof?
+    }
+
+    /// Takes the folder for this process, and refuses one that cannot hold a vault: before a recovery key is shown that
+    /// would be for nothing.
+    ///
+    /// - Throws: after everything that this had made is gone again.
+    public init(in folder: FreshFolder, _ plan: Plan) throws(Failure) {
+        self.folder = folder
+        self.plan = plan
+        store = try VaultFolder(folder.path)
+        volume = VolumeIdentifier(Random.bytes(16))
+        deviceKeyPath = plan.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
+        // Looked at again with the lock in hand: another process may have been quicker.
+        guard try Self.names(in: store.store, folder) == [Name(stringLiteral: BackingName.lock)] else {
+            throw .file(.ENOTEMPTY, doing: "make a vault in", path: folder.given)
+        }
+        do throws(Failure) {
+            traits = try Self.probe(store.store, folder)
+            try Self.checkIsFree(deviceKeyPath, folder)
+        } catch {
+            Self.takeAwayFiles(of: folder)
+            throw error
+        }
+    }
+
+    /// Makes the vault. At most once.
+    ///
+    /// - Parameters:
+    ///   - secret: what opens it first, of a kind.
+    ///   - recoveryKey: 32 bytes.
+    ///   - handingOut: hands the recovery key out, and then runs what it gets: no vault comes to be whose recovery key
+    ///     went nowhere.
+    /// - Throws: after everything that this had made is gone again.
+    public func make<Problem: Error>(
+        _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret,
+        handingOut: (() throws(Failure) -> Made) throws(Problem) -> Made
+    ) throws(Problem) -> Made {
+        do throws(Problem) {
+            return try handingOut { () throws(Failure) in
+                let first = try Credential(kind, reading: secret)
+                let deviceKey = try makeDeviceKey()
+                do throws(Failure) {
+                    return try make(deviceKey, first, recoveryKey)
+                } catch {
+                    _ = unsafe unlink(deviceKeyPath)
+                    _ = unsafe unlink(deviceKeyPath + ".tries")
+                    throw error
+                }
+            }
+        } catch {
+            Self.takeAwayFiles(of: folder)
+            throw error
+        }
+    }
+
+    private static func takeAwayFiles(of folder: FreshFolder) {
+        for name in [
+            BackingName.keybag, BackingName.newKeybag, BackingName.oldKeybag, BackingName.directoryRecord,
+            BackingName.lock,
+        ] {
+            // What is left is seen: the next attempt says that the folder is not empty.
+            _ = unsafe unlink(folder.path.text.asFolder + name)
+        }
+    }
+
+    private static func checkIsFree(_ path: String, _ folder: FreshFolder) throws(Failure) {
+        var status = stat()
+        if unsafe lstat(path, &status) == 0 { throw .deviceKeyExists(path: path) }
+        try NewSecretFile.check(path, liesOutside: folder.path)
+    }
+
+    private func makeDeviceKey() throws(Failure) -> DeviceKey {
+        do {
+            return try DeviceKeyPlace.create(plan.deviceKeyKind, path: deviceKeyPath, volume: volume)
+        } catch .io(.EEXIST, _) {
+            throw .deviceKeyExists(path: deviceKeyPath)
+        }
+    }
+
+    private static func names(in store: DirectoryStore, _ folder: FreshFolder) throws(Failure) -> [Name] {
+        do {
+            return try store.entries(of: store.root).map(\.name)
+        } catch {
+            throw .file(error, doing: "look into", path: folder.given)
+        }
+    }
+
+    private static func probe(_ store: DirectoryStore, _ folder: FreshFolder) throws(Failure) -> StoreTraits {
+        let traits: StoreTraits
+        do {
+            traits = try StoreTraits.probe(store)
+        } catch {
+            throw .file(error, doing: "make a vault in", path: folder.given)
+        }
+        guard traits.isCaseSensitive else { throw .caseInsensitive }
+        let range = KeybagSettings.nameMaximumRange
+        guard range.contains(UInt16(clamping: traits.nameMax)) else {
+            throw .namesTooShort(bytes: traits.nameMax, least: Int(range.lowerBound))
+        }
+        return traits
+    }
+
+    private func make(
+        _ deviceKey: consuming DeviceKey, _ first: borrowing Credential, _ recoveryKey: borrowing Secret
+    ) throws(Failure) -> Made {
+        let settings = KeybagSettings(
+            created: UInt64(max(time(nil), 0)), nameMaximum: UInt16(clamping: traits.nameMax),
+            directoryRecords: traits.recordKind == .symbolicLink ? .symbolicLink : .file,
+            eraseAfter: plan.eraseAfter)
+        let keybag = try OpenKeybag.create(
+            in: store.store, deviceKey: deviceKey, first: first, recoveryKey: recoveryKey, escrow: plan.escrow,
+            cost: plan.cost, settings: settings, allowingWeak: plan.allowsWeak)
+        do {
+            try Vault.makeRoot(in: store.store, keys: keybag.keys, traits: traits, defaultClass: plan.defaultClass)
+        } catch {
+            throw .file(error.errno, doing: "make a vault in", path: folder.given)
+        }
+        return Made(deviceKeyPath: deviceKeyPath, hasAttributes: traits.hasAttributes, proof: keybag.proof)
+    }
+}

@@ -1,0 +1,30 @@
+import Administration
+import DeviceKeys
+import Failure
+import Keybag
+
+extension KeptDeviceKey {
+    /// Of a vault, or of a mount.
+    ///
+    /// - Parameter path: nil for the default place.
+    static func of(_ place: String, at path: String?) throws(CommandError) -> KeptDeviceKey {
+        let vault = try Place.vault(of: place)
+        return try withKeybag(of: vault.text) { () throws(Failure) in try KeptDeviceKey(of: vault, at: path) }
+    }
+
+    /// The key, or words that say why not.
+    func loaded() throws(CommandError) -> DeviceKey {
+        try withKeybag(of: vault.text) { () throws(Failure) in try load() }
+    }
+}
+
+extension DeviceKeyKind {
+    /// For people.
+    var text: String {
+        switch self {
+        case .software: "software: a file, no secret from a thief of the whole disk"
+        case .tpm2(let pcrs):
+            "tpm2: sealed by this machine's TPM" + (pcrs.isEmpty ? "" : ", while PCRs \(pcrs) stay as they are")
+        }
+    }
+}

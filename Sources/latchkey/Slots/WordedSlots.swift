@@ -1,0 +1,56 @@
+import Administration
+import Control
+import Crypto
+import Failure
+
+/// The slots of a vault, mounted or not, whose failures are words.
+struct WordedSlots {
+    private let holder: any SlotHolder
+
+    /// Those of what a person has named.
+    init(of path: String, deviceKey: String?) throws(CommandError) {
+        switch try Place.of(path) {
+        case .mount(let mount): self.init(of: mount)
+        case .vault(let vault):
+            self.init(
+                try withKeybag(of: vault.text) { () throws(Failure) in
+                    try FolderSlots(vault, deviceKeyPath: deviceKey)
+                })
+        case .orphan(let entry): throw SilentMount(entry).error
+        }
+    }
+
+    init(of mount: ServedMount) { self.init(MountedSlots(mount)) }
+
+    private init(_ holder: any SlotHolder) { self.holder = holder }
+
+    var vault: String { holder.vault }
+
+    var isGuarded: Bool { holder.isGuarded }
+
+    func proof() throws(CommandError) -> String? {
+        do { return try holder.proof() } catch { throw words(error) }
+    }
+
+    func list() throws(CommandError) -> [Slot] {
+        do { return try holder.list() } catch { throw words(error) }
+    }
+
+    func add(
+        _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
+    ) throws(CommandError) -> Int {
+        do { return try holder.add(new, name: name, opening: opener, secret) } catch { throw words(error) }
+    }
+
+    func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError) {
+        do { try holder.remove(slot, opening: opener, secret) } catch { throw words(error) }
+    }
+
+    func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int {
+        do { return try holder.test(opener, secret) } catch { throw words(error) }
+    }
+
+    private func words(_ failure: Failure) -> CommandError {
+        CommandError(failure, about: holder.mountPoint.map { .mount(at: $0) } ?? .vault(holder.vault))
+    }
+}
