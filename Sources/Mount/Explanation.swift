@@ -5,18 +5,18 @@ import Vault
 /// What protects one file or directory, in terms of the vault.
 public struct ProtectionFacts: Sendable {
     public var kind: FileKind?
-    /// Of a file its class, of a directory the class of what is created in it; nil for what has none.
+    /// For a file, its class; for a directory, the class of new files in it; nil for other kinds.
     public var protectionClass: ProtectionClass?
     public var isExplicit: Bool
-    /// What its directory gives to new files; nil for the root.
+    /// The class that its parent directory gives to new files; nil for the root.
     public var directoryClass: ProtectionClass?
-    /// The file key is in memory.
+    /// Whether the file key is in memory.
     public var hasKeyInMemory: Bool
-    /// Handles that are open on the file.
+    /// The number of open handles of the file.
     public var handles: Int
-    /// Existing files of the class can be opened now.
+    /// Whether existing files of the class can be opened now.
     public var canOpen: Bool
-    /// Where it lies, relative to the vault's folder; empty for the root.
+    /// The path relative to the vault's folder; empty for the root.
     public var backingPath: String
 }
 

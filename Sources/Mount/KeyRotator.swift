@@ -5,20 +5,20 @@ import Posix
 import Synchronization
 import Vault
 
-/// The thread that gives a vault's files new keys while it is mounted and unlocked, until none has an old one.
+/// The thread that gives a vault's files new keys while it is mounted and unlocked, until no file has an old key.
 ///
-/// It stops between two files when somebody locks, and goes on at the next unlock.
+/// At a lock it stops after the file in hand; the next unlock resumes it.
 final class KeyRotator: Sendable {
-    /// What begins and ends outside of the vault.
+    /// What begins and ends a rotation, outside of the vault.
     struct Keys: Sendable {
-        /// Whether there are old keys. Answers at once.
+        /// Whether old keys exist. Does not block.
         let areOld: @Sendable () -> Bool
-        /// Lets go of them for good; false while the vault is locked.
+        /// Deletes the old keys for good; false while the vault is locked.
         let finish: @Sendable () throws(Failure) -> Bool
         let finished: @Sendable () -> Void
     }
 
-    /// After a walk that has failed.
+    /// The wait after a failed walk.
     private static let pause = Duration.seconds(600)
 
     private let rotation: KeyRotation
@@ -33,13 +33,13 @@ final class KeyRotator: Sendable {
         var keys: Keys?
         var isSignalled = false
         var step = ProtectedMount.Rotation.Step.waiting
-        /// Why the last walk, or what comes behind it, has failed.
+        /// Why the last walk, or the step after it, failed.
         var failure: String?
     }
 
     private final class Flags: Sendable {
         let isStopped = Atomic(false)
-        /// Somebody has locked.
+        /// A lock has begun, and no unlock has followed yet.
         let isPaused = Atomic(false)
     }
 
@@ -54,10 +54,10 @@ final class KeyRotator: Sendable {
         wakeup = try Wakeup()
     }
 
-    /// Before `start`.
+    /// Call it before `start`.
     func use(_ keys: Keys) { state.withLock { $0.keys = keys } }
 
-    /// How far it is; nil if there is nothing to do. Answers at once.
+    /// The progress of the rotation; nil if no file has an old key. Does not block.
     var progress: ProtectedMount.Rotation? {
         let (keys, isSignalled, last, failure) = state.withLock { ($0.keys, $0.isSignalled, $0.step, $0.failure) }
         guard let keys, keys.areOld() else { return nil }
@@ -67,18 +67,18 @@ final class KeyRotator: Sendable {
         return ProtectedMount.Rotation(step: step, progress: progress)
     }
 
-    // MARK: - Who it listens to
+    // MARK: - Signals
 
-    /// Somebody has locked: no further file is begun.
+    /// A lock begins: the thread begins no further file.
     func pause() { flags.isPaused.store(true, ordering: .relaxed) }
 
-    /// There is something to do perhaps, and the keys for it.
+    /// There may be work, and the keys for it are in memory.
     func resume() {
         flags.isPaused.store(false, ordering: .relaxed)
         signal()
     }
 
-    /// The same, but not while somebody locks.
+    /// As `resume`, but a lock that has begun keeps the thread paused.
     func resumeUnlessPaused() { signal() }
 
     private func signal() {
@@ -86,15 +86,15 @@ final class KeyRotator: Sendable {
         wakeup.signal()
     }
 
-    /// No thread is needed for a vault that is only read.
+    /// Starts the thread, unless the vault is mounted read-only or `use` was not called.
     ///
-    /// - Throws: why no thread can be made.
+    /// - Throws: why the thread cannot be created.
     func start() throws(Errno) {
         guard !isReadOnly, state.withLock({ $0.keys != nil }) else { return }
         try worker.start { [self] in run() }
     }
 
-    /// Ends the thread; returns when it has ended.
+    /// Ends the thread and waits for it.
     func stop() {
         flags.isStopped.store(true, ordering: .relaxed)
         signal()
@@ -104,7 +104,7 @@ final class KeyRotator: Sendable {
     // MARK: - The thread
 
     private func run() {
-        // Those who wait for an answer go first. On Linux this is for the calling thread alone.
+        // Requests take precedence over rotation. On Linux, setpriority(2) with 0 affects only the calling thread.
         _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, 5)
         var patience: Duration? = nil
         while !flags.isStopped.load(ordering: .relaxed) {
@@ -113,14 +113,14 @@ final class KeyRotator: Sendable {
             let hasKeys = rotation.hasKeys
             state.withLock { state in
                 state.isSignalled = false
-                // The one who signalled is not to see what was the last time.
+                // A caller that signalled must not read the result of an earlier walk.
                 if hasKeys { (state.step, state.failure) = (.renewing, nil) }
             }
             patience = work() ? nil : Self.pause
         }
     }
 
-    /// False if it is to be tried again by and by.
+    /// False if it must be tried again after a pause.
     private func work() -> Bool {
         guard let keys = state.withLock({ $0.keys }) else { return true }
         defer { state.withLock { $0.step = .waiting } }

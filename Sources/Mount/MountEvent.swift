@@ -1,11 +1,11 @@
 import Posix
 
-/// Something that the daemon's log should say.
+/// An event for the daemon's log.
 public enum MountEvent: Sendable {
-    /// An object of the vault was refused: where, relative to the mount's root as far as known, and why.
+    /// An object of the vault was refused: its path, relative to the mount's root as far as known, and the reason.
     case damage(path: Printable, reason: String)
-    /// A write that the kernel was promised could not be made durable when a file was closed or the mount ended.
+    /// A write that was acknowledged to the kernel could not be made durable at close or at unmount.
     case lost(path: Printable, reason: String)
-    /// Something went wrong that no program was told of.
+    /// A failure that was reported to no program.
     case trouble(Printable)
 }

@@ -2,13 +2,13 @@ public import Failure
 public import Vault
 
 extension ProtectedMount {
-    /// How far the files are from having the new keys.
+    /// How far the files of the vault are from having the new keys.
     public struct Rotation: Sendable {
         public enum Step: Sendable {
-            /// For an unlock, or for the next try.
+            /// Waits for an unlock, or for the next try.
             case waiting
             case renewing
-            /// What was done is made durable, and the old keys go.
+            /// Makes the new keys durable, then deletes the old ones.
             case finishing
         }
 
@@ -16,12 +16,12 @@ extension ProtectedMount {
         public let progress: RotationProgress
     }
 
-    /// Before `run`: what tells whether files have old keys, and lets go of those.
+    /// Says how to find out whether files have old keys, and how to delete those. Call it before `run`.
     ///
     /// - Parameters:
-    ///   - areOld: answers at once.
-    ///   - finish: false while the vault is locked.
-    ///   - finished: called when that has been done.
+    ///   - areOld: must not block.
+    ///   - finish: returns false while the vault is locked.
+    ///   - finished: called after `finish` has succeeded.
     public func giveNewKeys(
         while areOld: @escaping @Sendable () -> Bool, finish: @escaping @Sendable () throws(Failure) -> Bool,
         finished: @escaping @Sendable () -> Void
@@ -29,9 +29,9 @@ extension ProtectedMount {
         rotator.use(KeyRotator.Keys(areOld: areOld, finish: finish, finished: finished))
     }
 
-    /// There are old keys by now, or it is to be tried again.
+    /// Signals that old keys exist now, or that the rotation is to be tried again.
     public func rotate() { rotator.resumeUnlessPaused() }
 
-    /// Nil if no file has an old key. Answers at once.
+    /// Nil if no file has an old key. Does not block.
     public var rotation: Rotation? { rotator.progress }
 }

@@ -5,11 +5,11 @@ import Posix
 import Synchronization
 import Vault
 
-/// A vault mounted at a folder: serves the kernel's requests, and takes the keys of the strict classes out when it is
-/// told to.
+/// A vault mounted at a folder: serves the kernel's requests, and evicts the keys of the strict classes on demand.
 ///
-/// Thread-safe. One eviction at a time; keys are not admitted while one runs: the caller sees to that. `admit`,
-/// `setDeadline`, and what tells of keys, open files and the eviction, wait for no request and no disk.
+/// Thread-safe, with two duties of the caller: it runs one eviction at a time, and calls `admit` only while none runs.
+/// `admit`, `setDeadline` and the properties for keys, open files and the eviction's progress wait for no request and
+/// no disk.
 public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
     private let session: Session
@@ -17,7 +17,8 @@ public final class ProtectedMount: Sendable {
     private let checkpointer: Checkpointer
     let rotator: KeyRotator
 
-    /// Mounts. Each of `options` is one of `mount -o`; who uses the mount waits until `start` is called.
+    /// Mounts the vault. Each of `options` is one of `mount -o`; programs that use the mount block until `start` is
+    /// called.
     ///
     /// - Parameters:
     ///   - descriptorLimit: how many descriptors the process may have open.
@@ -59,14 +60,14 @@ public final class ProtectedMount: Sendable {
         init(_ notifier: consuming Mutex<Notifier?>) { self.notifier = notifier }
     }
 
-    /// Whether anybody has used the mount since this was last asked.
+    /// Whether the mount was used since the last call.
     public func takeUse() -> Bool { session.takeUse() }
 
-    /// Makes all threads that the mount will ever need, and serves requests from then on: a lock makes none, for there
-    /// may be none to be had then.
+    /// Creates all threads that the mount will ever need, then serves requests. A lock creates none, because the system
+    /// may be out of threads by then.
     ///
-    /// - Parameter threads: that serve requests; fewer if there are no more to be had, and one at least.
-    /// - Throws: why a thread cannot be made. Then none is left, and nothing was served.
+    /// - Parameter threads: the threads that serve requests; fewer if the system has no more, and at least one.
+    /// - Throws: why a thread cannot be created. Then no thread is left, and no request was served.
     public func start(threads: Int = 12) throws(Errno) {
         do throws(Errno) {
             try fileSystem.parked.start()
@@ -80,7 +81,7 @@ public final class ProtectedMount: Sendable {
         }
     }
 
-    /// Returns when the file system is unmounted and its last user has gone. After `start`.
+    /// Returns when the file system is unmounted and its last user has gone. Call it after `start`.
     public func run() throws(Errno) {
         defer { end() }
         try session.wait()
@@ -92,27 +93,27 @@ public final class ProtectedMount: Sendable {
         fileSystem.late.stop()
         checkpointer.stop()
         do throws(VaultError) { try fileSystem.vault.close() } catch {
-            // Nothing is lost: the next mount reads it from the journal.
+            // Nothing is lost: the next mount recovers it from the journal.
             fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
         }
     }
 
-    /// Takes the keys of class A, and of class B's closed files, out of memory; returns when they are gone.
+    /// Evicts the keys of class A, and of closed files of class B; returns when they are gone from memory.
     public func evict() -> EvictionReport {
         Eviction(fileSystem: fileSystem, session: session, progress: progress).run()
     }
 
-    /// From this time of the boot clock on contents of class A, and of class B's closed files, are refused, whenever
-    /// `evict` is called; nil takes that back.
+    /// From this time of the boot clock on, requests for contents of class A and of closed files of class B fail, even
+    /// if `evict` is called later. Nil cancels the deadline.
     public func setDeadline(_ deadline: Duration?) {
         fileSystem.gates.close(at: deadline)
         if deadline == nil { rotator.resume() } else { rotator.pause() }
-        // Who came behind a deadline that was taken back.
+        // Requests that came after a deadline that is now cancelled.
         if deadline == nil { fileSystem.parked.admit() }
     }
 
-    /// Takes the class keys in and opens all classes; no deadline is set then. False, and nothing is done, for keys of
-    /// before a rotation that has begun meanwhile.
+    /// Takes in the class keys, opens all classes and cancels the deadline. Returns false and does nothing if the keys
+    /// are older than a rotation that has begun since.
     @discardableResult
     public func admit(_ keys: consuming ClassKeys) -> Bool {
         guard fileSystem.vault.admit(keys) else { return false }
@@ -128,26 +129,26 @@ public final class ProtectedMount: Sendable {
         ProtectionClass.allCases.filter { fileSystem.vault.canOpen($0) }
     }
 
-    /// How many files of each class are open.
+    /// The number of open files of each class.
     public var openFiles: [ProtectionClass: Int] { fileSystem.nodes.openFiles }
 
-    /// How many file keys are in memory.
+    /// The number of file keys in memory.
     public var fileKeysInMemory: Int { fileSystem.vault.fileKeysInMemory }
 
-    /// How many requests wait for the next unlock.
+    /// The number of requests that wait for the next unlock.
     public var waitingRequests: Int { fileSystem.parked.waiting }
 
     /// Nil while no eviction runs.
     public var evictionProgress: EvictionStep? { progress.step }
 
-    /// The classes of files that are open, by their inode numbers in the mount; nil for what is no open file.
+    /// The classes of open files, by their inode numbers in the mount; nil if no open file has the number.
     public func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] {
         fileSystem.nodes.classes(ofInodes: inodes)
     }
 
     /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.
     ///
-    /// - Throws: `ENOENT` for a file that is not of this mount, or has no name any more.
+    /// - Throws: `ENOENT` if the file is not of this mount, or no longer has a name.
     public func explain(_ file: Descriptor) throws(VaultError) -> ProtectionFacts {
         let status: FileStatus
         do { status = try file.status() } catch { throw .system(error) }
@@ -158,7 +159,7 @@ public final class ProtectedMount: Sendable {
     /// `st_dev` of the files in the mount.
     public var deviceNumber: UInt64 { session.deviceNumber ?? 0 }
 
-    /// Makes durable what was written.
+    /// Makes all completed writes durable.
     public func synchronize() throws(VaultError) {
         for node in fileSystem.nodes.open {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }
@@ -167,11 +168,11 @@ public final class ProtectedMount: Sendable {
         try fileSystem.vault.synchronize()
     }
 
-    /// Ends all requests, under way or to come, with an error.
+    /// Fails all requests, present and future.
     public func disconnect() throws(Errno) { try session.abort() }
 
-    /// Unmounts, `EBUSY` while somebody uses it; lazily it disappears at once, and `run` returns when the last user
-    /// has gone. Nobody waits for an unlock then.
+    /// Unmounts; fails with `EBUSY` while the mount is in use. A lazy unmount detaches at once, `run` returns when the
+    /// last user has gone, and requests that wait for an unlock are refused.
     public func unmount(lazily: Bool) throws(Errno) {
         if try session.unmount(lazily: lazily) { fileSystem.parked.close() }
     }

@@ -4,14 +4,14 @@ import Synchronization
 
 /// Requests that wait for the next unlock instead of being refused.
 ///
-/// Only such as hold nothing of the kernel's that others need: no page and no inode is locked for them. So they may
-/// stand across a lock, and whoever waits can be killed. Each is begun anew when the classes open; nothing of it is
-/// kept but who is to be answered.
+/// Only requests for which the kernel holds nothing that others need, neither a page nor an inode. So they may wait
+/// across a lock, and the waiting program can be killed. When the classes open, each request starts from the beginning;
+/// only its reply is kept.
 final class ParkedRequests: Sendable {
-    /// When a request came: what `park` needs to know of it.
+    /// When a request came, as `park` needs to know it.
     struct Arrival: Sendable {
         fileprivate var admissions: UInt64
-        /// Of the boot clock.
+        /// A time of the boot clock.
         fileprivate let deadline: Duration?
     }
 
@@ -24,6 +24,7 @@ final class ParkedRequests: Sendable {
     }
 
     let whenLocked: WhenLocked
+    /// Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
     private let count = Atomic(0)
     private let wakeup: Wakeup
@@ -35,26 +36,26 @@ final class ParkedRequests: Sendable {
         wakeup = try Wakeup()
     }
 
-    /// How many wait. Waits for nobody.
+    /// The number of waiting requests. Does not block.
     var waiting: Int { count.load(ordering: .relaxed) }
 
-    /// To be asked before the request looks at a gate.
+    /// Must be read before the request looks at a gate.
     var arrival: Arrival {
         guard case .freeze(let timeout) = whenLocked else { return Arrival(admissions: 0, deadline: nil) }
         return Arrival(admissions: state.withLock { $0.admissions }, deadline: timeout.map { BootClock.now + $0 })
     }
 
-    /// - Throws: why a thread cannot be made; then `stop` ends the one that was.
+    /// - Throws: why a thread cannot be created; then `stop` ends the other.
     func start() throws(Errno) {
         try retries.start()
         guard whenLocked.isFreeze else { return }
         try watcher.start { [self] in watch() }
     }
 
-    /// Takes a request that has found its class locked. `retry` is called on another thread, after the next unlock or
-    /// at once if there was one since the request came; it may park again.
+    /// Takes a request that has found its class locked. Calls `retry` on another thread after the next unlock, or at
+    /// once if an unlock has happened since the request came. `retry` may park the request again.
     ///
-    /// - Parameter mayWait: asked on another thread until it knows; false has the request refused.
+    /// - Parameter mayWait: called on another thread until it returns a value; false refuses the request.
     func park<Value>(
         _ reply: consuming Reply<Value>, _ arrival: Arrival, mayWait: (@Sendable () -> Bool?)? = nil,
         retry: @escaping @Sendable (consuming Reply<Value>, Arrival) -> Void
@@ -77,7 +78,7 @@ final class ParkedRequests: Sendable {
             return (isTaken, state.isClosed, state.admissions)
         }
         if isTaken {
-            // Behind its entry: who was interrupted before is found by the alarm that this raises.
+            // After the append: if the program was interrupted before, the wakeup that this raises finds the request.
             owed.announceInterrupt()
             if arrival.deadline != nil || mayWait != nil { wakeup.signal() }
         } else if isClosed {
@@ -88,7 +89,7 @@ final class ParkedRequests: Sendable {
         }
     }
 
-    /// The classes are open: all that wait begin anew. Waits for none of them.
+    /// The classes are open: starts all waiting requests from the beginning. Does not wait for them.
     func admit() {
         let (requests, admissions) = state.withLock { state in
             state.admissions += 1
@@ -97,10 +98,10 @@ final class ParkedRequests: Sendable {
         for request in requests { retries.add { request.retry(admissions) } }
     }
 
-    /// Somebody who waits was sent a signal. Waits for nobody.
+    /// A waiting program was sent a signal. Does not block.
     func interrupted() { wakeup.signal() }
 
-    /// Refuses all that wait and all that come: no unlock is to be expected any more.
+    /// Refuses all present and future requests: no further unlock is expected.
     func close() {
         let requests = state.withLock { state in
             state.isClosed = true
@@ -110,7 +111,7 @@ final class ParkedRequests: Sendable {
         wakeup.signal()
     }
 
-    /// Returns when no request is being begun anew, and none is watched.
+    /// Returns when no retry runs and the watching thread has ended.
     func stop() {
         close()
         watcher.join()
@@ -123,18 +124,18 @@ final class ParkedRequests: Sendable {
         return state.requests
     }
 
-    /// Until something is to be looked at without a wakeup.
+    /// How long the watching thread may sleep without a wakeup.
     private var patience: Duration? {
         state.withLock { state in
             if state.isClosed { return .zero }
-            // A thread that has not gone to sleep yet.
+            // The program's thread may not have gone to sleep yet; only then can its system call be seen.
             if state.requests.contains(where: { $0.mayWait != nil }) { return .milliseconds(1) }
             return state.requests.lazy.compactMap(\.deadline).min().map { $0 - BootClock.now }
         }
     }
 
-    /// Which of those that are not known to be allowed to wait may, by their numbers. Not under the lock, for which an
-    /// unlock waits: it looks into the memory of programs.
+    /// Whether the requests that were not judged yet may wait, by their numbers. Not under the lock, which an unlock
+    /// needs: it reads the memory of other processes.
     private func answers() -> [UInt64: Bool] {
         let questions = state.withLock { state in
             state.requests.compactMap { request in request.mayWait.map { (request.number, $0) } }
@@ -144,7 +145,7 @@ final class ParkedRequests: Sendable {
         return answers
     }
 
-    /// Answers those whose time is up, those who were sent a signal, and those who may not wait.
+    /// Answers requests that have timed out, were interrupted, or may not wait.
     private func watch() {
         while true {
             _ = try? Poll.readable([wakeup.readable], timeout: patience)
@@ -179,15 +180,15 @@ final class ParkedRequests: Sendable {
     }
 }
 
-/// One request that waits.
+/// A waiting request.
 private struct ParkedRequest: Sendable {
     var number: UInt64 = 0
     let deadline: Duration?
-    /// Nil once it is known.
+    /// Nil once the answer is known.
     var mayWait: (@Sendable () -> Bool?)?
     var isRefused = false
     let isInterrupted: @Sendable () -> Bool
     let fail: @Sendable (Errno) -> Void
-    /// Begins it anew, after so many admissions.
+    /// Starts the request again, as of this number of admissions.
     let retry: @Sendable (UInt64) -> Void
 }

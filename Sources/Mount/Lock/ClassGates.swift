@@ -2,36 +2,32 @@ import Format
 import Posix
 import Synchronization
 
-/// What a request wants of a file's contents.
+/// The kinds of access to a file's contents that a gate tells apart.
 enum Access {
-    /// A name that is not there yet.
+    /// Creation of a file under a new name.
     case create
     /// Contents, or a change of class, without a handle.
     case open
-    /// Contents through a handle that was opened earlier.
+    /// Contents through a handle that is open already.
     case use
-    /// The same, by a request that changes nothing.
+    /// As `use`, by a request that changes nothing.
     case read
     /// A dirty page of a mapping, written back by the kernel.
     case page
 }
 
-/// Whether the contents of each class can be had now, decided request by request.
+/// Decides for each request whether the contents of its class are accessible now.
 ///
-/// A handler holds its class's gate shared from the moment that it is let in until its reply is sent, so that who has
-/// held a gate exclusively knows: nothing that was let in before is still under way. One lock for each class, so that
-/// a long write to one class does not stall the others.
-///
-/// Lock order: the tree's lock, a gate, a node's state, a `File`'s lock. Never held across a notification to the
-/// kernel.
+/// A handler holds its class's gate shared from admission until its reply is sent. So after a thread has held a gate
+/// exclusively, no request that was admitted before is still under way. Each class has its own lock, so that a long
+/// write to one class does not stall the others. No gate is held across a notification to the kernel.
 final class ClassGates: Sendable {
     enum State: UInt8, AtomicRepresentable {
-        /// Everything goes.
+        /// Admits everything.
         case open
-        /// Only dirty pages are taken still (and what class B allows through handles, and reads where they may not
-        /// fail).
+        /// Admits only dirty pages, creation and open handles in class B and, on a mount that freezes, reads.
         case evicting
-        /// The class key is away.
+        /// The class key is wiped.
         case closed
     }
 
@@ -39,40 +35,39 @@ final class ClassGates: Sendable {
     /// Nanoseconds of the boot clock.
     private let deadline = Atomic(Int64.max)
 
-    /// - Parameter servesReads: whether who reads is let in as long as the key is there: one who is in the middle of
-    ///   read(2) is past the place where he could wait.
+    /// - Parameter servesReads: whether READ is admitted as long as the key is in memory. On a mount that freezes it
+    ///   must be: a program in the middle of read(2) has passed the point where it could wait.
     init(servesReads: Bool, canOpen: (ProtectionClass) -> Bool) {
         gates = ProtectionClass.allCases.map { Gate($0, canOpen($0) ? .open : .closed, servesReads: servesReads) }
     }
 
     private func gate(_ protectionClass: ProtectionClass) -> Gate { gates[Int(protectionClass.rawValue) - 1] }
 
-    /// The state at a glance: it may change the next moment.
+    /// The current state; it may change at once.
     func state(of protectionClass: ProtectionClass) -> State {
         gate(protectionClass).state.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Lets everything in. Waits for nobody: a request that is stuck must not stand before a lock that comes next.
+    /// Opens the gates of some classes. Does not block: a request that is stuck must not delay the next lock.
     func open(_ classes: [ProtectionClass]) {
         for protectionClass in classes { gate(protectionClass).state.store(.open, ordering: .sequentiallyConsistent) }
     }
 
-    /// Lets less into some classes, from this moment on. When this returns, all handlers that were let in before have
+    /// Makes the gates of some classes stricter at once; returns when all handlers that were admitted before have
     /// replied.
     func shut(to state: State, _ classes: [ProtectionClass]) {
         for protectionClass in classes { gate(protectionClass).state.store(state, ordering: .sequentiallyConsistent) }
         for protectionClass in classes { drain(protectionClass) }
     }
 
-    /// Lets no more into A and B from a time of the boot clock on than while the keys are being taken out, whenever
-    /// that is begun: a machine that wakes up behind the deadline serves nobody first. Nil for no deadline. Waits for
-    /// nobody.
+    /// From a time of the boot clock on, treats open gates of A and B as `evicting`, even if the eviction begins later:
+    /// a machine that wakes up after the deadline must not serve contents first. Nil for no deadline. Does not block.
     func close(at deadline: Duration?) {
         self.deadline.store(deadline?.nanoseconds ?? .max, ordering: .sequentiallyConsistent)
     }
 
-    /// How long after the deadline reads are served on a mount that has to: enough for who was in the middle of one,
-    /// and nothing for a machine that was asleep.
+    /// How long after the deadline a mount that freezes serves reads. That suffices for a read(2) in progress; a
+    /// machine that slept past it serves none.
     private static let readsEnd: Int64 = 1_000_000_000
 
     private var lateness: Lateness {
@@ -82,19 +77,19 @@ final class ClassGates: Sendable {
         return passed < 0 ? .none : passed < Self.readsEnd ? .due : .overdue
     }
 
-    /// Returns when all handlers that are inside the gate of a class have replied.
+    /// Returns when all handlers inside the gate of a class have replied.
     func drain(_ protectionClass: ProtectionClass) {
         gate(protectionClass).lock.withExclusive {}
     }
 
-    /// Enters the gate of a class; false when it does not let this access in. True must be followed by `leave`.
+    /// Enters the gate of a class; false if it does not admit this access. After true, the caller must call `leave`.
     func admit(_ protectionClass: ProtectionClass, for access: Access) -> Bool {
         let gate = gate(protectionClass)
-        // Who will not be let in is told so at once: a waiting drain stands before new readers, and waits itself for
-        // what may be stuck on a slow disk.
+        // First without the lock: a waiting drain blocks new readers, and itself waits for requests that may be stuck
+        // on a slow disk. A request that will be refused must not wait for them.
         guard gate.admits(access, lateness) else { return false }
         gate.lock.lockShared()
-        // Again: that may have taken as long as a disk does.
+        // Once more: the wait for the lock may have taken as long as the disk does.
         if gate.admits(access, lateness) { return true }
         gate.lock.unlockShared()
         return false
@@ -111,10 +106,11 @@ private enum Lateness {
 }
 
 private final class Gate: Sendable {
+    /// Held shared by each admitted handler until its reply. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
     let protectionClass: ProtectionClass
-    /// Whoever has made it stricter then holds the exclusive lock for an instant: who was let in before is out then,
-    /// and who comes after sees it.
+    /// A thread that makes it stricter then holds `lock` exclusively for an instant. Handlers that were admitted before
+    /// have left by then, and later ones see the new state.
     let state: Atomic<ClassGates.State>
     let servesReads: Bool
 
@@ -139,7 +135,7 @@ private final class Gate: Sendable {
 }
 
 extension Duration {
-    /// Whole ones; 292 years of them fit.
+    /// Whole nanoseconds; an Int64 holds 292 years of them.
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

@@ -4,26 +4,26 @@ import Glibc
 import Posix
 import Vault
 
-/// What taking the keys out of memory took.
+/// The result of an eviction.
 public struct EvictionReport: Hashable, Sendable {
     public var duration: Duration
-    /// Inodes whose pages were dropped.
+    /// The number of inodes whose pages were dropped.
     public var inodes: Int
-    /// How often they were gone over.
+    /// The number of passes over the inodes.
     public var passes: Int
 }
 
-/// Takes class A, and class B but for its open files, out of memory: the kernel's pages first, then the keys.
+/// Evicts class A, and class B except for its open files: first the kernel's pages, then the keys.
 ///
-/// Each step is there for a reason that was measured: `docs/EVICTION.md`. Runs on a thread that serves no requests.
+/// Each step has a measured reason: `docs/EVICTION.md`. Runs on a thread that serves no requests.
 struct Eviction {
     let fileSystem: VaultFileSystem
     let session: Session
     let progress: EvictionProgress
 
-    /// So many passes at least, and then until one draws no dirty page, but not for ever: what comes later is refused.
-    /// More where reads may not fail: in the pauses between them those are served that were past the place where they
-    /// could wait when their file's attributes were dropped.
+    /// Passes continue at least this often, then until one finds no dirty page, with an upper bound: later pages are
+    /// refused. A mount that freezes makes more passes: in the pauses between them, the daemon serves reads that had
+    /// passed the point where they could wait before their file's attributes were dropped.
     private var leastPasses: Int { fileSystem.parked.whenLocked.isFreeze ? 10 : 2 }
     private static let mostPasses = 20
     private static let flushPatience = Duration.seconds(2)
@@ -34,16 +34,16 @@ struct Eviction {
         defer { progress.step = nil }
         let gates = fileSystem.gates
         progress.step = .wiping
-        // From here nothing is let in but dirty pages of mappings, which programs were promised to have written.
+        // From here only dirty pages of mappings are admitted: programs were promised that their stores are written.
         gates.shut(to: .evicting, Self.classes)
         if fileSystem.parked.whenLocked.isFreeze { dropAttributes() }
-        // In bulk: page by page, inside the invalidation, they are slow.
+        // In bulk, because page by page, inside the invalidation, writeback is slow.
         progress.step = .flushing
         flushDirtyPages()
         var inodes = 0
         var passes = 0
-        // The result of an invalidation proves nothing: a page may have been dirtied behind it, or read. A pass that
-        // draws none does.
+        // The result of an invalidation proves nothing: a page may have been dirtied or read after it. Only a pass that
+        // finds no dirty page does.
         while passes < Self.mostPasses {
             let pagesBefore = fileSystem.late.pageCount
             inodes = max(inodes, dropPages())
@@ -52,18 +52,18 @@ struct Eviction {
             usleep(2000)
         }
         progress.step = .wiping
-        // Whoever was let in has replied when this returns, and nobody is let in any more.
+        // When this returns, every admitted request has been answered and no new one is admitted.
         gates.shut(to: .closed, Self.classes)
-        // The class keys before the file keys: no file key can be unwrapped again behind this.
+        // Class keys first: after that no file key can be unwrapped again.
         fileSystem.vault.evict(Self.classes)
         wipeFileKeys()
-        // A page that was read between its invalidation and the closing of the gate.
+        // A page may have been read between its invalidation and the closing of the gate.
         inodes = max(inodes, dropPages())
         return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
     }
 
-    /// Has the kernel write back the dirty pages of all mappings, and waits for that a while: what is not written then,
-    /// the invalidation has written.
+    /// Makes the kernel write back the dirty pages of all mappings, with a bounded wait. The invalidation writes the
+    /// others.
     private func flushDirtyPages() {
         do {
             let done = try Wakeup()
@@ -79,8 +79,8 @@ struct Eviction {
         guard let path = session.mountPoint, let device = session.deviceNumber else { return }
         do {
             let root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
-            // Mounted over, or unmounted lazily: then the path leads elsewhere, and the invalidation does it page by
-            // page. Not by fstat(2), which would have the disk asked.
+            // If the mount is hidden under another one, or was unmounted lazily, the path leads elsewhere; then the
+            // invalidation writes page by page. Not fstat(2), which would ask the disk.
             guard try KnownInode(root).device == device else { return }
             try root.synchronizeFileSystem()
         } catch {
@@ -88,7 +88,7 @@ struct Eviction {
         }
     }
 
-    /// From here the kernel asks for them before it reads, and so read(2) can be made to wait. Waits for nobody.
+    /// Makes the kernel ask for the attributes before each read, so that read(2) can be made to wait. Does not block.
     private func dropAttributes() {
         for node in strict(fileSystem.nodes.withPages) {
             do { try session.notifier.invalidate(node.id, offset: -1) } catch {
@@ -97,17 +97,18 @@ struct Eviction {
         }
     }
 
-    /// Drops the kernel's pages of all files that are to be locked; returns how many files had any.
+    /// Drops the kernel's pages of all files that are to be locked; returns how many files may have had pages.
     ///
-    /// Those that nobody has open are known to have none then, until they are opened again: nobody can open them now,
-    /// and who reads or maps has them open. So only the others are gone over again.
+    /// A file without open handles has no pages afterwards until it is opened again: it cannot be opened now, and only
+    /// an open file can be read or mapped. So later passes visit only the open ones.
     ///
-    /// Asks no node for its state: whoever waits for the disk with one must not keep the pages of all others.
+    /// Does not wait for a node's state: a request that holds one while it waits for the disk must not keep the pages
+    /// of all other files in memory.
     private func dropPages() -> Int {
         let nodes = strict(fileSystem.nodes.withPages)
         for (done, node) in nodes.enumerated() {
             progress.step = .invalidating(left: nodes.count - done)
-            // Before: what is closed behind the invalidation may have been written to between the two.
+            // Before the invalidation: a file that is closed during or after it may have been written to meanwhile.
             let isIdle = !node.flags.load(ordering: .sequentiallyConsistent).hasHandles
             do {
                 try session.notifier.invalidate(node.id)
@@ -115,7 +116,7 @@ struct Eviction {
                 fileSystem.log(.trouble("cannot drop cached pages of inode \(node.backing.inode): \(error)"))
                 continue
             }
-            // Of one that somebody is about to close it is not known.
+            // If a request holds the node's state, the file counts as one that may have pages.
             guard isIdle else { continue }
             _ = fileSystem.nodes.updateIfAvailable(node) { state in
                 if state.file?.handles ?? 0 == 0 { state.mayHavePages = false }
@@ -124,9 +125,9 @@ struct Eviction {
         return nodes.count
     }
 
-    /// Wipes the file keys, and then has what was accepted written into the headers, which takes no key.
+    /// Wipes the file keys, then has the accepted lengths written into the headers, which takes no key.
     ///
-    /// What somebody is about to close has no key any more.
+    /// A file that is being closed has no key any more.
     private func wipeFileKeys() {
         var files: [(Node, File)] = []
         var busy: [Node] = []
@@ -137,8 +138,8 @@ struct Eviction {
                 busy.append(node)
             }
         }
-        // At once, though somebody may be waiting for the disk with a file's or a node's lock; then those whose nodes
-        // are held, and those that have a copy in hand.
+        // At once, even if requests hold files' or nodes' locks while they wait for the disk. Then the files whose
+        // nodes were busy, and the keys that requests have copied.
         for (_, file) in files { file.close() }
         for node in busy {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }
@@ -146,7 +147,7 @@ struct Eviction {
             files.append((node, file))
         }
         for (_, file) in files { file.dropKey() }
-        // Not now: it waits for the disk, and the lock is done without.
+        // On another thread: it waits for the disk, and the lock must not.
         fileSystem.late.run { [fileSystem, files] in
             for (node, file) in files {
                 do {
@@ -158,7 +159,7 @@ struct Eviction {
         }
     }
 
-    /// The files of class A, and those of class B that nobody has open.
+    /// The files of class A, and those of class B without an open handle.
     private func strict(_ nodes: [Node]) -> [Node] {
         nodes.filter { node in
             guard node.isFile else { return false }

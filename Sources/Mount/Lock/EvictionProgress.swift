@@ -1,16 +1,16 @@
 import Synchronization
 
-/// What an eviction is about.
+/// What an eviction is doing.
 public enum EvictionStep: Hashable, Sendable {
     /// The kernel writes back dirty pages of mappings.
     case flushing
-    /// The kernel drops its pages of so many inodes yet, in this pass.
+    /// The kernel drops its pages of this many more inodes, in this pass.
     case invalidating(left: Int)
-    /// Requests that hold a key are waited for, and keys are wiped.
+    /// The eviction waits for requests that hold a key, and wipes keys.
     case wiping
 }
 
-/// Where an eviction is, for those who want to tell. A leaf: nothing else is locked under it.
+/// The current step of an eviction, for `latchkey status`. A leaf lock: no other lock is taken under it.
 final class EvictionProgress: Sendable {
     private let state = Mutex<EvictionStep?>(nil)
 

@@ -3,11 +3,11 @@ import Glibc
 import Posix
 import Synchronization
 
-/// What is left to do about requests that came after the lock: on threads of its own, because it tells the kernel to
-/// drop pages of inodes that requests are under way for.
+/// Work for requests that come after the lock. It needs threads of its own, because it makes the kernel drop pages of
+/// inodes that have requests under way.
 ///
-/// Threads apart: dropping all pages of a file waits for the page that a write holds locked until its answer comes, so
-/// it must never stand before an answer that is owed; and what has to be written waits for the disk.
+/// Each queue has its own thread. To drop all pages of a file, the kernel waits for the page that a write holds locked
+/// until its answer, so no answer may stand behind a drop in a queue. `writes` and `flushes` wait for the disk.
 final class LateRequests: Sendable {
     private let answers = WorkQueue()
     private let drops = WorkQueue()
@@ -22,7 +22,7 @@ final class LateRequests: Sendable {
         self.notifier = notifier
     }
 
-    /// - Throws: why a thread cannot be made; then `stop` ends those that were.
+    /// - Throws: why a thread cannot be created; then `stop` ends the others.
     func start() throws(Errno) {
         for queue in [answers, drops, writes, flushes] { try queue.start() }
     }
@@ -31,20 +31,20 @@ final class LateRequests: Sendable {
         for queue in [answers, drops, writes, flushes] { queue.stop() }
     }
 
-    /// A request that was let in while the keys were being taken out brings a page into the kernel's cache, or has one
-    /// that was dirty.
+    /// Counts a request that was admitted during an eviction and brings a page into the kernel's cache, or writes back
+    /// a dirty one.
     func countPage() { pages.add(1, ordering: .relaxed) }
 
-    /// How many have come so far.
+    /// The number of pages counted so far.
     var pageCount: UInt64 { pages.load(ordering: .relaxed) }
 
-    /// Runs `body` unless one runs already: what waits for a disk that does not answer must not become more and more.
+    /// Runs `body` unless an earlier one still runs: if the disk does not answer, waiting work must not pile up.
     ///
-    /// - Parameter done: called when it has ended; at once where an earlier one still runs.
+    /// - Parameter done: called when `body` has ended; at once if an earlier one still runs.
     func flush(_ body: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void) {
         guard isFlushing.compareExchange(expected: false, desired: true, ordering: .sequentiallyConsistent).exchanged
         else { return done() }
-        // On a thread that was made at the start: at a lock there may be none to be had.
+        // On a thread created at the start: at a lock the system may be out of threads.
         flushes.add { [self] in
             body()
             isFlushing.store(false, ordering: .sequentiallyConsistent)
@@ -52,23 +52,23 @@ final class LateRequests: Sendable {
         }
     }
 
-    /// Runs something that waits for the disk, and that nobody waits for.
+    /// Runs work that waits for the disk and for which no thread waits.
     func run(_ work: @escaping @Sendable () -> Void) { writes.add(work) }
 
     /// Drops the kernel's pages of a node.
     func dropPages(of node: NodeID) {
         drops.add { [notifier] in
-            // The one error that is left is a kernel without memory; the pages of a refused write are the writer's
-            // own.
+            // The only remaining error is a kernel without memory, and the pages of a refused write hold the writer's
+            // own bytes.
             try? notifier()?.invalidate(node)
         }
     }
 
-    /// Refuses a write(2) whose bytes lie in the page cache already.
+    /// Refuses a write(2) whose bytes are in the page cache already.
     ///
-    /// The kernel has put whole pages there, readable through a mapping, and takes them back when it hears the error;
-    /// but a mapping that has seen them keeps them. So they are dropped first. Not the last page of which only a part
-    /// is written: that one the kernel may hold locked until the answer comes.
+    /// The kernel has put whole pages there, where mappings can read them. It takes them back on an error, but a
+    /// mapping that has faulted them in keeps them. So the pages are dropped before the answer, except a partially
+    /// written last page: the kernel may hold that one locked until the answer.
     func refuse(_ reply: consuming Reply<Count>, to node: NodeID, offset: Int64, count: Int) {
         let owed = OwedReply(reply)
         let page: Int64 = 4096
@@ -81,14 +81,14 @@ final class LateRequests: Sendable {
         }
     }
 
-    /// Slows down a kernel that asks again and again: a locked mapping that is mlocked or populated makes it repeat a
-    /// refused read without a pause. Never while an eviction runs: the page stays locked for that time.
+    /// Slows down a kernel that repeats a refused read without pause, as it does for mappings that are mlocked or
+    /// populated. Not used while an eviction runs, because the page stays locked for that time.
     func pauseAfterRefusal() {
         let count = refusals.add(1, ordering: .relaxed).newValue
         if count % Self.refusalsToAPause == 0 { usleep(2000) }
     }
 
-    /// Few enough that a kernel that repeats itself takes no processor to speak of, and so many that a program which
-    /// reads on behind an error is hardly slowed down.
+    /// Low enough that the kernel's repetitions cost little processor time; high enough that a program which reads on
+    /// after an error is hardly slowed down.
     private static let refusalsToAPause: UInt64 = 4
 }
