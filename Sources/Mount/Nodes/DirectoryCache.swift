@@ -2,9 +2,9 @@ import Fuse
 import Posix
 import Synchronization
 
-/// Bounds how many directories are held open: a tree may have more of them than the process may have descriptors.
+/// Bounds the number of open directories: a tree may have more of them than the process may have descriptors.
 final class DirectoryCache: Sendable {
-    /// By number: a node that the kernel forgets goes at once, with its descriptor.
+    /// By number, not by reference: a node that the kernel forgets is freed at once, with its descriptor.
     private let queue = Mutex<(ids: [NodeID], next: Int)>(([], 0))
     private let limit: Int
     private let nodes: NodeTable
@@ -14,7 +14,7 @@ final class DirectoryCache: Sendable {
         self.nodes = nodes
     }
 
-    /// A node's directory was opened; the one that was opened longest ago is let go for it.
+    /// A node's directory was opened; closes the one that was opened longest ago if there are too many.
     func opened(_ node: Node) {
         let victim: NodeID? = queue.withLock { queue in
             guard queue.ids.count == limit else {
@@ -26,7 +26,7 @@ final class DirectoryCache: Sendable {
             queue.next = (queue.next + 1) % limit
             return victim == node.id ? nil : victim
         }
-        // Whoever uses it at the moment keeps it until then. One without a name could not be opened again.
+        // Requests that use the directory keep it until they end. One without a name could not be opened again.
         victim.flatMap { nodes[$0] }?.state.withLock { if $0.latestName != nil { $0.directory = nil } }
     }
 }

@@ -1,24 +1,24 @@
 import Synchronization
 
-/// How many files and folders users may have open who are neither the mount's owner nor root.
+/// Limits the open files and folders of users other than root and the owner of the mount.
 ///
-/// Each open file takes a descriptor of the daemon's. Those users get EMFILE before the daemon does: an eighth of the
-/// limit for one of them, a quarter for all together. So there are always descriptors for the owner, and for a lock.
-/// Handles are counted, not files: several of one file take more of a share than they need.
+/// Each open file takes a descriptor of the daemon. Other users get EMFILE before the daemon runs out: at an eighth of
+/// the limit for each user, and a quarter for all together. So descriptors are left for the owner, and for a lock.
+/// Handles are counted, not files: several handles of one file use more of a share than necessary.
 final class HandleShares: Sendable {
     private let owner: UInt32
     private let most: (each: Int, all: Int)
     private let counts = Mutex<(users: [UInt32: Int], all: Int)>(([:], 0))
 
     /// - Parameters:
-    ///   - owner: who has mounted it.
+    ///   - owner: the user who mounted the vault.
     ///   - descriptorLimit: how many descriptors the process may have open.
     init(owner: UInt32, descriptorLimit: Int) {
         self.owner = owner
         most = (descriptorLimit / 8, descriptorLimit / 4)
     }
 
-    /// A user's share of one handle; nil where there is none left.
+    /// Takes one handle from a user's share; nil if none is left.
     func take(for user: UInt32) -> HandleShare? {
         guard user != owner, user != 0 else { return .unbounded }
         return counts.withLock { counts in
@@ -40,9 +40,10 @@ final class HandleShares: Sendable {
     }
 }
 
-/// Whose share a handle is taken from: kept in the handle's number, for nobody knows who closes it.
+/// The user whose share a handle counts against. A file handle's number encodes it: the request that closes a handle
+/// does not say who opened it.
 struct HandleShare: Hashable {
-    /// Of the mount's owner, and of root.
+    /// The share of the mount's owner and of root.
     static let unbounded = HandleShare(rawValue: 0)
 
     let rawValue: UInt64

@@ -1,11 +1,11 @@
-/// The numbers of nodes by their backing inodes: a hash table of eight bytes a bucket, of which a quarter at least is
+/// The numbers of nodes by their backing inodes: a hash table of eight bytes a bucket, at least a quarter of them
 /// empty.
 ///
-/// Nodes lie in the slots alone, so those are asked whose a number is; but only where 32 bits of the hash are the same,
-/// for each look into a node among a million waits for the memory.
+/// Only the slots refer to nodes, so a lookup compares the inode in the node itself, but only if 32 bits of the hash
+/// are equal: each access to one of a million nodes is a cache miss.
 struct InodeIndex {
     private struct Bucket {
-        /// 0 where there is none.
+        /// 0 in an empty bucket.
         var number: UInt32
         var tag: UInt32
 
@@ -14,7 +14,7 @@ struct InodeIndex {
 
     private static let leastBuckets = 64
 
-    /// One that does not find its own bucket free stands at the next that is.
+    /// Linear probing: a number whose own bucket is taken goes into the next free one.
     private var buckets = [Bucket](repeating: .empty, count: leastBuckets)
     private var count = 0
 
@@ -24,7 +24,7 @@ struct InodeIndex {
 
     private func home(of tag: UInt32) -> Int { Int(tag) & mask }
 
-    /// Where the number for an inode stands, or would.
+    /// The bucket that holds the number for an inode, or the free one where it belongs.
     private func bucket(of inode: BackingInode, _ tag: UInt32, _ nodes: NodeSlots) -> Int {
         var bucket = home(of: tag)
         while buckets[bucket].number != 0 {
@@ -38,7 +38,7 @@ struct InodeIndex {
         nodes[buckets[bucket(of: inode, tag(of: inode), nodes)].number]
     }
 
-    /// Inserts a node, in place of another of the same inode.
+    /// Inserts a node, and replaces another of the same inode.
     mutating func insert(_ number: UInt32, of inode: BackingInode, _ nodes: NodeSlots) {
         let tag = tag(of: inode)
         let bucket = bucket(of: inode, tag, nodes)
@@ -47,12 +47,12 @@ struct InodeIndex {
         if 4 * count > 3 * buckets.count { rebuild(buckets: 2 * buckets.count) }
     }
 
-    /// Takes the node of an inode out; it must still be in its slot.
+    /// Removes the node of an inode; it must still be in its slot.
     mutating func remove(_ inode: BackingInode, _ nodes: NodeSlots) {
         var hole = bucket(of: inode, tag(of: inode), nodes)
         guard buckets[hole].number != 0 else { return }
         count -= 1
-        // Who stands behind it because this bucket was taken comes nearer.
+        // Entries behind it that were displaced by this bucket move back (backward-shift deletion).
         var next = hole
         while true {
             next = (next + 1) & mask

@@ -3,33 +3,34 @@ import Posix
 import Vault
 
 extension Node {
-    /// What changes of a node. What only few have at a time lies apart.
+    /// The mutable part of a node. Fields that few nodes use at a time are in `More`.
     ///
-    /// The file, the class and `mayHavePages` are changed within `NodeTable.update`: a glance shows them.
+    /// `file`, `protectionClass` and `mayHavePages` change only within `NodeTable.update`, which copies them into
+    /// `NodeFlags`.
     struct State {
         private var parent: Node?
         private var name = PackedName(.current)
         private var more: More?
-        /// The file when it was last closed, or else as it was last found.
+        /// The file as of its last close, or else as of the last lookup.
         var seen: ClosedFile?
         private var wasClosed = false
-        /// The class as it was last seen; of a directory, nothing.
+        /// The class as last seen; nil for a directory.
         var protectionClass: ProtectionClass?
-        /// The kernel may hold pages of it: it was opened since they were last dropped.
+        /// The kernel may hold pages of the file: it was opened since they were last dropped.
         var mayHavePages = false
-        /// What stat(2) says, but for size and times, may not be on disk: an fsync has to see to that. Of a file that
-        /// the kernel has just come to know, nobody knows.
+        /// Metadata other than size and times may not be durable, so that an fsync has to make it so. True for a file
+        /// that the kernel has just looked up, because its state is unknown.
         var hasFreshMetadata = true
     }
 
-    /// What a file's header said when the file was closed: another generation on disk means that somebody else wrote
-    /// the backing file.
+    /// What a file's header said when the file was closed. If the generation on disk differs, another program has
+    /// written the backing file.
     struct ClosedFile {
         let generation: UInt64
         let length: UInt64
         let protectionClass: ProtectionClass
         let isExplicit: Bool
-        /// No header says so but a summary: whoever reads the header may find another length.
+        /// From a summary, not from a header, which may say another length.
         let isSummary: Bool
 
         init(_ summary: FileSummary, length: UInt64) {
@@ -72,44 +73,45 @@ extension Node.State {
         self.more = more.isNeeded ? more : nil
     }
 
-    /// The file while somebody uses it; changed within `NodeTable.update`.
+    /// The file while it is in use; changed within `NodeTable.update`.
     var file: Node.OpenFile? {
         get { more?.file }
         set { change { $0.file = newValue } }
     }
 
-    /// Handles that may have been mapped to be written to.
+    /// The number of handles through which a writable mapping may exist.
     var mappers: Int {
         get { more?.mappers ?? 0 }
         set { change { $0.mappers = newValue } }
     }
 
-    /// Opened when it is needed, let go when there are too many.
+    /// Opened on demand; the directory cache closes it when too many are open.
     var directory: Directory? {
         get { more?.directory }
         set { change { $0.directory = newValue } }
     }
 
-    /// A file that was made without a name and has got none so far.
+    /// A file that was created without a name and has none so far.
     var isNameless: Bool {
         get { more?.isNameless ?? false }
         set { change { $0.isNameless = newValue } }
     }
 
-    /// Of what has no name any more and is no directory, what stat(2) says unless it is open, and where a symbolic link
-    /// leads: whoever has come to it by the name that it had is still on the way.
+    /// For an object without a name that is no directory: its status, used unless it is open, and the target of a
+    /// symbolic link. A request that looked it up by its former name may still be under way.
     var last: (status: FileStatus, target: [UInt8]?)? {
         get { more?.last }
         set { change { $0.last = newValue } }
     }
 
-    /// Users who keep it open until the kernel forgets it: another has taken its name, and somebody may be on the way.
+    /// Uses that keep the file open until the kernel forgets it: another file has taken its name, and a request may be
+    /// under way.
     var keepers: Int {
         get { more?.keepers ?? 0 }
         set { change { $0.keepers = newValue } }
     }
 
-    /// The file when it was last closed; nil if it never was.
+    /// The file as of its last close; nil if it was never closed.
     var closed: Node.ClosedFile? {
         get { wasClosed ? seen : nil }
         set { (seen, wasClosed) = (newValue, newValue != nil) }
@@ -141,7 +143,7 @@ extension Node.State {
         if more != nil { change { $0.olderNames = Array(left.dropFirst()) } }
     }
 
-    /// Leaves it without names.
+    /// Removes all names, and returns their parents.
     mutating func takeParents() -> [Node] {
         defer {
             parent = nil

@@ -4,22 +4,24 @@ import Posix
 import Synchronization
 import Vault
 
-/// An inode that the kernel knows: where it lies in the vault, and what is open of it.
+/// An inode that the kernel knows: its location in the vault, and its open file or directory.
 ///
-/// There may be millions: it fits into 120 bytes, which is what malloc(3) gives of 128. The order of what is stored
-/// matters.
+/// There may be millions, so a node fits into 120 bytes, the usable part of a malloc(3) block of 128. The order of the
+/// stored properties matters.
 final class Node: Sendable {
     let id: NodeID
     private let inode: UInt64
     let identity: Identity
-    /// For those who must not wait for the state: under its lock files are opened and checkpointed, and the table is
-    /// asked.
+    /// For threads that must not wait for the state: under its lock, files are opened and checkpointed, and the table
+    /// is used.
     let flags = Atomic(NodeFlags(rawValue: 0))
-    /// Linux's own are of 32 bits.
+    /// 32 bits, as Linux's own device numbers.
     private let device: UInt32
+    /// Lock order: docs/ARCHITECTURE.md.
     let state: Mutex<State>
 
-    /// What an inode is for good; a backing inode number that comes back as something else is another node.
+    /// The permanent identity of an inode. If a backing inode number comes back with another identity, that is another
+    /// node.
     enum Identity: Hashable, Sendable {
         case file(FileIdentifier)
         case directory(DirectoryIdentifier)
@@ -29,9 +31,9 @@ final class Node: Sendable {
     /// A file that is in use.
     struct OpenFile {
         let file: File
-        /// Requests and handles that use it.
+        /// Requests and handles that use the file.
         var users: Int
-        /// Handles among them.
+        /// The handles among the users.
         var handles: Int
     }
 
@@ -45,7 +47,7 @@ final class Node: Sendable {
 
     var backing: BackingInode { BackingInode(inode: inode, device: device) }
 
-    /// Lets go of the nodes above one after another: of a deep tree there may be more than the stack has room for.
+    /// Releases the nodes above in a loop: in a deep tree, recursion would overflow the stack.
     deinit {
         var above = state.withLock { $0.takeParents() }
         while var node = above.popLast() {
@@ -54,7 +56,7 @@ final class Node: Sendable {
         }
     }
 
-    /// What stat(2) says of it, if its file says that.
+    /// The status to report, from the status of the file.
     func shown(_ status: FileStatus) -> FileStatus {
         guard state.withLock({ $0.isNameless }) else { return status }
         var status = status
@@ -62,7 +64,7 @@ final class Node: Sendable {
         return status
     }
 
-    /// Somebody uses its file. Waits for nobody.
+    /// Whether the file is in use. Does not block.
     var isOpen: Bool { flags.load(ordering: .sequentiallyConsistent).isOpen }
 
     var isDirectory: Bool { if case .directory = identity { true } else { false } }
@@ -79,7 +81,7 @@ final class Node: Sendable {
         state.withLock { $0.remove(location) }
     }
 
-    /// `last` is what is to be said of it afterwards, if this was its last name.
+    /// Removes a name. `last` is the status to report afterwards if it was the last name.
     func remove(_ location: Location, leaving last: (status: FileStatus, target: [UInt8]?)) {
         state.withLock { state in
             state.remove(location)
@@ -89,7 +91,7 @@ final class Node: Sendable {
         }
     }
 
-    /// The names under which it was found, the latest first. None for the root and for what was unlinked.
+    /// The names by which the node was found, the latest first. Empty for the root and for unlinked nodes.
     var names: [Location] { state.withLock { $0.names } }
 
     var latestName: Location? { state.withLock { $0.latestName } }

@@ -1,9 +1,9 @@
 import Format
 import Synchronization
 
-/// What can be seen of a node without its state's lock, which somebody may hold while he waits for the disk.
+/// The part of a node's state that can be read without its lock, which a request may hold while it waits for the disk.
 ///
-/// Stored under that lock, by `NodeTable.update`, before it is given back.
+/// Written under that lock, by `NodeTable.update`, before it is released.
 struct NodeFlags: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
     let rawValue: UInt8
 
@@ -16,20 +16,21 @@ struct NodeFlags: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
             | (state.protectionClass?.rawValue ?? 0) << 3
     }
 
-    /// Somebody uses its file.
+    /// Whether the file is in use.
     var isOpen: Bool { rawValue & 1 != 0 }
-    /// Some of those are handles.
+    /// Whether some of the users are handles.
     var hasHandles: Bool { rawValue & 2 != 0 }
-    /// The kernel may hold pages of it.
+    /// Whether the kernel may hold pages of the file.
     var mayHavePages: Bool { rawValue & 4 != 0 }
-    /// The class as it was last seen; nil for what is no file.
+    /// The class as last seen; nil if it is no file.
     var protectionClass: ProtectionClass? { ProtectionClass(rawValue: rawValue >> 3 & 7) }
 
-    /// Its last user has gone, and the key with him: what is left to do takes the disk, and nothing of the class.
+    /// The last user has left and the key is wiped. What follows waits for the disk and needs nothing of the
+    /// class.
     var isClosing: Bool { rawValue & 64 != 0 }
 
     var closing: NodeFlags { NodeFlags(rawValue: rawValue | 64) }
 
-    /// The class under which it counts as an open file.
+    /// The class under which the file counts as open.
     var openClass: ProtectionClass? { hasHandles ? protectionClass : nil }
 }

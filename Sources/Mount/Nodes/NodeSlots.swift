@@ -1,13 +1,12 @@
 import Fuse
 
-/// Nodes by number, from 1. The numbers are used again, and the memory of a thousand is given back when none of them is
-/// left.
+/// Nodes by number, from 1. Numbers are reused, and the memory of 1,024 numbers is freed when none of them is in use.
 ///
-/// Sixteen bytes a node, where a dictionary takes up to sixty.
+/// Sixteen bytes for each node; a dictionary takes up to sixty.
 struct NodeSlots {
     private struct Slot {
         var node: Node?
-        /// Lookups that the kernel has yet to give back; of a slot that is free, the next one that is.
+        /// Lookups that the kernel has not forgotten yet; in a free slot, the index of the next free one.
         var lookups: UInt64
     }
 
@@ -24,7 +23,7 @@ struct NodeSlots {
     }
 
     private var chunks: [Chunk?] = []
-    /// Chunks that had room when they were put here, the one to use at the end.
+    /// Chunks with free slots as of when they were appended; the last one is used first.
     private var roomy: [Int] = []
     private(set) var count = 0
 
@@ -33,7 +32,7 @@ struct NodeSlots {
         return (chunk, index)
     }
 
-    /// The node of a number; nil if that is free.
+    /// The node of a number; nil if the number is free.
     subscript(number: UInt32) -> Node? {
         guard number > 0 else { return nil }
         let (chunk, index) = position(of: number)
@@ -53,7 +52,7 @@ struct NodeSlots {
         return body(&found.slots[index])
     }
 
-    /// Puts what `make` makes for a free number there, without lookups.
+    /// Adds the node that `make` creates for a free number, with no lookups.
     mutating func add(_ make: (UInt32) -> Node) -> Node {
         let (number, chunk) = chunkWithRoom()
         let index = chunk.free
@@ -77,7 +76,7 @@ struct NodeSlots {
         return (number, chunk)
     }
 
-    /// The node is returned: its end is not to come under the table's lock.
+    /// Returns the removed node, so that its deinit does not run under the table's lock.
     mutating func remove(_ number: UInt32) -> Node? {
         let (chunkIndex, index) = position(of: number)
         guard let chunk = chunks[chunkIndex], let node = chunk.slots[index].node else { return nil }

@@ -2,7 +2,7 @@ import Format
 import Synchronization
 
 extension NodeTable {
-    /// Changes what a glance shows of a node: its file and handles, its class, whether it may have pages.
+    /// Changes the fields of a node that its flags copy: its file and handles, its class, whether it may have pages.
     func update<Result: Sendable, Failure: Error>(
         _ node: Node, _ body: (inout Node.State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -12,7 +12,7 @@ extension NodeTable {
         }
     }
 
-    /// The same, unless somebody holds the state's lock: then nil.
+    /// As `update`, but returns nil if another thread holds the state's lock.
     func updateIfAvailable(_ node: Node, _ body: (inout Node.State) -> Void) -> Void? {
         node.state.withLockIfAvailable { state in
             defer { note(NodeFlags(state), of: node) }
@@ -20,8 +20,8 @@ extension NodeTable {
         }
     }
 
-    /// The file's key is gone, and its last user has yet to write what is to be written. Within an `update` of the
-    /// node, whose end shows that this is over.
+    /// The file's key is wiped, and its last user has yet to write what must be written. Called within an `update` of
+    /// the node, whose end clears the mark.
     func noteClosing(of node: Node, _ state: borrowing Node.State) {
         note(NodeFlags(state).closing, of: node)
     }
@@ -32,21 +32,22 @@ extension NodeTable {
         if old.openClass != new.openClass { openCounts.move(from: old.openClass, to: new.openClass) }
     }
 
-    /// How many files of each class are open. Waits for nobody.
+    /// The number of open files of each class. Does not wait for requests.
     var openFiles: [ProtectionClass: Int] { openCounts.counts.withLock { $0 } }
 
-    /// The classes of files that are open, by their inode numbers; nil for what is no open file. Waits for nobody.
+    /// The classes of open files, by their inode numbers; nil if no open file has the number. Does not wait for
+    /// requests.
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] {
-        // All at once, unlinked ones too: those are not found by their inodes any more.
+        // All open nodes, including unlinked ones, which can no longer be found by their inodes.
         var classes: [UInt64: ProtectionClass] = [:]
         for node in open { classes[node.backing.inode] = node.flags.load(ordering: .relaxed).openClass }
         return inodes.map { classes[$0] }
     }
 }
 
-/// How many files of each class are open.
+/// The number of open files of each class.
 final class OpenFileCounts: Sendable {
-    /// A leaf: nothing else is locked under it.
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     fileprivate let counts = Mutex(Dictionary(uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, 0) }))
 
     fileprivate func move(from old: ProtectionClass?, to new: ProtectionClass?) {

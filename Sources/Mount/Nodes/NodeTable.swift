@@ -2,8 +2,9 @@ import Fuse
 import Posix
 import Synchronization
 
-/// All nodes that the kernel knows, by its number for them and by their backing inode.
+/// All nodes that the kernel knows, by the kernel's numbers and by their backing inodes.
 final class NodeTable: Sendable {
+    /// Lock order: docs/ARCHITECTURE.md.
     private let state: Mutex<State>
     let root: Node
     let openCounts = OpenFileCounts()
@@ -14,7 +15,7 @@ final class NodeTable: Sendable {
         var byInode = InodeIndex()
         var made: UInt32 = 0
 
-        /// The node that the kernel means, and its slot.
+        /// The node for a number of the kernel's, and its slot.
         func find(_ id: NodeID) -> (node: Node, number: UInt32)? {
             let number = id.slot
             guard let node = slots[number], node.id == id else { return nil }
@@ -35,14 +36,14 @@ final class NodeTable: Sendable {
         precondition(root.id == .root)
         self.root = root
         var state = State()
-        // The first number is the one that the kernel has for the root.
+        // The root has the first number, as the kernel expects.
         _ = state.slots.add { _ in root }
         state.slots[lookupsOf: root.id.slot] = 1
         state.byInode.insert(root.id.slot, of: root.backing, state.slots)
         self.state = Mutex(state)
     }
 
-    /// The node of a number; nil for one that was forgotten, which the kernel does not ask for.
+    /// The node of a number; nil for a forgotten one, which the kernel does not use.
     subscript(id: NodeID) -> Node? {
         state.withLock { $0.find(id)?.node }
     }
@@ -51,7 +52,7 @@ final class NodeTable: Sendable {
         state.withLock { $0.byInode.node(of: inode, $0.slots) }
     }
 
-    /// Counts a lookup of an inode, which makes its node when it has none.
+    /// Counts a lookup of an inode, and creates its node if there is none.
     func look(up inode: BackingInode, _ identity: Node.Identity) -> Node {
         state.withLock { state in
             if let node = state.byInode.node(of: inode, state.slots), node.identity == identity {
@@ -67,22 +68,22 @@ final class NodeTable: Sendable {
         }
     }
 
-    /// Takes lookups back; the last one ends the node. It is returned if its file is open still.
+    /// Undoes `count` lookups; the last one removes the node. Returns the node if its file is still open.
     @discardableResult func forget(_ id: NodeID, count: UInt64) -> Node? {
         let (gone, open): (Node?, Node?) = state.withLock { state in
             guard id != .root, let (node, number) = state.find(id) else { return (nil, nil) }
             state.slots[lookupsOf: number] -= min(count, state.slots[lookupsOf: number])
             guard state.slots[lookupsOf: number] == 0 else { return (nil, nil) }
-            // The kernel's release of a file and its forget of the inode may overtake each other here.
+            // The RELEASE of a file and the FORGET of its inode may arrive in either order.
             guard !node.isOpen else { return (nil, node) }
             return (state.remove(node), nil)
         }
-        // Outside the lock: with it, nodes above may go.
+        // Outside of the lock: this may free the nodes above too.
         withExtendedLifetime(gone) {}
         return open
     }
 
-    /// Ends a node that the kernel has forgotten already, once its file is closed.
+    /// Removes a node that the kernel has forgotten already, once its file is closed.
     func closed(_ node: Node) {
         let gone: Node? = state.withLock { state in
             guard state.find(node.id) != nil, state.slots[lookupsOf: node.id.slot] == 0 else { return nil }
@@ -92,22 +93,22 @@ final class NodeTable: Sendable {
         withExtendedLifetime(gone) {}
     }
 
-    /// The backing inode is gone and its number may come back as another file.
+    /// The backing inode is gone, and its number may come back as another file.
     func unlinked(_ node: Node) {
         state.withLock { $0.forget(node.backing, of: node) }
     }
 
-    /// All nodes of now.
+    /// All present nodes.
     var all: [Node] {
         state.withLock { $0.slots.filter { _ in true } }
     }
 
-    /// Those whose files are in use: few, and found without a look into the others, of which there may be a million.
+    /// The nodes whose files are in use. They are few, so this does not look into the others, which may be a million.
     var open: [Node] {
         state.withLock { $0.slots.filter { $0.isOpen } }
     }
 
-    /// Those of which the kernel may hold pages.
+    /// The nodes of which the kernel may hold pages.
     var withPages: [Node] {
         state.withLock { $0.slots.filter { $0.flags.load(ordering: .sequentiallyConsistent).mayHavePages } }
     }
@@ -116,7 +117,7 @@ final class NodeTable: Sendable {
 }
 
 extension NodeID {
-    /// Never the same again: the number of a slot, and which of the nodes made it is.
+    /// Unique for ever: a slot's number, and a count of the nodes made so far.
     fileprivate init(slot: UInt32, made: UInt32) {
         self.init(rawValue: UInt64(made) << 32 | UInt64(slot))
     }

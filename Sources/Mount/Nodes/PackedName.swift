@@ -1,6 +1,6 @@
 import Posix
 
-/// A name in 16 bytes, if it is as short as most are: an array of its own takes 64.
+/// A name in 16 bytes if it is as short as most are: an array takes 64.
 enum PackedName: Hashable, Sendable {
     case short(UInt64, UInt32, UInt16, count: UInt8)
     case long(Name)

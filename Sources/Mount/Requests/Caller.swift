@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import Posix
 
-/// The thread that has sent a request and waits for its answer.
+/// The thread that sent a request and waits for its answer.
 struct Caller {
     let thread: Int32
 
-    /// Whether it is in read(2) or one of its like; nil until it has gone to sleep.
+    /// Whether it is in read(2) or a similar call; nil until it has gone to sleep.
     ///
-    /// False where nobody says: in another PID namespace, for a daemon that may not look at that process, and for
-    /// programs of 32 bits, whose calls have other numbers. Source: proc(5), /proc/PID/syscall.
+    /// False if the daemon cannot tell: for a process in another PID namespace or one that the daemon may not inspect,
+    /// and for 32-bit programs, whose calls have other numbers. Source: proc(5), /proc/PID/syscall.
     var isReading: Bool? {
         guard thread != 0, let text = contents(of: "syscall", at: 0, upTo: 256) else { return false }
         // "running", or the number, six arguments, the stack pointer and the program counter.
@@ -22,20 +22,21 @@ struct Caller {
             == Self.instruction
     }
 
-    /// Of a system call of 64 bits: an older one has its own numbers, for such a program too.
+    /// The instruction of a 64-bit system call. A 32-bit call has another instruction and other numbers, in a 64-bit
+    /// program too.
     #if arch(x86_64)
         private static let instruction: [UInt8] = [0x0f, 0x05]
     #else
         private static let instruction: [UInt8] = [0x01, 0x00, 0x00, 0xd4]
     #endif
 
-    /// What it may do, as proc(5) tells in /proc/PID/status; nil where nobody says.
+    /// The credentials of the thread, from /proc/PID/status; nil if they cannot be read.
     var credentials: Credentials? {
         guard thread != 0, let text = contents(of: "status", at: 0, upTo: Self.longestStatus) else { return nil }
         return Credentials(text)
     }
 
-    /// Room for more than 1,400 groups; what does not fit is not believed.
+    /// Room for more than 1,400 groups; a longer text is rejected.
     private static let longestStatus = 16 << 10
 
     private func contents(of name: String, at offset: Int64, upTo limit: Int) -> [UInt8]? {

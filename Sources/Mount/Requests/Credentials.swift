@@ -1,12 +1,12 @@
 /// The parts of /proc/PID/status that decide about set-ID bits.
 struct Credentials: Equatable {
-    /// Of the file system: what the kernel judges by, and what a request carries.
+    /// The file-system IDs: the kernel decides by them, and a request carries them.
     let user: UInt32
     let group: UInt32
     let groups: [UInt32]
     let effectiveCapabilities: UInt64
 
-    /// nil unless every line is there as a whole.
+    /// nil unless every line is present and complete.
     ///
     /// The name of a program cannot forge a line: the kernel escapes a newline in it.
     init?(_ status: [UInt8]) {
@@ -17,7 +17,7 @@ struct Credentials: Equatable {
             let words = line.split(whereSeparator: \.isWhitespace)
             if let label = words.first, lines[String(label)] == nil { lines[String(label)] = Array(words.dropFirst()) }
         }
-        // Real, effective, saved, and that of the file system.
+        // Real, effective, saved and file-system ID.
         guard let users = lines["Uid:"], users.count == 4, let user = UInt32(users[3]),
             let ownGroups = lines["Gid:"], ownGroups.count == 4, let group = UInt32(ownGroups[3]),
             let supplementary = lines["Groups:"], let capabilities = lines["CapEff:"]?.first,

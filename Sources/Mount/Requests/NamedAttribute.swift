@@ -1,13 +1,13 @@
 import Format
 import Posix
 
-/// Whose an extended attribute's name is. Names are bytes, and need not be UTF-8.
+/// Sorts extended attributes by their names. Names are bytes, and need not be UTF-8.
 enum NamedAttribute {
-    /// Shown, and not stored.
+    /// Computed, not stored.
     case protectionClass
     case accessList, defaultList
     case stored
-    /// Nobody's: EOPNOTSUPP.
+    /// No such namespace: EOPNOTSUPP.
     case unknown
     /// A prefix with nothing behind it: EINVAL.
     case nameless
@@ -30,7 +30,7 @@ enum NamedAttribute {
         }
     }
 
-    /// Whether the vault keeps it, or would if there were one.
+    /// Whether the vault stores attributes of this kind.
     func isKept(enforcingLists: Bool) -> Bool {
         switch self {
         case .stored: true

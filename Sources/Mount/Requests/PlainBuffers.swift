@@ -2,8 +2,8 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Memory for the plaintext that a read answers with; kept out of swap where it may be and out of core files, and used
-/// again and again.
+/// Memory for the plaintext of a read's answer. It is locked against swapping where the limits allow, excluded from
+/// core files, and reused.
 @safe
 final class PlainBuffer: @unchecked Sendable {  // unchecked: the pool lends it to one thread at a time
     static let size = 1 << 20
@@ -20,7 +20,7 @@ final class PlainBuffer: @unchecked Sendable {  // unchecked: the pool lends it 
         unsafe memory.deallocate()
     }
 
-    /// Overwrites what was read into the first `count` bytes.
+    /// Wipes the first `count` bytes, which held plaintext.
     func wipe(_ count: Int) {
         unsafe explicit_bzero(memory.baseAddress!, count)
     }

@@ -3,10 +3,10 @@ import Fuse
 import Posix
 import Vault
 
-// What extended attributes hang on.
+// The objects of the vault that extended attributes belong to.
 
 extension VaultFileSystem {
-    /// Lends what an attribute of that name hangs on; `EOPNOTSUPP` for names that are not stored. Needs `tree` shared.
+    /// Lends the owner of an attribute of that name; `EOPNOTSUPP` for names that are not stored. Needs `tree` shared.
     func withOwner<Result>(
         of node: Node, for attribute: NamedAttribute, _ body: (AttributeOwner) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
@@ -33,7 +33,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// FIFOs and their like have attributes where the vault can keep them, for as long as they have a name.
+    /// FIFOs and similar nodes have attributes if the vault can store them, as long as they have a name.
     func hasAttributes(_ node: Node) -> Bool {
         guard case .other = node.identity else { return true }
         return vault.hasNodeAttributes && node.state.withLock { $0.last == nil }

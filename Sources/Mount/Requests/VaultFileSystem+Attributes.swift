@@ -3,7 +3,7 @@ import Fuse
 import Posix
 import Vault
 
-// stat(2) and what changes it.
+// stat(2) and the calls that change its results.
 
 extension VaultFileSystem {
     func getattr(_ request: Request, _ id: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>) {
@@ -21,8 +21,8 @@ extension VaultFileSystem {
                 reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
                 return
             }
-            // The kernel asks with a handle for the end of the file: lseek(2), or read(2) there, or any read(2) where
-            // reads may wait. That is contents.
+            // With a handle, the kernel asks for the end of the file: for lseek(2), for read(2) at the end and, on a
+            // mount that freezes, for any read(2). The length counts as contents.
             let file = try openFile(of: node)
             let protectionClass = try passGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
@@ -31,7 +31,8 @@ extension VaultFileSystem {
         } catch {
             log(error, at: nodes[id])
             guard error == .locked, let arrival else { return reply.fail(error.errno) }
-            // In lseek(2) the kernel holds the inode locked, and who removes that file would hold its folder locked.
+            // In lseek(2) the kernel holds the inode locked, and a program that removes the file would hold the folder
+            // locked.
             let caller = Caller(thread: request.process)
             parked.park(reply, arrival, mayWait: { caller.isReading }) { [self] reply, arrival in
                 getattr(request, id, hasHandle: hasHandle, reply, arrival)
@@ -39,7 +40,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// The kernel asks so for the time of birth alone, and never for the end of a file.
+    /// The kernel sends STATX only for the birth time, and never to find the end of a file.
     func statx(_ request: Request, _ id: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>) {
         do throws(VaultError) {
             let node = try node(id)
@@ -88,7 +89,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// The metadata of a file that nobody uses; nil if its file has to be opened for them. Needs `tree` shared.
+    /// The metadata of a file that is not open; nil if the file must be opened to get it. Needs `tree` shared.
     private func summarizedStatus(
         of node: Node, _ identifier: FileIdentifier
     ) throws(VaultError) -> (FileStatus, ProtectionClass?)? {
@@ -136,7 +137,7 @@ extension VaultFileSystem {
         }
         if changes.areOfOwner {
             try file.dropCapabilities()
-            // The backing store decides by the daemon's groups, which may be root's.
+            // The backing file system decides by the groups of the daemon, which may be root's.
             if !request.keepsSetIDBits { try dropPrivileges(of: file, node, for: request) }
             try file.setOwner(user: changes.owner, group: changes.group)
         }
@@ -184,7 +185,7 @@ extension VaultFileSystem {
 }
 
 extension FileStatus {
-    /// As the changes make it, of something that nobody can find any more.
+    /// Applies the changes to the status of an object that no longer has a name.
     fileprivate mutating func apply(_ changes: AttributeChanges) {
         func time(_ change: TimeChange, _ before: Timespec) -> Timespec {
             switch change {
@@ -203,7 +204,8 @@ extension FileStatus {
 }
 
 extension AttributeChanges {
-    /// chown(2). Of neither user nor group it comes as a change of nothing, and takes the set-ID bits all the same.
+    /// Whether this is chown(2). A chown of neither user nor group arrives without changes, and clears the set-ID bits
+    /// too.
     fileprivate var areOfOwner: Bool {
         owner != nil || group != nil || (mode == nil && size == nil && accessed == .keep && modified == .keep)
     }

@@ -4,7 +4,7 @@ import Glibc
 import Posix
 import Vault
 
-// Requests on contents. Each passes the gate of its class and replies inside it.
+// Requests on contents. Each passes the gate of its class and replies before it leaves the gate.
 
 extension VaultFileSystem {
     func open(
@@ -26,7 +26,7 @@ extension VaultFileSystem {
             do throws(VaultError) {
                 let protectionClass = try passGate(of: file, for: .open)
                 defer { gates.leave(protectionClass) }
-                // Now, not at the first read: class B is used under a lock by those who opened it before.
+                // Now, not at the first read: a handle of class B must keep working under a lock.
                 try file.loadKey()
                 if flags & O_ACCMODE != O_RDONLY { try file.prepareToWrite() }
                 if flags & O_TRUNC != 0 {
@@ -106,7 +106,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// Makes a file with a name. Counts a lookup, and a user of the file.
+    /// Creates a file with a name. Counts a lookup, and a user of the file.
     func makeFile(
         _ location: Location, in directory: Directory, _ ownership: Ownership,
         opening: (flags: Int32, share: HandleShare)?
@@ -117,8 +117,8 @@ extension VaultFileSystem {
         }
     }
 
-    /// Makes a file, with a node that knows it before its class's gate is left: an eviction finds its key, and the
-    /// handle that keeps the key of class B. Counts a lookup, and a user of the file.
+    /// Creates a file and its node before it leaves the gate of the class, so that an eviction finds the key, and the
+    /// handle that keeps the key of class B in memory. Counts a lookup, and a user of the file.
     ///
     /// - Parameter location: nil for a file without a name.
     private func createAdmitted(
@@ -130,7 +130,7 @@ extension VaultFileSystem {
         let file = try make()
         let status: FileStatus
         do throws(VaultError) { status = try file.status() } catch {
-            // Nobody would find its key to wipe it.
+            // No node refers to the file yet, so no eviction would find its key.
             file.close()
             if let location {
                 try? vault.unlink(location.name, in: try directory(of: location.parent))
@@ -145,7 +145,7 @@ extension VaultFileSystem {
             state.protectionClass = protectionClass
             state.isNameless = location == nil
             state.file = Node.OpenFile(file: file, users: 1, handles: 0)
-            // Within: a file of class B without a handle is one whose key an eviction wipes.
+            // Under the same lock: an eviction wipes the key of a file of class B that has no handle.
             return opening.map { addHandle(to: node, file, $0.flags, $0.share, isNew: true, in: &state) }
         }
         let entry = Fuse.Entry(
@@ -154,11 +154,12 @@ extension VaultFileSystem {
         return (entry, node, opened)
     }
 
-    /// A user of the file becomes a handle. Needs the node's state.
+    /// Turns a user of the file into a handle. Needs the node's state.
     private func addHandle(
         to node: Node, _ file: File, _ flags: Int32, _ share: HandleShare, isNew: Bool, in state: inout Node.State
     ) -> Opened {
-        // Within: a class that is set meanwhile is noted here after it, or before this looks.
+        // Read under the node's lock: a concurrent change of class either shows in this header, or its update of the
+        // node follows this one.
         let header = file.header
         state.protectionClass = header.protectionClass
         let isKnown =
@@ -166,16 +167,16 @@ extension VaultFileSystem {
         state.file!.handles += 1
         if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
         state.mayHavePages = true
-        // Most new files are written with few calls, so that it costs less to note the length with each than to be
-        // asked once more at the end.
+        // Most new files get few writes, so to persist the length with each is cheaper than a FLUSH request at the end.
         if isNew { file.keepLengths() }
-        // Who only reads has nothing to tell when it closes.
+        // A handle that only reads has no error to report at close.
         return Opened(
             handle: HandleID(rawValue: share.rawValue), keepCache: isKnown,
             noFlush: isNew || flags & O_ACCMODE == O_RDONLY)
     }
 
-    /// A handle is gone; with the last one, under a lock, the key and the pages of a strict class.
+    /// Removes a handle. After the last one, wipes the key and drops the pages if the file is of a strict class that is
+    /// locked.
     private func removeHandle(of node: Node, _ flags: Int32, _ share: HandleShare) {
         shares.giveBack(share)
         let last: File? = nodes.update(node) { state in
@@ -187,14 +188,14 @@ extension VaultFileSystem {
         releaseFile(of: node)
     }
 
-    /// After a change of class: what was let in under a weaker one has replied before the file counts as stricter, so
-    /// that none of it comes into the page cache behind an eviction.
+    /// After a change of class: first waits until requests that were admitted under a weaker class have replied, so
+    /// that none of them fills the page cache after the eviction.
     func evictIfLocked(_ node: Node, _ file: File, changedFrom old: ProtectionClass) {
         if file.protectionClass.isStricter(than: old) { gates.drain(old) }
         evictIfLocked(node, file)
     }
 
-    /// Wipes the key and drops the pages of a file whose class is locked; of class B only if nobody has it open.
+    /// Wipes the key and drops the pages of a file whose class is locked; for class B only if no handle is open.
     func evictIfLocked(_ node: Node, _ file: File) {
         let protectionClass = file.protectionClass
         guard gates.state(of: protectionClass) != .open else { return }
@@ -221,7 +222,7 @@ extension VaultFileSystem {
             let buffer = buffers.take()
             defer { buffers.giveBack(buffer) }
             let memory = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.memory[..<size])
-            // Of a block that does not verify nothing is left, but of those before it.
+            // A block that fails to verify leaves no plaintext, but the blocks before it do.
             defer { if protectionClass.isStrict { buffer.wipe(size) } }
             var span = unsafe MutableRawSpan(_unsafeBytes: memory)
             let count = try file.read(into: &span, at: UInt64(offset))
@@ -248,7 +249,7 @@ extension VaultFileSystem {
             let file = try openFile(of: node)
             if file.protectionClass.isStrict { request.markSecret() }
             guard offset >= 0 else { throw .system(.EINVAL) }
-            // Also while locked: what refuses it reckons with where it ends.
+            // Before the gate, so that it holds while locked too: `LateRequests.refuse` computes the end offset.
             guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
             let protectionClass = try passGate(of: file, for: isPage ? .page : .use)
             defer { gates.leave(protectionClass) }
@@ -279,7 +280,7 @@ extension VaultFileSystem {
         answer(reply, id) { (node) throws(VaultError) in
             let file = try openFile(of: node)
             let isWhole = !dataOnly && (node.state.withLock { $0.hasFreshMetadata } || file.hasFreshNames)
-            // Before: what changes meanwhile is for the next one.
+            // Cleared before the work: a change during it is for the next fsync.
             if isWhole { node.state.withLock { $0.hasFreshMetadata = false } }
             do throws(VaultError) {
                 try file.synchronize(dataOnly: !isWhole)
@@ -303,10 +304,10 @@ extension VaultFileSystem {
                 let range = UInt64(offset)..<UInt64(end)
                 let keepsLength = mode & FALLOC_FL_KEEP_SIZE != 0
                 let kind = mode & ~FALLOC_FL_KEEP_SIZE
-                // A block's number is in its tag: blocks cannot be moved.
+                // Blocks cannot be moved, because a block's tag covers its number.
                 guard kind == 0 || kind == FALLOC_FL_ZERO_RANGE || (kind == FALLOC_FL_PUNCH_HOLE && keepsLength)
                 else { throw .system(.EOPNOTSUPP) }
-                // The kernel leaves it to us, and does not say who may keep them.
+                // The kernel leaves this to the file system, and does not say which callers may keep the bits.
                 try file.dropCapabilities()
                 if !request.keepsSetIDBits { try dropPrivileges(of: file, node, for: request) }
                 if kind != 0 { try file.punch(range) }
@@ -325,7 +326,8 @@ extension VaultFileSystem {
             let protectionClass = try passGate(of: file, for: .use)
             defer { gates.leave(protectionClass) }
             guard offset >= 0, offset < Int64(file.length) else { throw .system(.ENXIO) }
-            // Who can write through a mapping may have done so, and the kernel does not write that back for this.
+            // A program with a writable mapping may have stored into it, and the kernel does not write that back for
+            // lseek(2).
             if node.state.withLock({ $0.mappers > 0 }) {
                 reply.succeed(whence == SEEK_HOLE ? Int64(file.length) : offset)
                 return
@@ -339,6 +341,6 @@ extension VaultFileSystem {
 }
 
 extension ProtectionClass {
-    /// Contents of A and B do not linger in the daemon's memory.
+    /// Plaintext of A and B is wiped from the daemon's memory after use.
     var isStrict: Bool { self <= .completeUnlessOpen }
 }

@@ -3,7 +3,7 @@ import Posix
 import Synchronization
 import Vault
 
-/// Directories that are being read: each handle reads the entries as they were at its last rewind.
+/// Open directories. Each handle lists the entries as they were at its last rewind.
 final class ListingTable: Sendable {
     private let state = Mutex<(listings: [HandleID: OpenListing], next: UInt64)>(([:], 1))
 
@@ -18,19 +18,20 @@ final class ListingTable: Sendable {
 
     subscript(handle: HandleID) -> OpenListing? { state.withLock { $0.listings[handle] } }
 
-    /// Whose share it was; nil if it is not open.
+    /// Closes a handle and returns its share; nil if it is not open.
     func close(_ handle: HandleID) -> HandleShare? { state.withLock { $0.listings.removeValue(forKey: handle)?.share } }
 }
 
-/// The entries of one open directory. An entry's offset is its position in the list, so that telldir(3) and seekdir(3)
-/// neither repeat nor skip.
+/// The entries of one open directory. The offset of an entry is its position in this list, so that telldir(3) and
+/// seekdir(3) neither repeat nor skip entries.
 final class OpenListing: Sendable {
     let share: HandleShare
+    /// Lock order: docs/ARCHITECTURE.md.
     private let entries = Mutex<[ListedEntry]?>(nil)
 
     init(share: HandleShare) { self.share = share }
 
-    /// All entries; read anew with `rewinding`, and the first time.
+    /// All entries; read again if `rewinding`, and at the first call.
     func entries(
         rewinding: Bool, _ read: () throws(VaultError) -> [ListedEntry]
     ) throws(VaultError) -> [ListedEntry] {
@@ -119,8 +120,8 @@ extension VaultFileSystem {
         }
     }
 
-    /// What a lookup of a listed entry would answer; nil for one that is gone. One that is damaged is listed by its
-    /// name alone.
+    /// What a lookup of a listed entry would answer; nil if the entry has been removed meanwhile. A damaged entry is
+    /// listed with its name alone.
     private func attributes(
         of entry: ListedEntry, in directory: Directory, _ parent: Node
     ) throws(VaultError) -> Fuse.Entry? {
@@ -153,7 +154,7 @@ extension VaultFileSystem {
 }
 
 extension FileStatus {
-    /// What a listing without attributes tells.
+    /// The status for a listing without attributes.
     fileprivate init(listing entry: ListedEntry) {
         self.init(.init())
         inode = entry.inode

@@ -3,7 +3,7 @@ import Fuse
 import Posix
 import Vault
 
-// Requests on names: they work in every lock state.
+// Requests on names, which work in every lock state.
 
 extension VaultFileSystem {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
@@ -14,7 +14,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// Answers with an entry; if the kernel did not take it, the lookup that it counted is taken back.
+    /// Answers with an entry. If the reply does not reach the kernel, undoes the lookup that `body` counted.
     func answerEntry(
         _ reply: consuming Reply<Fuse.Entry>, in parent: NodeID, _ name: Name,
         _ body: (Node) throws(VaultError) -> Fuse.Entry
@@ -34,7 +34,7 @@ extension VaultFileSystem {
         if !reply.succeed(entry) { forget(entry.node, count: 1) }
     }
 
-    /// Answers that it is done.
+    /// Answers without a result.
     func answer(
         _ reply: consuming Reply<Done>, _ id: NodeID, _ name: Name? = nil, _ body: (Node) throws(VaultError) -> Void
     ) {
@@ -54,7 +54,7 @@ extension VaultFileSystem {
         if let node = nodes.forget(id, count: count) { releaseKeptFile(of: node) }
     }
 
-    /// Nobody comes any more to open a file that was kept open for them.
+    /// Releases a file that was kept open for late requests: no request for it can come any more.
     func releaseKeptFile(of node: Node) {
         let keepers = node.state.withLock { state in
             defer { state.keepers = 0 }
@@ -137,15 +137,16 @@ extension VaultFileSystem {
         }
     }
 
-    /// What is neither file nor directory is known by its name alone: none is taken from it while somebody goes by it.
+    /// Symbolic links, FIFOs and other special files can be found by name only. Their names are removed with `tree`
+    /// exclusive, while no request uses them.
     func isKnownByName(_ kind: FileKind?) -> Bool { kind != .regular && kind != .directory }
 
-    /// What is about to lose a name. Its node is looked up before: the inode's number is free afterwards, and another
-    /// file may have it at once.
+    /// An object that is about to lose a name. Its node is looked up before: afterwards the inode number is free, and a
+    /// new file may get it at once.
     struct RemovedEntry {
         let status: FileStatus
         let node: Node?
-        /// Of a symbolic link.
+        /// Nil unless it is a symbolic link.
         let target: [UInt8]?
     }
 
@@ -156,7 +157,7 @@ extension VaultFileSystem {
             status: status, node: node, target: isRead ? try? vault.readSymbolicLink(name, in: directory) : nil)
     }
 
-    /// A name was removed, or given to something else.
+    /// A name was removed, or given to another object.
     func noteRemoval(_ location: Location, of removed: RemovedEntry) {
         guard let node = removed.node else { return }
         var status = removed.status
@@ -170,7 +171,8 @@ extension VaultFileSystem {
             try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: parent)
                 let removed = self.removedEntry(try vault.status(of: name, in: directory), name, in: directory)
-                // Whoever has it open goes on with it when it has no name to be opened by.
+                // Opens the directory: programs that hold it open continue to use it, and without a name it could not
+                // be opened later.
                 if let node = removed.node, node.isDirectory { _ = try? self.directory(of: node) }
                 try vault.removeDirectory(name, in: directory)
                 noteRemoval(Location(parent: parent, name: name), of: removed)
@@ -192,7 +194,7 @@ extension VaultFileSystem {
             if node.state.withLock({ $0.isNameless }) {
                 try withFile(of: node) { (file) throws(VaultError) in
                     try vault.giveName(newName, in: newDirectory, to: file)
-                    // Within: its last handle may be closed meanwhile.
+                    // While the file is in use here: its last handle may be closed concurrently.
                     node.state.withLock { $0.isNameless = false }
                 }
             } else if node.isFile {
@@ -207,7 +209,7 @@ extension VaultFileSystem {
 }
 
 extension Request {
-    /// The asker as the owner of what is made.
+    /// The caller as the owner of a new object.
     func ownership(_ mode: UInt32) -> Ownership {
         Ownership(mode: mode & 0o7777, user: user, group: group, umask: umask)
     }

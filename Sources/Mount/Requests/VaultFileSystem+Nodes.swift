@@ -3,12 +3,13 @@ import Fuse
 import Posix
 import Vault
 
-// From nodes to what they stand for in the vault.
+// From nodes to the objects of the vault.
 
 extension VaultFileSystem {
-    /// The directory of a node, opened if it is not. Needs `tree` shared.
+    /// The directory of a node, opened if necessary. Needs `tree` shared.
     ///
-    /// From the nearest one above that is open, down to this one: a tree may be deeper than the stack is.
+    /// Goes up to the nearest open directory and then down again, without recursion: a tree may be deeper than the
+    /// stack.
     func directory(of node: Node) throws(VaultError) -> Directory {
         var closed: [Node] = []
         var current = node
@@ -25,7 +26,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// Opens the directory of a node in its parent's, unless somebody has done so meanwhile.
+    /// Opens the directory of a node in its parent, unless another thread has done so meanwhile.
     private func open(_ node: Node, in parent: Directory) throws(VaultError) -> Directory {
         let (directory, wasOpened) = try node.state.withLock { state throws(VaultError) -> (Directory, Bool) in
             if let directory = state.directory { return (directory, false) }
@@ -39,13 +40,13 @@ extension VaultFileSystem {
         return directory
     }
 
-    /// Where a node lies now: one of its names, and the directory of that name. Needs `tree` shared.
+    /// One name of a node, and the directory that has it. Needs `tree` shared.
     func location(of node: Node) throws(VaultError) -> (name: Name, directory: Directory) {
         guard let location = node.latestName else { throw .system(.ESTALE) }
         return (location.name, try directory(of: location.parent))
     }
 
-    /// Runs `body` with where a node lies; with its next name if there is nothing under that one. Needs `tree` shared.
+    /// Runs `body` with a name of the node; if that name no longer exists, with the next one. Needs `tree` shared.
     func withLocation<Result>(
         of node: Node, _ body: (Name, Directory) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
@@ -61,7 +62,8 @@ extension VaultFileSystem {
         throw failure
     }
 
-    /// Lends the file of a node, opened for this time if it is not open. Needs `tree` shared, unless a handle is open.
+    /// Lends the file of a node, and opens it for that time if it is closed. Needs `tree` shared, unless a handle is
+    /// open.
     func withFile<Result>(
         of node: Node, _ body: (File) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
@@ -70,19 +72,20 @@ extension VaultFileSystem {
         return try body(file)
     }
 
-    /// Counts a user of a node's file, who ends with `releaseFile`. Needs `tree` shared.
+    /// Counts a user of a node's file, to be balanced by `releaseFile`. Needs `tree` shared.
     func useFile(of node: Node) throws(VaultError) -> File {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
         return try nodes.update(node) { (state) throws(VaultError) in
             if state.file == nil {
                 let file: File
                 do throws(VaultError) { file = try open(state.names, (identifier, node.backing.inode)) } catch {
-                    // At ESTALE the kernel looks the name up again: by the header, which may be another one's.
+                    // On ESTALE the kernel looks the name up again. That lookup reads the header, which may belong to
+                    // another file.
                     if error == .system(.ESTALE) { vault.distrustSummary(ofInode: node.backing.inode) }
                     throw error
                 }
                 if state.closed == nil, let seen = state.seen, seen.isSummary, seen.length != file.length {
-                    // The kernel was told of another length. At ESTALE it looks the name up again.
+                    // The kernel has been told another length. On ESTALE it looks the name up again.
                     state.seen = Node.ClosedFile(file.header)
                     vault.distrustSummary(ofInode: node.backing.inode)
                     throw .system(.ESTALE)
@@ -94,30 +97,29 @@ extension VaultFileSystem {
         }
     }
 
-    /// Opens a file under one of its names: another may have been removed or given to something else in the vault
-    /// itself.
+    /// Opens a file by one of its names. Some of them may have been removed or replaced in the backing folder itself.
     private func open(
         _ names: [Location], _ expected: (file: FileIdentifier, inode: UInt64)
     ) throws(VaultError) -> File {
-        // Removed, or replaced by something else: at ESTALE the kernel looks the name up again.
+        // The name was removed or replaced: on ESTALE the kernel looks it up again.
         var failure = VaultError.system(.ESTALE)
         for location in names {
             do throws(VaultError) {
                 let directory = try directory(of: location.parent)
                 return try vault.openFile(location.name, in: directory, expecting: expected)
             } catch {
-                // A name that is gone or something else's, by an atomic save perhaps: at ESTALE the kernel looks it up
-                // again.
+                // The name is gone or belongs to another file, perhaps by an atomic save: on ESTALE the kernel looks it
+                // up again.
                 failure = isGone(expected.inode, from: location, error) ? .system(.ESTALE) : error
             }
         }
         throw failure
     }
 
-    /// Whether a file that could not be opened stands under that name no more. While nobody can tell, it does, and what
-    /// kept it from being opened counts.
+    /// Whether the name no longer leads to the file that could not be opened. If that cannot be found out, the answer
+    /// is false, and the error of the open counts.
     private func isGone(_ inode: UInt64, from location: Location, _ failure: VaultError) -> Bool {
-        // A folder, a link, a FIFO or a socket, which may have got the number of its inode.
+        // A folder, a link, a FIFO or a socket, which may have got the inode number of the file.
         if [.EISDIR, .ELOOP, .ESPIPE, .ENXIO].contains(where: { failure == .system($0) }) { return true }
         do throws(VaultError) {
             let directory = try directory(of: location.parent)
@@ -125,22 +127,22 @@ extension VaultFileSystem {
         } catch { return error.isAbsence }
     }
 
-    /// A user of the file is done; the last one closes it, with its length written.
+    /// Ends a use of the file; the last user closes it and persists its length.
     func releaseFile(of node: Node) {
         var isGone = false
         let isClosed = nodes.update(node) { state in
             state.file!.users -= 1
             guard state.file!.users == 0 else { return false }
             let file = state.file!.file
-            // First: what comes now may take as long as the disk does, and no lock is to wait for that.
+            // The key goes first: the steps below may wait for the disk, and a lock must not wait for them.
             file.close()
             nodes.noteClosing(of: node, state)
             if state.isNameless {
-                // A failure leaves it for the next session.
+                // If this fails, the next mount removes the file.
                 try? vault.removeNameless(file)
                 isGone = true
             }
-            // Under the node's lock: whoever opens it next must read the header that is written here.
+            // Under the node's lock: the next open must read the header that is written here.
             do throws(VaultError) { try file.persistLength() } catch { report(error, losing: node) }
             state.closed = Node.ClosedFile(file.header)
             if state.last != nil, let status = try? file.status() { state.last?.status = status }
@@ -151,7 +153,7 @@ extension VaultFileSystem {
         if isClosed { nodes.closed(node) }
     }
 
-    /// The file that a handle keeps open.
+    /// The file of a node with an open handle.
     func openFile(of node: Node) throws(VaultError) -> File {
         guard let file = node.state.withLock({ $0.file?.file }) else { throw .system(.EBADF) }
         return file
@@ -161,7 +163,7 @@ extension VaultFileSystem {
         log(.lost(path: node.id == .root ? "/" : "inode \(node.backing.inode)", reason: "\(error)"))
     }
 
-    /// Runs `body` within the gate of the file's class; `locked` when it is shut for that access.
+    /// Runs `body` inside the gate of the file's class; throws `locked` if the gate does not admit the access.
     func withGate<Result>(
         of file: File, for access: Access, _ body: (ProtectionClass) throws(VaultError) -> Result
     ) throws(VaultError) -> Result {
@@ -170,19 +172,19 @@ extension VaultFileSystem {
         return try body(protectionClass)
     }
 
-    /// Enters the gate of the file's class, which is returned and is to be left after the reply; `locked` when it is
-    /// shut for that access.
+    /// Enters the gate of the file's class; throws `locked` if the gate does not admit the access. The caller leaves
+    /// the gate of the returned class after its reply.
     func passGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
         while true {
             let protectionClass = file.protectionClass
             guard gates.admit(protectionClass, for: access) else { throw .locked }
-            // The class may have been changed between the look and the gate.
+            // The class may have changed between the look and the gate.
             if file.protectionClass == protectionClass { return protectionClass }
             gates.leave(protectionClass)
         }
     }
 
-    /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
+    /// Counts a lookup of a found entry, and makes the kernel's answer.
     func instantiate(_ entry: BriefEntry, at location: Location) -> (Fuse.Entry, Node) {
         switch entry {
         case .whole(let entry): return instantiate(entry, at: location)
@@ -192,7 +194,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// Counts the lookup of an entry that was found, and makes what the kernel is told of it.
+    /// Counts a lookup of a found entry, and makes the kernel's answer.
     func instantiate(_ entry: FoundEntry, at location: Location) -> (Fuse.Entry, Node) {
         let inode = BackingInode(entry.status)
         let node: Node
@@ -220,8 +222,8 @@ extension VaultFileSystem {
     ) -> (Fuse.Entry, Node) {
         let node = nodes.look(up: BackingInode(status), .file(identifier))
         let current = nodes.update(node) { state in
-            // What is on disk is behind an open file; and what was read of it may be behind one that was open then and
-            // has been closed meanwhile.
+            // An open file knows more than the disk. What was read from the disk may also be older than a file that was
+            // open then and has been closed since.
             var current = found
             if let file = state.file?.file {
                 current = Node.ClosedFile(file.header)
@@ -241,8 +243,8 @@ extension VaultFileSystem {
         return (answer, node)
     }
 
-    /// While contents are locked, so is the length that lseek(2) finds through a handle: the kernel has to ask each
-    /// time.
+    /// While contents are locked, the length that lseek(2) finds through a handle is locked too: the kernel must ask
+    /// each time.
     func timeout(for protectionClass: ProtectionClass?) -> Double {
         guard let protectionClass else { return Self.timeout }
         return gates.state(of: protectionClass) == .open ? Self.timeout : 0

@@ -1,14 +1,14 @@
 import Fuse
 import Vault
 
-// Set-ID bits go when somebody without privilege changes a file: of contents and owner. The rule is that of the
-// kernel's own file systems (setattr_should_drop_suidgid in fs/attr.c), which FUSE_HANDLE_KILLPRIV_V2 leaves to us.
+// Set-ID bits are cleared when a caller without privilege changes the contents or the owner of a file. The rule is that
+// of the kernel's own file systems (setattr_should_drop_suidgid in fs/attr.c), which FUSE_HANDLE_KILLPRIV_V2 delegates.
 
 extension VaultFileSystem {
     /// Removes the set-user-ID bit, and the set-group-ID bit if the group may execute or the caller is not in it.
     ///
-    /// Only for a caller without CAP_FSETID: for write(2), truncate(2) and O_TRUNC the kernel says so, for others
-    /// `Request.keepsSetIDBits`.
+    /// Only for callers without CAP_FSETID: the kernel says so for write(2), truncate(2) and O_TRUNC,
+    /// `Request.keepsSetIDBits` for other calls.
     func dropPrivileges(of file: File, _ node: Node, for request: Request) throws(VaultError) {
         let mode = try file.permissions()
         guard mode & 0o6000 != 0 else { return }
@@ -26,19 +26,20 @@ extension VaultFileSystem {
 }
 
 extension Request {
-    /// Whether the asker has CAP_FSETID. Of one in another PID namespace only the user is known, and root has it there.
+    /// Whether the caller has CAP_FSETID. For a caller in another PID namespace only the user is known, and root counts
+    /// as having it.
     ///
-    /// A user who is root in a user namespace alone has all capabilities there, and none over this file: here the user
-    /// is not 0.
+    /// A user who is root only inside a user namespace has all capabilities there, but none over this file: here that
+    /// user is not 0.
     var keepsSetIDBits: Bool { user == 0 && (credentials?.hasFSETID ?? true) }
 
-    /// Whether the asker is in the group. Of one in another PID namespace only one group is known: it counts as being
-    /// in no other, so that the bit goes.
+    /// Whether the caller is in the group. For a caller in another PID namespace only one group is known. It counts as
+    /// a member of no other, so that the bit is cleared.
     func isOfGroup(_ group: UInt32) -> Bool {
         group == self.group || credentials?.groups.contains(group) ?? false
     }
 
-    /// Not those of a worker of io_uring, which goes by the credentials of another.
+    /// Nil for an io_uring worker that acts with the credentials of another thread.
     private var credentials: Credentials? {
         guard let found = Caller(thread: process).credentials, found.user == user, found.group == group else {
             return nil

@@ -29,8 +29,8 @@ extension VaultFileSystem {
         }
     }
 
-    /// A directory that moves must not be walked through meanwhile, and what is known by its name alone not be looked
-    /// for.
+    /// Whether `tree` shared suffices for a rename: no request may walk through a directory while it moves, or look for
+    /// an object that is found by its name alone.
     private func isFileAtMost(_ location: Location) throws(VaultError) -> Bool {
         do throws(VaultError) {
             return try vault.status(of: location.name, in: try directory(of: location.parent)).kind == .regular
@@ -40,18 +40,18 @@ extension VaultFileSystem {
         }
     }
 
-    /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
+    /// Needs `tree`, exclusively for a directory. The kernel holds the locks of both parents.
     private func exchange(_ first: Location, _ second: Location) throws(VaultError) {
         let (one, other) = (try found(at: first), try found(at: second))
         defer { for found in [one, other] { forget(found.node.id, count: 1) } }
-        // Two links of one file: nothing is to be done.
+        // Two links of one file: nothing to do.
         guard one.node !== other.node else { return }
         try withMoved(one) { (moved) throws(VaultError) in
             try withMoved(other) { (otherMoved) throws(VaultError) in
                 try vault.exchange(
                     Exchanged(first.name, in: try directory(of: first.parent), moved),
                     Exchanged(second.name, in: try directory(of: second.parent), otherMoved))
-                // While both are open: a request that found either one closed would look for it under its old name.
+                // While both are open: a request that found one of them closed would look for it under its old name.
                 one.node.remove(first)
                 one.node.add(second)
                 other.node.remove(second)
@@ -60,13 +60,13 @@ extension VaultFileSystem {
         }
     }
 
-    /// What stands somewhere, with its node, of which a lookup counts.
+    /// The entry at a location, with its node, for which a lookup is counted.
     private func found(at location: Location) throws(VaultError) -> (node: Node, details: FoundEntry.Details) {
         let entry = try vault.lookup(location.name, in: try directory(of: location.parent))
         return (instantiate(entry, at: location).1, entry.details)
     }
 
-    /// Runs `body` with something open that is about to get another name.
+    /// Runs `body` with an opened object that is about to be renamed.
     private func withMoved(
         _ found: (node: Node, details: FoundEntry.Details), _ body: (Moved) throws(VaultError) -> Void
     ) throws(VaultError) {
@@ -77,7 +77,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// Needs `tree`, for a directory exclusively. The kernel holds the locks of both parents.
+    /// Needs `tree`, exclusively for a directory. The kernel holds the locks of both parents.
     private func move(_ old: Location, to new: Location, _ kind: RenameKind) throws(VaultError) {
         let directory = try directory(of: old.parent)
         let newDirectory = try self.directory(of: new.parent)
@@ -87,11 +87,11 @@ extension VaultFileSystem {
         if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
         if kind.noReplace && target != nil { throw .system(.EEXIST) }
 
-        // Whoever has an empty directory open that is replaced goes on with it.
+        // Opens an empty directory that is replaced: programs that hold it open continue to use it.
         if let node = removed?.node, node.isDirectory { _ = try? self.directory(of: node) }
         var isDone = false
         let kept = removed.flatMap { keepOpen($0) }
-        // The kernel may not know it any more, and then forgets nothing.
+        // If the kernel no longer knows the node, it sends no FORGET for it.
         defer { if let kept { isDone ? forget(kept.id, count: 0) : releaseKeptFile(of: kept) } }
 
         func perform(_ moved: Moved) throws(VaultError) {
@@ -101,15 +101,15 @@ extension VaultFileSystem {
         }
         switch status.kind {
         case .regular:
-            // The kernel has looked it up, so its node is there unless it is another file by now.
+            // The kernel has looked it up, so its node exists, unless the name leads to another file by now.
             let entry = try vault.lookup(old.name, in: directory)
             let (found, node) = instantiate(entry, at: old)
             defer { forget(found.node, count: 1) }
             try withFile(of: node) { (file) throws(VaultError) in
                 let classBefore = file.protectionClass
                 defer {
-                    // It may have taken over a class that is locked: B always, A while an eviction runs. Also when the
-                    // rename has failed, and could not be undone.
+                    // The file may have taken over a class that is locked: B at any time, A during an eviction. This
+                    // holds even if the rename failed and could not be undone.
                     nodes.update(node) { $0.protectionClass = file.protectionClass }
                     evictIfLocked(node, file, changedFrom: classBefore)
                 }
@@ -134,13 +134,13 @@ extension VaultFileSystem {
         isDone = true
     }
 
-    /// Keeps a file open that another file takes the only known name of: a call may have found it by that name and be
-    /// about to ask for it.
+    /// Keeps a file open whose only known name goes to another file: a call may have looked it up by that name and be
+    /// about to use it.
     private func keepOpen(_ removed: RemovedEntry) -> Node? {
         guard let node = removed.node, node.isFile, removed.status.linkCount == 1 || node.names.count < 2 else {
             return nil
         }
-        // The first open may show that the length in its summary is wrong; the second one then reads the header.
+        // The first open may find that the length in the summary is wrong; the second one then reads the header.
         guard (try? useFile(of: node)) != nil || (try? useFile(of: node)) != nil else { return nil }
         node.state.withLock { $0.keepers += 1 }
         return node
@@ -148,13 +148,13 @@ extension VaultFileSystem {
 
     private struct Target {
         let status: FileStatus
-        /// Of a regular file that is what it should be.
+        /// Nil unless it is a regular file that is valid.
         let file: ReplacedFile?
         var inode: BackingInode { BackingInode(status) }
     }
 
-    /// What stands at the new name. A file that was good when it was last looked at and is damaged by now may be
-    /// replaced; its class is the one that it had. Others have the kernel's own lookup fail.
+    /// The object at the new name. A file that was valid at the last lookup and is damaged now may be replaced, and
+    /// counts as of the class it had. Other damage makes the kernel's own lookup fail.
     private func target(at location: Location, in directory: Directory) throws(VaultError) -> Target? {
         do throws(VaultError) {
             let entry = try vault.lookup(location.name, in: directory)

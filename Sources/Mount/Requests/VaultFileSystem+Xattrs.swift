@@ -3,7 +3,7 @@ import Fuse
 import Posix
 import Vault
 
-// Extended attributes, and the class among them.
+// Extended attributes, including the class.
 
 extension VaultFileSystem {
     func setxattr(
@@ -36,12 +36,12 @@ extension VaultFileSystem {
         let value: [UInt8]
         do throws(VaultError) {
             let node = try node(id)
-            // The kernel asks before the first write to each file.
+            // A fast answer: the kernel asks before the first write to each file.
             if let file = node.state.withLock({ $0.file?.file }), file.isKnownToLack(name) { throw .system(.ENODATA) }
             value = try tree.withShared { () throws(VaultError) in
                 let attribute = NamedAttribute(name)
                 if case .protectionClass = attribute { return Array(try protection(of: node).class.name.utf8) }
-                // The kernel asks for it before it lets somebody else use the file.
+                // The kernel asks for the list before it lets another user access the file.
                 if attribute.isList, !hasAttributes(node) { throw .system(.ENODATA) }
                 if attribute.isKept(enforcingLists: enforcesLists), lacks(name, node) { throw .system(.ENODATA) }
                 return try withOwner(of: node, for: attribute) { (owner) throws(VaultError) in
@@ -55,7 +55,7 @@ extension VaultFileSystem {
         reply.succeed(value)
     }
 
-    /// Whether a file that nobody uses has no such attribute: `ls -l` asks for two of each file, and few have any.
+    /// Whether a closed file is known to lack an attribute: `ls -l` asks for two of each file, and few files have any.
     /// Needs `tree` shared.
     private func lacks(_ attribute: [UInt8], _ node: Node) -> Bool {
         guard case .file(let file) = node.identity, !node.isOpen,
@@ -104,7 +104,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// The class of a file, or of what is created in a directory, and whether it was set there. Needs `tree` shared.
+    /// The class of a file, or of new files in a directory, and whether it was set explicitly. Needs `tree` shared.
     func protection(of node: Node) throws(VaultError) -> (class: ProtectionClass, isExplicit: Bool) {
         switch node.identity {
         case .directory:
@@ -132,17 +132,18 @@ extension VaultFileSystem {
         if node.isDirectory {
             let directory = try directory(of: node)
             try vault.setDefaultClass(wanted, isExplicit: true, of: directory)
-            // It may have been let go and opened anew, with the old record, while this was under way.
+            // The directory may have been closed and opened again with the old record meanwhile.
             node.state.withLock { $0.directory = directory }
             return
         }
         try withFile(of: node) { (file) throws(VaultError) in
             let old = try withGate(of: file, for: .open) { (old) throws(VaultError) in
-                // Into class B a file may go while that is locked: for that its public key is enough.
+                // A file may move into class B while B is locked: its public key suffices for that.
                 guard
                     wanted == .completeUnlessOpen || gates.state(of: wanted) == .open || wanted == file.protectionClass
                 else { throw .locked }
-                // Seen as the stricter of both before it is that: an eviction meanwhile must not miss it.
+                // The node shows the stricter of both classes before the file changes, so that a concurrent eviction
+                // does not miss it.
                 nodes.update(node) { $0.protectionClass = min(old, wanted) }
                 defer { nodes.update(node) { $0.protectionClass = file.protectionClass } }
                 try file.setClass(wanted)
@@ -165,7 +166,7 @@ extension VaultFileSystem {
         }
     }
 
-    /// Only the owner of a file, or root, decides on its class. Needs `tree` shared.
+    /// Only the owner of a file, or root, may change its class. Needs `tree` shared.
     private func checkOwner(of node: Node, _ request: Request) throws(VaultError) {
         guard request.user != 0 else { return }
         let owner: UInt32

@@ -7,9 +7,6 @@ import Vault
 
 /// A vault as the kernel sees it: names become nodes, nodes become files and directories of the vault, and each access
 /// to contents passes the gate of its class.
-///
-/// Lock order: `tree`, a class's gate, a node's state (a child's before its parent's), a `File`'s lock. The table's
-/// lock comes last.
 final class VaultFileSystem: Sendable {
     let vault: Vault
     let nodes: NodeTable
@@ -20,19 +17,19 @@ final class VaultFileSystem: Sendable {
     let shares: HandleShares
     let late: LateRequests
     let parked: ParkedRequests
-    /// Shared by whoever finds its way from a node to the backing folder by names; exclusive while a directory moves,
-    /// or what is known by its name alone loses that.
+    /// Shared by requests that go from a node to its backing file by names; exclusive while a directory moves, or while
+    /// an object that is found by its name alone loses a name. Lock order: docs/ARCHITECTURE.md.
     let tree = ReadWriteLock()
-    /// Not mounted with noatime.
+    /// The mount has no noatime option.
     let keepsAccessTimes: Bool
-    /// The kernel judges by access control lists.
+    /// The kernel enforces access control lists.
     let enforcesLists: Bool
     /// Why a file or folder may not be given a class; nil if it may.
     let forbidden: @Sendable (ProtectionClass) -> String?
     let log: @Sendable (MountEvent) -> Void
 
-    /// Seconds for which the kernel may answer lookups and stat(2) itself. The vault's files are changed through
-    /// this mount only, but a sync program may bring new ones.
+    /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
+    /// only, but a sync program may bring new files into the backing folder.
     static let timeout = 1.0
 
     init(
@@ -56,10 +53,10 @@ final class VaultFileSystem: Sendable {
         directories = DirectoryCache(limit: descriptorLimit / 8, nodes: nodes)
         shares = HandleShares(owner: geteuid(), descriptorLimit: descriptorLimit)
         late = LateRequests(notifier: notifier)
-        // Two generations of them for a moment, and folders that they were in: half of all is left for files that are
-        // open.
+        // For a moment there may be two generations of dirty files, and their folders. So half of the descriptors is
+        // left for open files.
         vault.mostDirtyFiles = descriptorLimit / 8
-        // The kernel's pages of a file that is closed stay good when the vault brings its backing file up to date.
+        // The kernel's pages of a closed file stay valid when a checkpoint changes its backing file.
         vault.observeCheckpoints { [nodes] status, header in
             guard let node = nodes[BackingInode(status)], node.identity == .file(header.file) else { return }
             _ = node.state.withLockIfAvailable { state in
@@ -68,19 +65,19 @@ final class VaultFileSystem: Sendable {
         }
     }
 
-    /// The node of a number that the kernel uses.
+    /// The node for a number of the kernel's.
     func node(_ id: NodeID) throws(VaultError) -> Node {
         guard let node = nodes[id] else { throw .system(.ESTALE) }
         return node
     }
 
-    /// Runs a handler; what it throws is the answer, and damage is logged with the place where it was met.
+    /// Logs damage, with the path where it was found; does nothing for other errors.
     func log(_ error: VaultError, at node: Node?, _ name: Name? = nil) {
         guard case .damaged(let reason) = error else { return }
         log(.damage(path: path(of: node, name), reason: reason))
     }
 
-    /// A path for people, from the mount's root.
+    /// A path for messages, from the mount's root.
     func path(of node: Node?, _ name: Name? = nil) -> Printable {
         var parts: [Printable] = name.map { ["\($0)"] } ?? []
         var current = node
@@ -97,7 +94,7 @@ extension VaultFileSystem: FileSystem {
 
     func interrupted() { parked.interrupted() }
 
-    /// What is still open was closed by nobody: its length is written, and all keys go with the process.
+    /// The kernel has not closed files that are still open: persists their lengths. All keys go with the process.
     func destroyed() {
         parked.close()
         for node in nodes.open {
