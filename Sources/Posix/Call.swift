@@ -1,8 +1,8 @@
 import Glibc
 
-/// Runs one system call that answers -1 on failure, again if a signal interrupted it.
+/// Runs one system call that returns -1 on failure; repeats it if a signal interrupted it.
 ///
-/// errno is read right after the call, before the closure's captures are released.
+/// Reads errno right after the call, before the closure's captures are released.
 @inline(__always)
 func call<Result: SignedInteger>(_ body: () -> Result) throws(Errno) -> Result {
     while true {
@@ -13,13 +13,13 @@ func call<Result: SignedInteger>(_ body: () -> Result) throws(Errno) -> Result {
     }
 }
 
-/// The same for calls that answer nothing but success.
+/// As `call`, for calls that return only success or failure.
 @inline(__always)
 func perform(_ body: () -> Int32) throws(Errno) {
     _ = try call(body)
 }
 
-/// Lends bytes as a C string; throws EINVAL if there is a NUL among them.
+/// Lends bytes as a C string; throws EINVAL if they contain a NUL.
 func withCString<Result>(
     _ bytes: [UInt8], _ body: (UnsafePointer<CChar>) throws(Errno) -> Result
 ) throws(Errno) -> Result {
@@ -27,7 +27,7 @@ func withCString<Result>(
     return try unsafe withTerminated(bytes, body)
 }
 
-/// Lends bytes, and a NUL after them, for the time of a call. The bytes contain no NUL.
+/// Lends bytes with a NUL appended, for the duration of a call. The bytes contain no NUL.
 func withTerminated<Result, Failure: Error>(
     _ bytes: [UInt8], _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
 ) throws(Failure) -> Result {

@@ -1,5 +1,5 @@
-// Linux's numbers that Glibc's module leaves out, under their own names. The same on every architecture that Swift
-// runs on.
+// Linux constants that Glibc's module lacks, under their own names. They are equal on all architectures that Swift
+// supports.
 
 // open(2)
 public let O_PATH: Int32 = 0o10_000_000

@@ -13,12 +13,12 @@ public struct Errno: Error, RawRepresentable, Hashable, Codable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The calling thread's error number: valid right after a call has failed, before anything else runs.
+    /// The calling thread's error number: valid only right after a failed call.
     public static var current: Errno { Errno(rawValue: errno) }
 }
 
 extension Errno: CustomStringConvertible {
-    /// The system's sentence for the error, such as "No such file or directory".
+    /// The system's message for the error, such as "No such file or directory".
     public var description: String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             unsafe lk_strerror(rawValue, buffer.baseAddress!, buffer.count)
@@ -26,7 +26,7 @@ extension Errno: CustomStringConvertible {
         }
     }
 
-    /// The constant's name, such as "ENOENT"; the number for an error without one.
+    /// The constant's name, such as "ENOENT"; the number if it has none.
     public var name: String {
         guard let name = unsafe lk_strerrorname(rawValue) else { return "\(rawValue)" }
         return unsafe String(cString: name)
@@ -88,6 +88,6 @@ extension Errno {
     public static let ESTALE = Errno(rawValue: Glibc.ESTALE)
     public static let EDQUOT = Errno(rawValue: Glibc.EDQUOT)
     public static let ECANCELED = Errno(rawValue: Glibc.ECANCELED)
-    /// "Required key not available": what the kernel's own fscrypt answers for a locked file.
+    /// "Required key not available": the answer of the kernel's own fscrypt for a locked file.
     public static let ENOKEY = Errno(rawValue: Glibc.ENOKEY)
 }

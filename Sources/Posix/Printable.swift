@@ -1,26 +1,26 @@
-/// Text that a terminal, a log and a person may be shown: what the program's source says, with the names and other words
-/// in it escaped.
+/// Text that is safe to show on a terminal, in a log and to people: the program's own words, with all interpolated
+/// names escaped.
 ///
-/// A name may hold any byte but "/" and NUL: escape sequences that a terminal obeys, a newline that forges a line, U+202E
-/// that turns the text around. So whatever is interpolated is escaped, as C has it: `\n`, `\t`, `\r`, `\x1b` for other
-/// control characters of ASCII, `\u202e` and `\U000e0001` for the control, bidirectional and invisible characters of
-/// Unicode, `\xff` for bytes that are no UTF-8, and `\\` for a backslash, so that two names never look the same for their
-/// escapes. Of the ASCII controls only `\x00` to `\x1f` and `\x7f` are written so; `\x80` and above are bytes, not
-/// characters. A `Printable` that is interpolated stays as it is.
+/// A name may contain any byte but "/" and NUL: escape sequences that control a terminal, a newline that forges a log
+/// line, U+202E that reverses the text. So interpolated values are escaped as in C: `\n`, `\t`, `\r`, `\x1b` for other
+/// ASCII control characters, `\u202e` and `\U000e0001` for control, bidirectional and invisible characters of Unicode,
+/// `\xff` for bytes that are not UTF-8, and `\\` for a backslash, so that two different names never look the same.
+/// `\x00` to `\x1f` and `\x7f` are ASCII controls; `\x80` and above are bytes, not characters. An interpolated
+/// `Printable` is not escaped again.
 ///
-/// All output for people goes through this type: there is no other place that escapes.
+/// All output for people goes through this type; no other code escapes.
 public struct Printable: Hashable, Sendable {
     public let text: String
 
-    /// Words of the program's own, in which nothing is escaped.
+    /// The program's own words; nothing is escaped.
     public init(verbatim text: String) { self.text = text }
 
-    /// A name, or anything else that came from outside.
+    /// A name, or other text from outside.
     public init(_ name: some StringProtocol) {
         text = name.utf8.allSatisfy(Self.isPlain) ? String(name) : Self.escaped(name.unicodeScalars)
     }
 
-    /// A name of which nobody knows whether it is UTF-8.
+    /// A name that may not be UTF-8.
     public init(bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         if bytes.allSatisfy(Self.isPlain) {
@@ -30,7 +30,7 @@ public struct Printable: Hashable, Sendable {
         }
     }
 
-    /// A line that somebody else put together: its backslashes stay, all else is escaped.
+    /// A line composed by another program: its backslashes stay, all other characters are escaped as needed.
     public init(line: String) {
         var text = ""
         for scalar in line.unicodeScalars {
@@ -60,7 +60,7 @@ public struct Printable: Hashable, Sendable {
 
     private static func escaped(_ byte: UInt8) -> String { "\\x" + hexadecimal(UInt32(byte), digits: 2) }
 
-    /// The characters of UTF-8, and the bytes between them that are none.
+    /// Calls `scalar` for each UTF-8 character, and `invalid` for each byte that belongs to none.
     private static func parse(
         _ bytes: [UInt8], scalar: (Unicode.Scalar) -> Void, invalid: (UInt8) -> Void
     ) {
@@ -101,7 +101,7 @@ public struct Printable: Hashable, Sendable {
 }
 
 extension Unicode.Scalar {
-    /// Whether it moves, colours, turns or hides text instead of being seen.
+    /// Whether it moves, colours, reverses or hides text instead of being visible.
     public var isHidden: Bool {
         if isASCII { return value < 0x20 || value == 0x7f }
         if properties.isDefaultIgnorableCodePoint { return true }
@@ -158,10 +158,10 @@ extension Sequence<Printable> {
 }
 
 extension Printable {
-    /// One word of a command that can be pasted into bash: `plain`, `'two words'`, or `$'\x1b'` where a name holds what is
-    /// not to be seen as it is.
+    /// One word of a command for bash: `plain`, `'two words'`, or `$'\x1b'` if it contains hidden characters.
     ///
-    /// Bytes, not `\u202e`: what that becomes depends on the locale. Source: bash(1), QUOTING.
+    /// Hidden characters are written as bytes, not as `\u202e`, whose result depends on the locale. Source: bash(1),
+    /// QUOTING.
     public init(word: some StringProtocol) {
         if word.unicodeScalars.contains(where: \.isHidden) {
             self.init(verbatim: "$'\(word.unicodeScalars.map(Self.quoted).joined())'")
@@ -173,7 +173,7 @@ extension Printable {
         }
     }
 
-    /// The same of a name of which nobody knows whether it is UTF-8.
+    /// As `init(word:)`, for a name that may not be UTF-8.
     public init(wordOf bytes: [UInt8]) {
         if let word = String(validating: bytes, as: UTF8.self) {
             self.init(word: word)
@@ -188,7 +188,7 @@ extension Printable {
         self.init(verbatim: "$'\(text)'")
     }
 
-    /// As it stands between `$'` and `'`.
+    /// The character as written between `$'` and `'`.
     private static func quoted(_ scalar: Unicode.Scalar) -> String {
         switch scalar {
         case "\\", "'": "\\\(scalar)"
@@ -212,11 +212,11 @@ extension Printable {
 }
 
 extension String {
-    /// As a shell takes it for one word.
+    /// Quoted as one word for a shell.
     public var quoted: Printable { Printable(word: self) }
 }
 
 extension [UInt8] {
-    /// As a shell takes it for one word.
+    /// Quoted as one word for a shell.
     public var quoted: Printable { Printable(wordOf: self) }
 }

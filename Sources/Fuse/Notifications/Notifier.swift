@@ -2,11 +2,11 @@ import CFuse
 import Posix
 import Synchronization
 
-/// Tells the kernel to drop what it has cached.
+/// Makes the kernel drop what it has cached.
 ///
-/// May be used on any thread, at any time: before the mount and after its end every call is without effect. Never from
-/// a handler for the same inode, nor under a lock that a handler takes: the kernel waits inside the call for the
-/// inode's requests, and the thread could not be killed. Keeping a notifier does not keep its session.
+/// Usable on any thread at any time; before the mount and after its end, calls have no effect. Never call it from a
+/// handler for the same inode, or under a lock that a handler takes: the kernel waits inside the call for the inode's
+/// requests, and the thread could not be killed. A notifier does not keep its session alive.
 @safe
 public final class Notifier: Sendable {
     let use = UseCount()
@@ -20,8 +20,8 @@ public final class Notifier: Sendable {
     }
 
     /// Drops the pages of `length` bytes at `offset` (0: to the end) and the attributes of an inode. Dirty pages are
-    /// written back first, mappings are taken away; returns when all that is done. A negative offset drops the
-    /// attributes alone. An inode that the kernel does not know is no error.
+    /// written back first and mappings are torn down; returns when that is done. A negative offset drops only the
+    /// attributes. An inode that the kernel does not know is no error.
     ///
     /// Source: fuse_lowlevel_notify_inval_inode.
     public func invalidate(_ node: NodeID, offset: Int64 = 0, length: Int64 = 0) throws(Errno) {
@@ -30,7 +30,7 @@ public final class Notifier: Sendable {
         }
     }
 
-    /// Drops the name, so that it is looked up when it is used next. Waits for the directory's lock.
+    /// Drops a name, so that its next use looks it up. Waits for the directory's lock.
     ///
     /// Source: fuse_lowlevel_notify_inval_entry.
     public func invalidateEntry(_ name: Name, in parent: NodeID) throws(Errno) {
@@ -41,7 +41,7 @@ public final class Notifier: Sendable {
         }
     }
 
-    /// Drops the name because the entry was deleted behind the kernel's back; inotify watchers hear of it.
+    /// Drops a name whose entry was deleted without a request from the kernel; inotify watchers are notified.
     ///
     /// Source: fuse_lowlevel_notify_delete.
     public func deleted(_ name: Name, of node: NodeID, in parent: NodeID) throws(Errno) {

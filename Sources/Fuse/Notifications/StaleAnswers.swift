@@ -2,11 +2,11 @@ import CFuse
 import Posix
 import Synchronization
 
-/// Which threads have been answered ESTALE and may be asking again.
+/// The threads that were answered ESTALE and may repeat their call.
 ///
-/// At ESTALE the kernel looks the path up again and repeats the call, but once only: a second ESTALE reaches the
-/// program, where no local file system has it. Then the answer is ENOENT: the name led to a file that was gone each
-/// time.
+/// On ESTALE the kernel looks the path up again and repeats the call, but only once: a second ESTALE would reach the
+/// program, which gets none from a local file system. So the second answer is ENOENT: the name led to a file that was
+/// gone each time.
 ///
 /// Thread-safe. Source: retry_estale in linux/namei.h; do_filp_open in fs/namei.c.
 final class StaleAnswers: Sendable {
@@ -15,25 +15,25 @@ final class StaleAnswers: Sendable {
         let thread: Int32
         let opcode: UInt32
 
-        /// One of those that the kernel makes on its way through a path: the request that the call is about follows.
+        /// Requests that the kernel sends while it walks a path: the request that the system call is about follows.
         private static let underWay: Set<UInt32> = [
             FUSE_LOOKUP.rawValue, FUSE_GETATTR.rawValue, FUSE_GETXATTR.rawValue, FUSE_ACCESS.rawValue,
             UInt32(LK_FUSE_STATX),
         ]
 
-        /// Whether an answer to it, other than ESTALE, ends the system call.
+        /// Whether an answer other than ESTALE ends the system call.
         func endsCall(failing: Bool) -> Bool {
             failing && opcode == FUSE_LOOKUP.rawValue || !Self.underWay.contains(opcode)
         }
     }
 
-    /// Threads that never ask again leave theirs.
+    /// The bound of the list: threads that never repeat their call leave their entries behind.
     static let most = 256
     private let threads = Mutex<[Int32]>([])
-    /// As many as there are: almost always none, and then nobody waits for the lock.
+    /// The number of entries. It is almost always 0, and then no thread takes the lock.
     private let count = Atomic<Int>(0)
 
-    /// What to answer instead of `error`.
+    /// The error to answer instead of `error`.
     func answer(to call: Call, _ error: Errno) -> Errno {
         guard error == .ESTALE else {
             if isAsked, call.endsCall(failing: true) { forget(call.thread) }
@@ -50,7 +50,7 @@ final class StaleAnswers: Sendable {
         }
     }
 
-    /// The request was answered as it asked.
+    /// The request was answered without an error.
     func succeeded(_ call: Call) {
         if isAsked, call.endsCall(failing: false) { forget(call.thread) }
     }

@@ -1,40 +1,41 @@
 import Posix
 
-/// A file system, as the kernel asks for it: one method for each kind of request.
+/// A file system as the kernel uses it: one method for each kind of request.
 ///
-/// The methods are called on the session's worker threads, several at once, for the same inode too (the kernel holds an
-/// inode's lock during write, truncate and changes to a directory, but not during reads). Each must see to it that its
-/// reply is answered: at once, or later from any thread. A method that is left out answers ENOSYS, after which the
-/// kernel does not ask again and does what it does for file systems without that call.
+/// The session's worker threads call the methods, several at once and for the same inode too (the kernel holds an
+/// inode's lock during write, truncate and changes to a directory, but not during reads). Each method must make sure
+/// that its reply is answered, at once or later from any thread. A method that is not implemented answers ENOSYS; then
+/// the kernel does not send that request again, and falls back to what it does for file systems without the call.
 ///
-/// Bytes that are lent (`RawSpan`) are gone when the method returns.
+/// Borrowed bytes (`RawSpan`) are invalid after the method returns.
 ///
 /// Source: struct fuse_lowlevel_ops.
 public protocol FileSystem: AnyObject, Sendable {
-    /// The first call: the kernel and the library have agreed on `connection`.
+    /// The first call: the kernel and libfuse have agreed on `connection`.
     func initialized(_ connection: Connection)
-    /// The last call, once: the file system is unmounted, or the connection to the kernel was aborted. Nodes and
-    /// handles that are left are let go without `forget` and `release`; replies that are still owed must be answered.
+    /// The last call, exactly once: the file system is unmounted, or the connection to the kernel was aborted. No
+    /// `forget` or `release` comes for the remaining nodes and handles; all open replies must be answered.
     func destroyed()
 
-    /// A request whose reply has asked for it, by `announceInterrupt`, is interrupted. Must wait for nobody and answer
-    /// nothing: libfuse has locked that request.
+    /// A request whose reply called `announceInterrupt` is interrupted. This method must not block and must not answer
+    /// a request: libfuse has locked that request.
     func interrupted()
 
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>)
-    /// Takes back `count` lookups of a node. Has no answer.
+    /// Undoes `count` lookups of a node. Has no answer.
     func forget(_ node: NodeID, count: UInt64)
-    /// `handle` is there for calls on a handle that the kernel itself makes, for instance to find the end of a file;
-    /// stat(2) and fstat(2) come without.
+    /// `handle` is present if the kernel itself asks through a handle, for instance to find the end of a file; stat(2)
+    /// and fstat(2) come without.
     func getattr(_ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>)
-    /// As `getattr`, with what statx(2) tells beyond stat(2). Without it the kernel asks `getattr` for the rest.
+    /// As `getattr`, with the fields that only statx(2) has. If it is not implemented, the kernel sends `getattr`
+    /// instead.
     func statx(
         _ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>)
     func setattr(
         _ request: Request, _ node: NodeID, _ changes: AttributeChanges, handle: HandleID?,
         reply: consuming Reply<Attributes>)
     func readlink(_ request: Request, _ node: NodeID, reply: consuming Reply<LinkTarget>)
-    /// `mode` holds the type too. A regular file, fifo, socket or device.
+    /// `mode` includes the type: a regular file, FIFO, socket or device.
     func mknod(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, device: UInt64,
         reply: consuming Reply<Entry>)
@@ -47,37 +48,37 @@ public protocol FileSystem: AnyObject, Sendable {
     func rename(
         _ request: Request, _ name: Name, in parent: NodeID, to newName: Name, in newParent: NodeID, flags: UInt32,
         reply: consuming Reply<Done>)
-    /// Gives `node` another name. The entry answered counts as a lookup.
+    /// Adds another name to `node`. The answered entry counts as a lookup.
     func link(
         _ request: Request, _ node: NodeID, as newName: Name, in newParent: NodeID, reply: consuming Reply<Entry>)
 
-    /// `flags`: O_ACCMODE, O_APPEND, O_TRUNC (which is the file system's to do) and what else open(2) was given,
-    /// without O_CREAT, O_EXCL and O_NOCTTY. `dropsPrivileges`, as in `AttributeChanges`, comes with O_TRUNC.
+    /// `flags` are those of open(2) without O_CREAT, O_EXCL and O_NOCTTY; O_TRUNC is the file system's task.
+    /// `dropsPrivileges`, as in `AttributeChanges`, comes with O_TRUNC.
     func open(
         _ request: Request, _ node: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>)
     func create(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>)
-    /// Makes a file without a name, in the file system of the directory `parent`: open(2), O_TMPFILE. `link` may give
-    /// it one, unless `flags` has O_EXCL.
+    /// Creates a file without a name, in the file system of the directory `parent`: open(2), O_TMPFILE. `link` may give
+    /// it a name, unless `flags` has O_EXCL.
     func tmpfile(
         _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>)
-    /// Answers with exactly `size` bytes, fewer only at the end of the file.
+    /// Answers with exactly `size` bytes, or fewer at the end of the file.
     func read(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, size: Int, reply: consuming Reply<Bytes>)
     func write(
         _ request: Request, _ bytes: RawSpan, to node: NodeID, handle: HandleID, offset: Int64, flags: WriteFlags,
         reply: consuming Reply<Count>)
-    /// A descriptor was closed: as many times as a handle has descriptors.
+    /// A descriptor was closed; called once for each descriptor of a handle.
     func flush(_ request: Request, _ node: NodeID, handle: HandleID, reply: consuming Reply<Done>)
-    /// The handle's last descriptor and mapping are gone; `flags` are those of `open`. An error is heard by nobody.
+    /// The handle's last descriptor and mapping are gone; `flags` are those of `open`. An error reaches no program.
     func release(_ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>)
     func fsync(
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 
     func opendir(_ request: Request, _ node: NodeID, flags: Int32, reply: consuming Reply<Opened>)
-    /// Answers with the entries from `offset` on: 0, or the `next` of an entry that was answered earlier, on this
-    /// handle in any order (seekdir(3)). `.` and `..` are entries like others. An empty listing is the end.
+    /// Answers with the entries from `offset` on: 0, or the `next` of an entry answered earlier on this handle, in any
+    /// order (seekdir(3)). `.` and `..` are ordinary entries. An empty listing is the end.
     func readdir(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, size: Int,
         reply: consuming Reply<Listing>)
@@ -90,12 +91,12 @@ public protocol FileSystem: AnyObject, Sendable {
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 
     func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<FileSystemStatistics>)
-    /// `flags`: XATTR_CREATE, XATTR_REPLACE. `dropsSetGroupID`: with this access control list the set-group-ID bit
-    /// goes, for the caller is not in the file's group and lacks CAP_FSETID.
+    /// `flags`: XATTR_CREATE, XATTR_REPLACE. `dropsSetGroupID`: this access control list clears the set-group-ID bit,
+    /// because the caller is not in the file's group and lacks CAP_FSETID.
     func setxattr(
         _ request: Request, _ node: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>)
-    /// Answers ENODATA if there is none of that name.
+    /// Answers ENODATA if there is no such attribute.
     func getxattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>)
     func listxattr(_ request: Request, _ node: NodeID, reply: consuming Reply<AttributeNames>)
     func removexattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<Done>)
@@ -104,7 +105,7 @@ public protocol FileSystem: AnyObject, Sendable {
     func fallocate(
         _ request: Request, _ node: NodeID, handle: HandleID, mode: Int32, offset: Int64, length: Int64,
         reply: consuming Reply<Done>)
-    /// `whence`: SEEK_DATA or SEEK_HOLE; the kernel does the others itself.
+    /// `whence`: SEEK_DATA or SEEK_HOLE; the kernel implements the others itself.
     func lseek(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, whence: Int32,
         reply: consuming Reply<Offset>)

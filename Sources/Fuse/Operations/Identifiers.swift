@@ -1,7 +1,7 @@
-/// Names an inode between the kernel and the file system.
+/// Identifies an inode between the kernel and the file system.
 ///
-/// The file system chooses it in `lookup` and its like, and keeps it valid until the kernel has forgotten as many
-/// lookups as were answered.
+/// The file system chooses it in `lookup` and similar answers, and keeps it valid until the kernel has forgotten all
+/// lookups of it.
 public struct NodeID: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt64
 
@@ -9,11 +9,11 @@ public struct NodeID: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The directory that is mounted: known to the kernel without a lookup, and never forgotten.
+    /// The mounted directory: the kernel knows it without a lookup, and never forgets it.
     public static let root = NodeID(rawValue: 1)
 }
 
-/// Names an open file or directory: chosen by `open`, `create` and `opendir`, valid until its `release`.
+/// Identifies an open file or directory: chosen by `open`, `create` and `opendir`, valid until its `release`.
 public struct HandleID: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt64
 

@@ -3,7 +3,7 @@ import Glibc
 import Posix
 
 extension Session {
-    /// libfuse's table. Its functions can capture nothing: each finds its session through the request.
+    /// libfuse's table of callbacks. They cannot capture anything, so each finds its session through the request.
     static var operations: fuse_lowlevel_ops {
         var table = fuse_lowlevel_ops()
         addInodes(&table)
@@ -14,7 +14,7 @@ extension Session {
         return table
     }
 
-    /// Takes the duty to answer: `run` waits for it.
+    /// Takes over the duty to answer; `run` waits for the answer.
     func reply<Value: ~Copyable>(_ request: fuse_req_t, limit: Int = 0) -> Reply<Value> {
         let isRunning = use.acquire()
         assert(isRunning, "a request after the workers have ended")

@@ -1,13 +1,12 @@
 import CFuse
 
-/// Who asks. A value: it outlives the request.
+/// The caller of a request. A value: it outlives the request.
 public struct Request: Sendable {
     public let user: UInt32
     public let group: UInt32
-    /// The thread that asks, as gettid(2) gives it; 0 if it lives in another PID namespace, or for the kernel's own
-    /// requests.
+    /// The calling thread, as in gettid(2); 0 for a thread in another PID namespace, and for the kernel's own requests.
     public let process: Int32
-    /// Set for `create`, `tmpfile`, `mknod` and `mkdir`, whose modes the kernel has already masked with it, but for
+    /// Set for `create`, `tmpfile`, `mknod` and `mkdir`. The kernel has applied it to the mode already, except under
     /// `Configuration.AccessControlLists.enforcedByKernel`.
     public let umask: UInt32
 
@@ -19,9 +18,9 @@ public struct Request: Sendable {
         umask = context.umask
     }
 
-    /// Has the received bytes wiped as soon as the handler returns: for a write that carried secret contents.
+    /// Wipes the received bytes as soon as the handler returns: for a write of secret contents.
     ///
-    /// To be called on the thread on which the file system was called, before it returns; elsewhere it does nothing.
+    /// Call it on the thread of the handler, before the handler returns; elsewhere it has no effect.
     public func markSecret() {
         guard let worker = unsafe lk_fuse_current_worker() else { return }
         unsafe worker.pointee.secret = true

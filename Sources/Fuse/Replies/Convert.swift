@@ -75,7 +75,7 @@ extension Opened {
 }
 
 extension AttributeChanges {
-    /// `to_set` holds FUSE_SET_ATTR bits, which say what of `values` is meant.
+    /// `to_set` holds FUSE_SET_ATTR bits, which say which fields of `values` are valid.
     init(_ values: stat, _ selection: Int32) {
         func selects(_ bit: Int32) -> Bool { selection & bit != 0 }
         mode = selects(FUSE_SET_ATTR_MODE) ? values.st_mode : nil
@@ -89,13 +89,13 @@ extension AttributeChanges {
         modified =
             selects(FUSE_SET_ATTR_MTIME_NOW)
             ? .now : selects(FUSE_SET_ATTR_MTIME) ? .at(Timespec(values.st_mtim)) : .keep
-        // libfuse calls the bit by its older meaning; on the wire it is FATTR_KILL_SUIDGID.
+        // libfuse names the bit by its older meaning; on the wire it is FATTR_KILL_SUIDGID.
         dropsPrivileges = selects(FUSE_SET_ATTR_KILL_SUID)
     }
 }
 
 extension Name {
-    /// Nil for what the kernel passes but no file system of ours can hold: more than 255 bytes.
+    /// Nil for names over 255 bytes, which the kernel passes but no file system of ours can store.
     init?(_ string: UnsafePointer<CChar>) {
         let count = unsafe strlen(string)
         let bytes = unsafe UnsafeRawBufferPointer(start: string, count: count)
@@ -103,7 +103,7 @@ extension Name {
     }
 }
 
-/// A list of C strings that ends with a null pointer, as main and exec take it.
+/// A null-terminated list of C strings, as main and exec take it.
 enum CStrings {
     static func make(_ strings: [String]) -> [UnsafeMutablePointer<CChar>?] {
         var list: [UnsafeMutablePointer<CChar>?] = unsafe []

@@ -2,7 +2,7 @@ import CFuse
 import Glibc
 import Posix
 
-/// What one `readdir` answers: as many entries of a directory as fit.
+/// One answer to `readdir`: as many entries of a directory as fit.
 public struct Listing: ~Copyable {
     private var buffer: EntryBuffer
 
@@ -11,8 +11,8 @@ public struct Listing: ~Copyable {
         buffer = EntryBuffer(capacity: capacity)
     }
 
-    /// Adds an entry; false, and no change, if it does not fit. `next` is the offset at which the listing goes on after
-    /// it: what `readdir` is asked for next, and what telldir(3) answers.
+    /// Adds an entry; returns false without a change if it does not fit. `next` is the offset after it: the one at
+    /// which `readdir` continues, and what telldir(3) returns.
     ///
     /// Source: fuse_add_direntry.
     public mutating func add(_ name: Name, inode: UInt64, kind: FileKind?, next: Int64) -> Bool {
@@ -28,14 +28,14 @@ public struct Listing: ~Copyable {
 
     public var isEmpty: Bool { buffer.isEmpty }
 
-    /// Valid as long as the listing is.
+    /// Valid as long as the listing exists.
     @unsafe var memory: UnsafeRawBufferPointer { unsafe buffer.memory }
 }
 
-/// What one `readdirplus` answers: as many entries as fit, each with what a lookup of it would have answered.
+/// One answer to `readdirplus`: as many entries as fit, each with what a lookup of it would have answered.
 ///
-/// Each entry but `.` and `..` counts as one lookup. An entry with the node 0 counts as none, and is looked up when it
-/// is needed.
+/// Each entry except `.` and `..` counts as one lookup. An entry with node 0 counts as none, and is looked up when it
+/// is used.
 public struct EntryListing: ~Copyable {
     private var buffer: EntryBuffer
 
@@ -44,7 +44,7 @@ public struct EntryListing: ~Copyable {
         buffer = EntryBuffer(capacity: capacity)
     }
 
-    /// Adds an entry; false, and no change, if it does not fit.
+    /// Adds an entry; returns false without a change if it does not fit.
     ///
     /// Source: fuse_add_direntry_plus.
     public mutating func add(_ name: Name, _ entry: Entry, next: Int64) -> Bool {
@@ -56,18 +56,19 @@ public struct EntryListing: ~Copyable {
         }
     }
 
-    /// Whether an entry with this name still fits, for those to whom a lookup for nothing is dear.
+    /// Whether an entry with this name still fits: so the caller can avoid the cost of a useless lookup.
     public func fits(_ name: Name) -> Bool {
         unsafe buffer.room >= name.withCString { name in unsafe fuse_add_direntry_plus(nil, nil, 0, name, nil, 0) }
     }
 
     public var isEmpty: Bool { buffer.isEmpty }
 
-    /// Valid as long as the listing is.
+    /// Valid as long as the listing exists.
     @unsafe var memory: UnsafeRawBufferPointer { unsafe buffer.memory }
 }
 
-/// The bytes of a listing. Not private: optimised across modules, what frees a listing elsewhere needs this type.
+/// The bytes of a listing. Not private: with cross-module optimisation, code that frees a listing elsewhere needs this
+/// type.
 @safe
 struct EntryBuffer: ~Copyable {
     private let storage: UnsafeMutableRawBufferPointer
@@ -86,7 +87,7 @@ struct EntryBuffer: ~Copyable {
 
     @unsafe var memory: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: storage[..<count]) }
 
-    /// `write` writes an entry to the memory that it is given if there is room, and returns the entry's size.
+    /// `write` writes an entry into the given memory if there is room, and returns the entry's size.
     mutating func add(_ write: (UnsafeMutablePointer<CChar>, Int) -> Int) -> Bool {
         let start = unsafe (storage.baseAddress! + count).assumingMemoryBound(to: CChar.self)
         let size = unsafe write(start, room)

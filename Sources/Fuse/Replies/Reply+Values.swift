@@ -15,7 +15,7 @@ extension Reply where Value == Entry {
         return unsafe answer { request in unsafe fuse_reply_entry(request, &parameters) }
     }
 
-    /// Answers that there is no such name, which the kernel may remember for `timeout` seconds.
+    /// Answers that the name does not exist, which the kernel may cache for `timeout` seconds.
     @discardableResult
     public consuming func succeedWithout(timeout: Double) -> Bool {
         var parameters = fuse_entry_param()
@@ -45,7 +45,7 @@ extension Reply where Value == ExtendedAttributes {
 }
 
 extension Reply where Value == Opened {
-    /// False: there will be no `release`, so the handle is to be let go now.
+    /// False: no `release` will come, so the caller must release the handle now.
     ///
     /// Source: fuse_reply_open.
     public consuming func succeed(_ opened: Opened) -> Bool {
@@ -55,7 +55,7 @@ extension Reply where Value == Opened {
 }
 
 extension Reply where Value == Created {
-    /// False: there will be no `release` and no `forget`.
+    /// False: no `release` and no `forget` will come.
     ///
     /// Source: fuse_reply_create.
     public consuming func succeed(_ created: Created) -> Bool {
@@ -66,8 +66,8 @@ extension Reply where Value == Created {
 }
 
 extension Reply where Value == Bytes {
-    /// Answers with `bytes`, which are handed to the kernel before this returns and not copied on the way. Fewer than
-    /// were asked for mean the end of the file; more are a mistake.
+    /// Answers with `bytes`, which reach the kernel before this returns, without a copy. Fewer than requested mean the
+    /// end of the file; more are a programming error.
     ///
     /// Source: fuse_reply_buf.
     @discardableResult
@@ -102,7 +102,7 @@ extension Reply where Value == LinkTarget {
 }
 
 extension Reply where Value == AttributeValue {
-    /// Answers with the value, or its size if that was the question; ERANGE if the caller has no room for it.
+    /// Answers with the value, or with its size if that was asked for; ERANGE if the caller's buffer is too small.
     ///
     /// Source: fuse_reply_xattr, fuse_reply_buf; getxattr(2).
     @discardableResult
@@ -112,7 +112,7 @@ extension Reply where Value == AttributeValue {
 }
 
 extension Reply where Value == AttributeNames {
-    /// Answers with the names, or the size of their list; ERANGE if the caller has no room for it.
+    /// Answers with the names, or with the size of their list; ERANGE if the caller's buffer is too small.
     ///
     /// Source: fuse_reply_xattr, fuse_reply_buf; listxattr(2).
     @discardableResult

@@ -1,24 +1,24 @@
 import CFuse
 import Posix
 
-/// The right to answer one request, and the duty to.
+/// The right, and the duty, to answer one request.
 ///
 /// It is answered exactly once, by `succeed` or `fail`, on any thread, also long after the handler has returned; the
-/// process that asked sleeps until then. All replies must be answered for `Session.run` to return. One that is dropped
-/// answers EIO, and is a mistake that traps in debug builds.
+/// calling program sleeps until then. `Session.run` returns only after all replies were answered. A dropped reply
+/// answers EIO; that is a programming error, and traps in debug builds.
 ///
-/// `succeed` returns false when the kernel did not take the answer because the request was interrupted or the
-/// connection has ended. What the answer handed over (a lookup, a handle) then stays with the file system, which must
-/// undo it: there will be no `forget` and no `release`. (`run` does not wait for that.)
+/// `succeed` returns false if the kernel did not take the answer, because the request was interrupted or the connection
+/// has ended. Then the file system must undo what the answer handed over (a lookup, a handle): no `forget` and no
+/// `release` will come. (`run` does not wait for that.)
 @safe
 public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
-    // Unchecked: libfuse allows one answer from any thread, and ownership sees to it that there is only one.
+    // Unchecked: libfuse accepts one answer from any thread, and ownership ensures that there is only one.
     private let request: fuse_req_t
-    /// The most bytes that the answer may have, for those answers that have a size.
+    /// The largest size of the answer in bytes, for answers that have a size.
     let limit: Int
     private let call: StaleAnswers.Call
 
-    /// To be called on the thread that received the request.
+    /// Must be called on the thread that received the request.
     init(_ request: fuse_req_t, limit: Int = 0) {
         unsafe self.request = request
         call = StaleAnswers.Call(thread: unsafe fuse_req_ctx(request).pointee.pid, opcode: Session.currentOpcode)
@@ -32,8 +32,8 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         session.use.release()
     }
 
-    /// Answers with an error. ESTALE has the kernel look the path up again and repeat the call; the repeated one is
-    /// answered ENOENT instead.
+    /// Answers with an error. On ESTALE the kernel looks the path up again and repeats the call; a second ESTALE
+    /// becomes ENOENT.
     ///
     /// Source: fuse_reply_err.
     public consuming func fail(_ error: Errno) {
@@ -41,14 +41,14 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         _ = unsafe send { request in unsafe fuse_reply_err(request, error.rawValue) }
     }
 
-    /// True when the process that asked has been sent a signal and would rather have EINTR than wait.
+    /// Whether the calling program was sent a signal and so expects EINTR instead of a longer wait.
     ///
     /// Source: fuse_req_interrupted.
     public var isInterrupted: Bool {
         unsafe fuse_req_interrupted(request) != 0
     }
 
-    /// Has `FileSystem.interrupted` called once `isInterrupted` has become true; at once if it is.
+    /// Calls `FileSystem.interrupted` when `isInterrupted` becomes true; at once if it is true already.
     ///
     /// Source: fuse_req_interrupt_func.
     public func announceInterrupt() {
@@ -56,7 +56,7 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
             request, { request, _ in unsafe Session.of(request!).fileSystem.interrupted() }, nil)
     }
 
-    /// Answers with what `send` sends, which also frees the request. False if the kernel did not take it.
+    /// Answers by `send`, which also frees the request. False if the kernel did not take the answer.
     consuming func answer(_ send: (fuse_req_t) -> Int32) -> Bool {
         unsafe Session.of(request).stale.succeeded(call)
         return unsafe self.send(send)
@@ -72,17 +72,17 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// The answer "done", which carries nothing.
+/// An answer without a value: success.
 public enum Done {}
-/// The answer that carries bytes which are lent: contents of a file.
+/// An answer with borrowed bytes: contents of a file.
 public enum Bytes {}
-/// The answer that carries a number of bytes.
+/// An answer with a number of bytes.
 public enum Count {}
-/// The answer that carries an offset.
+/// An answer with an offset.
 public enum Offset {}
-/// The answer that carries the target of a symbolic link.
+/// An answer with the target of a symbolic link.
 public enum LinkTarget {}
-/// The answer that carries the value of an extended attribute.
+/// An answer with the value of an extended attribute.
 public enum AttributeValue {}
-/// The answer that carries the names of extended attributes.
+/// An answer with the names of extended attributes.
 public enum AttributeNames {}

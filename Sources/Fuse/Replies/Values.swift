@@ -1,9 +1,9 @@
 import Posix
 
-/// An inode as a lookup finds it. Each one answered counts as one lookup, which the kernel gives back by `forget`.
+/// An inode as a lookup finds it. Each answered entry counts as one lookup, which the kernel undoes by `forget`.
 public struct Entry: Sendable {
     public var node: NodeID
-    /// Tells apart inodes that had the same number at different times.
+    /// Distinguishes inodes that had the same number at different times.
     public var generation: UInt64
     public var status: FileStatus
     /// Seconds for which the kernel may answer stat(2) without asking.
@@ -33,10 +33,10 @@ public struct Attributes: Sendable {
     }
 }
 
-/// What statx(2) tells of an inode.
+/// The attributes of an inode for statx(2).
 public struct ExtendedAttributes: Sendable {
     public var attributes: Attributes
-    /// When it was made, where that is known.
+    /// The birth time, if known.
     public var birthTime: Timespec?
 
     public init(_ attributes: Attributes, birthTime: Timespec?) {
@@ -48,13 +48,13 @@ public struct ExtendedAttributes: Sendable {
 /// An opened file or directory.
 public struct Opened: Sendable {
     public var handle: HandleID
-    /// What the page cache holds of this file stays valid.
+    /// Pages of the file in the page cache stay valid.
     public var keepCache: Bool
-    /// Reads and writes pass the page cache by. Shared writable mappings are refused by the kernel.
+    /// Reads and writes bypass the page cache. The kernel refuses shared writable mappings.
     public var directIO: Bool
-    /// No `flush` is wanted when a descriptor is closed.
+    /// The kernel sends no `flush` when a descriptor is closed.
     public var noFlush: Bool
-    /// The kernel may cache what `readdir` answers (directories only).
+    /// The kernel may cache the answers to `readdir` (directories only).
     public var cacheListing: Bool
 
     public init(
@@ -69,7 +69,7 @@ public struct Opened: Sendable {
     }
 }
 
-/// A file that was created and opened in one step. Counts as one lookup, as an `Entry` does.
+/// A file created and opened in one step. Counts as one lookup, like an `Entry`.
 public struct Created: Sendable {
     public var entry: Entry
     public var opened: Opened
@@ -80,7 +80,7 @@ public struct Created: Sendable {
     }
 }
 
-/// What `setattr` is to change; nil leaves a field alone.
+/// The changes of `setattr`; nil leaves a field unchanged.
 public struct AttributeChanges: Sendable {
     /// Permission bits and type.
     public var mode: UInt32?
@@ -91,12 +91,12 @@ public struct AttributeChanges: Sendable {
     public var accessed: TimeChange
     public var modified: TimeChange
     public var changed: Timespec?
-    /// The set-user-ID and set-group-ID bits and the file's capabilities are to be removed with this change, because
-    /// the caller lacks CAP_FSETID. Only under `Configuration.Privileges.clearedByFileSystem`.
+    /// The set-user-ID and set-group-ID bits and the file's capabilities must be removed with this change, because the
+    /// caller lacks CAP_FSETID. Only under `Configuration.Privileges.clearedByFileSystem`.
     public var dropsPrivileges: Bool
 }
 
-/// How a write came about.
+/// The origin of a write.
 public struct WriteFlags: OptionSet, Sendable {
     public let rawValue: UInt32
 
@@ -105,7 +105,7 @@ public struct WriteFlags: OptionSet, Sendable {
     }
 
     /// Written back from the page cache (a dirty page of a mapping), not by write(2). The request's user and process
-    /// mean nothing then, and the handle is any that may write.
+    /// are meaningless then, and the handle is any writable one.
     public static let page = WriteFlags(rawValue: 1)
     /// As `AttributeChanges.dropsPrivileges`.
     public static let dropsPrivileges = WriteFlags(rawValue: 2)

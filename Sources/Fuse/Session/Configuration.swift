@@ -1,56 +1,56 @@
-/// What a session asks of the kernel. The kernel may grant less: see `Connection`.
+/// What a session asks the kernel for. The kernel may grant less: see `Connection`.
 public struct Configuration: Sendable {
-    /// The largest write, in bytes, and with it the size of each worker's buffer. libfuse 3.14 takes up to 1 MiB.
+    /// The largest write, in bytes, and so the size of each worker's buffer. libfuse 3.14 takes up to 1 MiB.
     public var maxWrite: Int
-    /// How far the kernel may read ahead of a reader, in bytes.
+    /// The largest readahead of the kernel, in bytes.
     public var maxReadahead: Int
-    /// How many requests that nobody waits for (readahead) the kernel may have under way at once.
+    /// How many requests that no program waits for (readahead) the kernel may have under way at once.
     public var maxBackground: Int
     public var directoryEntries: DirectoryEntries
     public var privileges: Privileges
     public var accessControlLists: AccessControlLists
     public var cachedContents: CachedContents
 
-    /// Whether a directory is listed with the attributes of its entries.
+    /// Whether listings of directories include the attributes of the entries.
     public enum DirectoryEntries: Sendable {
-        /// `readdir` only.
+        /// Only `readdir`.
         case plain
-        /// `readdirplus` always.
+        /// Always `readdirplus`.
         case withAttributes
-        /// `readdirplus` at first and as long as the attributes are used, else `readdir`.
+        /// `readdirplus` first and while the attributes are used, otherwise `readdir`.
         case adaptive
     }
 
-    /// Who removes the set-ID bits and the capabilities of a file that is written, truncated or given away.
+    /// Which side removes the set-ID bits and the capabilities of a file that is written, truncated or changes its
+    /// owner.
     public enum Privileges: Sendable {
-        /// The kernel, which before each write(2) asks for the attribute security.capability and, where bits have to
-        /// go, sends a `setattr` of the mode.
+        /// The kernel. Before each write(2) it asks for the attribute security.capability and, if bits must be cleared,
+        /// sends a `setattr` of the mode.
         case clearedByKernel
-        /// The file system, which saves one request per write(2). It has to remove the bits and the attribute at every
-        /// change of owner or group, and where `dropsPrivileges` is set on a write, a truncation or an open with
-        /// O_TRUNC: the set-user-ID bit always, the set-group-ID bit if the group may execute.
+        /// The file system, which saves one request per write(2). It must remove the bits and the attribute at every
+        /// change of owner or group, and if `dropsPrivileges` is set on a write, a truncation or an open with O_TRUNC:
+        /// the set-user-ID bit always, the set-group-ID bit if the group may execute.
         case clearedByFileSystem
     }
 
     /// Whether files have POSIX access control lists: the attributes system.posix_acl_access and
     /// system.posix_acl_default. Source: acl(5).
     public enum AccessControlLists: Sendable {
-        /// The kernel refuses the attributes, and masks the modes of what is made.
+        /// The kernel refuses the attributes, and applies the umask to the modes of new files.
         case none
-        /// The kernel reads the attributes and judges by them, as with `default_permissions`. The rest is the file
-        /// system's: the mode follows the list and the list the mode, and what is made in a directory inherits its
-        /// default list, or else has its mode masked with the request's umask.
+        /// The kernel reads the attributes and enforces them, as with `default_permissions`. The file system keeps mode
+        /// and list consistent. It gives a new file the default list of its directory or, if there is none, masks its
+        /// mode with the request's umask.
         case enforcedByKernel
     }
 
-    /// What the kernel does before it answers read(2) from its page cache. Pages are dropped for a `Notifier` in any
-    /// case.
+    /// What the kernel does before it answers read(2) from its page cache. A `Notifier` drops pages in either case.
     public enum CachedContents: Sendable {
-        /// Nothing: what it has is good.
+        /// Nothing: cached pages are valid.
         case kept
-        /// Where its attributes of the file are out of date, it asks for them with `getattr` and a handle, and holds
-        /// nothing locked for as long as that takes. It drops the file's pages where the time of modification is
-        /// another, which is also so after the file system's own writes.
+        /// If its attributes of the file are out of date, the kernel asks for them by `getattr` with a handle, and
+        /// holds no lock meanwhile. If the time of modification differs, it drops the file's pages; this also happens
+        /// after the file system's own writes.
         case checkedBeforeReads
     }
 
@@ -69,7 +69,7 @@ public struct Configuration: Sendable {
     }
 }
 
-/// What the kernel and the library have agreed on.
+/// What the kernel and libfuse have agreed on.
 public struct Connection: Hashable, Sendable {
     /// The version of the kernel's protocol.
     public let major: UInt32
@@ -77,9 +77,9 @@ public struct Connection: Hashable, Sendable {
     /// In bytes.
     public let maxWrite: Int
     public let maxReadahead: Int
-    /// Whether cached contents are dropped only when the file system says so. Without it (Linux before 5.2) the kernel
+    /// Whether cached contents are dropped only at the file system's request. Without it (Linux before 5.2), the kernel
     /// never drops them on its own either.
     public let invalidatesExplicitly: Bool
-    /// Whether `Configuration.Privileges.clearedByFileSystem` was asked for and granted.
+    /// Whether `Configuration.Privileges.clearedByFileSystem` was requested and granted.
     public let fileSystemClearsPrivileges: Bool
 }

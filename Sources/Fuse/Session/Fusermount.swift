@@ -1,11 +1,11 @@
 import Glibc
 import Posix
 
-/// The set-user-ID program by which ordinary users mount and unmount.
+/// The set-user-ID program that mounts and unmounts for ordinary users.
 ///
 /// Source: fusermount3(1).
 enum Fusermount {
-    /// Mounts, and returns the device over which the kernel talks. `options` are separated by commas.
+    /// Mounts, and returns the device that connects to the kernel. `options` are separated by commas.
     static func mount(at path: String, options: String) throws(MountError) -> Descriptor {
         let complaint: String
         do throws(Errno) {
@@ -27,22 +27,22 @@ enum Fusermount {
         return device
     }
 
-    /// Unmounts; EBUSY if the mount is in use, EPERM for every other refusal, which is logged.
+    /// Unmounts; EBUSY if the mount is in use, EPERM for every other failure, which is logged.
     static func unmount(_ path: String, lazily: Bool) throws(Errno) {
         let (succeeded, complaint) = try Run((lazily ? ["-u", "-z"] : ["-u"]) + ["--", path]).end()
         guard !succeeded else { return }
-        // The exit status is 1 for everything; the reason stands at the end of the one line that it writes.
+        // The exit status is 1 for every failure; the reason is at the end of its one line of output.
         if complaint.hasSuffix(Errno.EBUSY.description) { throw .EBUSY }
         Log.emit(.error, complaint + "\n")
         throw .EPERM
     }
 
-    /// The program as it runs.
+    /// The running program.
     private struct Run {
         private let process: pid_t
         private let errors: Descriptor
 
-        /// Starts it in the C locale, and hands it `socket` to send the device over.
+        /// Starts the program in the C locale, and passes it `socket`, through which it sends the device.
         init(_ arguments: [String], passing socket: Descriptor? = nil) throws(Errno) {
             let pipe = try Pipe()
             defer { withExtendedLifetime(pipe) {} }
@@ -68,7 +68,7 @@ enum Fusermount {
             errors = pipe.readEnd
         }
 
-        /// Waits for its end: whether it was content, and what it wrote to standard error.
+        /// Waits for the end of the program; returns whether it succeeded, and its output to standard error.
         func end() throws(Errno) -> (succeeded: Bool, complaint: String) {
             var text: [UInt8] = []
             var chunk = [UInt8](repeating: 0, count: 1024)

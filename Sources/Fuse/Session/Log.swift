@@ -3,23 +3,23 @@ import Glibc
 import Posix
 import Synchronization
 
-/// What libfuse has to say: by default to standard error.
+/// The messages of libfuse, by default on standard error.
 ///
-/// One for the process, as libfuse's is. Source: fuse_set_log_func.
+/// One for the whole process, as in libfuse. Source: fuse_set_log_func.
 public enum Log {
     /// The levels of syslog(3).
     public enum Level: Int32, Sendable {
         case emergency, alert, critical, error, warning, notice, info, debug
     }
 
-    /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it.
+    /// In a structure: each access to a bare closure in a mutex wraps it once more.
     private struct Route: Sendable {
         let sink: @Sendable (Level, String) -> Void
     }
 
     private static let route = Mutex<Route?>(nil)
 
-    /// Hands every message, one line without its end, to `sink`, which may be called on any thread.
+    /// Passes every message, one line without its newline, to `sink`, which may be called on any thread.
     public static func route(to sink: @escaping @Sendable (Level, String) -> Void) {
         route.withLock { $0 = Route(sink: sink) }
         capture()
@@ -38,7 +38,7 @@ public enum Log {
         } else if let route = route.withLock({ $0 }) {
             route.sink(level, trimmed(message[...]))
         } else {
-            // It may name the mount point; a piece of a sentence has no end.
+            // A message may contain the path of the mount point; a partial line has no newline.
             let end = message.hasSuffix("\n") ? "\n" : ""
             unsafe lk_fuse_print(Printable(line: String(message.dropLast(end.count))).text + end)
         }
@@ -50,7 +50,7 @@ public enum Log {
         return key
     }()
 
-    /// Runs `body` and returns, besides its result, what was said on this thread meanwhile.
+    /// Runs `body` and returns its result, and the messages that this thread logged meanwhile.
     static func collect<Result>(_ body: () -> Result) -> (Result, String) {
         var messages: [String] = []
         let result = unsafe withUnsafeMutablePointer(to: &messages) { pointer in
@@ -58,7 +58,7 @@ public enum Log {
             defer { pthread_setspecific(collecting, nil) }
             return body()
         }
-        // A sentence may come in pieces; its end is a newline.
+        // A line may come in several messages; a newline ends it.
         let lines = messages.joined().split(separator: "\n")
         return (result, lines.map(trimmed).joined(separator: "; "))
     }

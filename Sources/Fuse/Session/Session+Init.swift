@@ -3,7 +3,7 @@ import Glibc
 import Posix
 
 extension Session {
-    /// Chooses among what the kernel offers; FUSE_INIT is answered when this returns.
+    /// Chooses among the kernel's features; FUSE_INIT is answered when this returns.
     func negotiate(_ connection: UnsafeMutablePointer<fuse_conn_info>) {
         let offered = unsafe connection.pointee.capable
         var wanted = UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC)
@@ -21,11 +21,11 @@ extension Session {
         if configuration.accessControlLists == .enforcedByKernel {
             wanted |= UInt32(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK)
         }
-        // Left out on purpose. WRITEBACK_CACHE: a write(2) could end in the page cache after a lock. SPLICE_READ,
-        // SPLICE_WRITE, SPLICE_MOVE: contents would wait in pipes, where nobody wipes them. POSIX_LOCKS, FLOCK_LOCKS:
-        // the kernel keeps locks by itself. ASYNC_DIO: the kernel drops the pages that an asynchronous direct write
-        // covers before it sends the write, but not once it is answered (generic_file_direct_write in mm/filemap.c): a
-        // reader in between would leave old bytes in the page cache.
+        // Deliberately not used. WRITEBACK_CACHE: a write(2) could end in the page cache after a lock. SPLICE_READ,
+        // SPLICE_WRITE, SPLICE_MOVE: contents would stay in pipes, where they cannot be wiped. POSIX_LOCKS,
+        // FLOCK_LOCKS: the kernel implements locks by itself. ASYNC_DIO: the kernel drops the pages under an
+        // asynchronous direct write before it sends the write, but not after the answer (generic_file_direct_write in
+        // mm/filemap.c), so a reader in between would leave old bytes in the page cache.
         unsafe connection.pointee.want = wanted & offered
 
         unsafe connection.pointee.max_write = min(connection.pointee.max_write, UInt32(configuration.maxWrite))
@@ -46,8 +46,8 @@ extension Session {
                 fileSystemClearsPrivileges: extra & UInt64(FUSE_HANDLE_KILLPRIV_V2) != 0))
     }
 
-    /// The kernel offers a FUSE mount 128 KiB of readahead at most, whatever is asked for. Only root can raise that,
-    /// and only once FUSE_INIT is answered. Elsewhere reads are smaller, nothing else.
+    /// The kernel limits the readahead of a FUSE mount to 128 KiB, whatever FUSE_INIT says. Only root can raise that,
+    /// and only after the answer to FUSE_INIT. For other users reads are smaller, nothing else changes.
     func raiseReadahead() {
         guard let point = withState({ $0.point }) else { return }
         let file = "/sys/class/bdi/0:\(point.connection)/read_ahead_kb"
@@ -58,10 +58,10 @@ extension Session {
 
     /// Flags that libfuse 3.14 does not send.
     ///
-    /// PARALLEL_DIROPS it takes as a capability and forgets. HANDLE_KILLPRIV likewise, which does no harm: the kernel
-    /// then clears set-ID bits itself. Of HANDLE_KILLPRIV_V2 it has not heard: only that one spares the kernel the
-    /// question for security.capability before every write. Nor of SETXATTR_EXT: without that nobody says whether the
-    /// set-group-ID bit goes with a new access control list.
+    /// It accepts PARALLEL_DIROPS as a capability but drops it. It also drops HANDLE_KILLPRIV, which does no harm: the
+    /// kernel then clears set-ID bits itself. It does not know HANDLE_KILLPRIV_V2, and only that one saves the request
+    /// for security.capability before every write. Nor does it know SETXATTR_EXT, without which the kernel does not say
+    /// whether a new access control list clears the set-group-ID bit.
     private func extraFlags(_ offered: UInt32) -> UInt64 {
         var flags: UInt64 = 0
         if offered & UInt32(FUSE_CAP_PARALLEL_DIROPS) != 0 { flags |= UInt64(FUSE_PARALLEL_DIROPS) }
@@ -81,7 +81,7 @@ extension Session {
     }
 }
 
-/// The request that this worker is at, as the kernel sent it: for the fields that libfuse 3.14 does not pass on.
+/// The request that this worker handles, as the kernel sent it: for fields that libfuse 3.14 does not pass on.
 enum ReceivedBody {
     static func isInit(_ worker: lk_fuse_worker) -> Bool {
         unsafe worker.bytes!.loadUnaligned(as: fuse_in_header.self).opcode == FUSE_INIT.rawValue

@@ -4,9 +4,9 @@ import Posix
 
 /// Why a mount failed.
 public struct MountError: Error, CustomStringConvertible {
-    /// Of mount(2), as far as it was that call that failed.
+    /// The error of mount(2), if that call failed.
     public let errno: Errno?
-    /// What libfuse or fusermount3 had to say, in English.
+    /// The message of libfuse or fusermount3, in English.
     public let message: String
 
     public var description: String { message }
@@ -16,7 +16,7 @@ public struct MountError: Error, CustomStringConvertible {
 struct MountPoint: Sendable {
     let path: String
     let device: UInt64
-    /// The name of its folder in /sys/fs/fuse/connections.
+    /// The name of the connection's folder in /sys/fs/fuse/connections.
     let connection: UInt32
 
     init(_ path: String) throws(Errno) {
@@ -29,18 +29,18 @@ struct MountPoint: Sendable {
         connection = minor
     }
 
-    /// Whether this very mount is still what the path leads to.
+    /// Whether the path still leads to this mount.
     var isStillMounted: Bool {
         (try? MountPoint(path))?.device == device
     }
 }
 
 extension Session {
-    /// Mounts at an existing directory (or file), as root by mount(2), otherwise by fusermount3.
+    /// Mounts at an existing directory (or file): as root by mount(2), otherwise by fusermount3.
     ///
     /// Each of `options` is one of `mount -o`: allow_other, default_permissions, ro, dev, suid, noexec, noatime,
-    /// fsname=, subtype= and so on; commas in it belong to it. nosuid and nodev hold unless suid and dev are asked for.
-    /// Whoever uses the mount waits until `run` is called.
+    /// fsname=, subtype= and so on; a comma in it is part of it. nosuid and nodev apply unless suid and dev are given.
+    /// Programs that use the mount block until `run` is called.
     ///
     /// Source: fuse_session_new, fuse_session_mount; mount.fuse3(8).
     public func mount(at path: String, options: [String] = []) throws(MountError) {
@@ -70,7 +70,7 @@ extension Session {
         return unsafe String(cString: resolved)
     }
 
-    /// By mount(2), or where root lacks the right to that, by fusermount3 as libfuse runs it.
+    /// By mount(2), or if root lacks the privilege, by fusermount3 as libfuse runs it.
     private func mountDirectly(_ raw: OpaquePointer, at path: String) throws(MountError) {
         let (failure, messages) = Log.collect { () -> Errno? in
             Glibc.errno = 0
@@ -80,9 +80,9 @@ extension Session {
         try unsafe intercept(raw, fuse_session_fd(raw))
     }
 
-    /// Not by libfuse, which loses what fusermount3 has to say.
+    /// Not through libfuse, which loses the error message of fusermount3.
     private func mountAsUser(_ raw: OpaquePointer, at path: String, _ options: [String]) throws(MountError) {
-        // allow_root is libfuse's own: to everyone for the kernel, and a check of each request.
+        // allow_root exists only in libfuse: the kernel gets allow_other, and libfuse checks each request.
         let kernel = options.map { $0 == "allow_root" ? "allow_other" : $0 }
         let list = (["nosuid", "nodev"] + kernel).map(Self.escaped).joined(separator: ",")
         let device = try Fusermount.mount(at: path, options: list)
@@ -131,13 +131,13 @@ extension Session {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         return unsafe pointers.withUnsafeMutableBufferPointer { pointers in
             var list = unsafe fuse_args(argc: Int32(pointers.count - 1), argv: pointers.baseAddress, allocated: 0)
-            // libfuse copies the list when it takes options out of it.
+            // libfuse copies the list when it removes options from it.
             defer { unsafe fuse_opt_free_args(&list) }
             return unsafe fuse_session_new(&list, &operations, MemoryLayout<fuse_lowlevel_ops>.size, this)
         }
     }
 
-    /// The comma separates options, the backslash escapes.
+    /// A comma separates options, a backslash escapes.
     private static func escaped(_ option: String) -> String {
         option.replacing("\\", with: "\\\\").replacing(",", with: "\\,")
     }

@@ -4,19 +4,18 @@ import Posix
 import Synchronization
 
 extension Session {
-    /// Serves the mount on `threads` threads of its own until it is unmounted or its connection is aborted: `start` and
-    /// `wait`.
+    /// Serves the mount on `threads` threads until it is unmounted or its connection is aborted: `start`, then `wait`.
     public func run(threads: Int = 12) throws(Errno) {
         try start(threads: threads)
         try wait()
     }
 
-    /// Serves the mount from now on, on `threads` threads of its own, or as many as there are to be had.
+    /// Serves the mount from now on, on `threads` threads, or fewer if the system has no more.
     ///
-    /// At least 10 threads serve small writes well: the kernel hands a request to the thread that waited longest, so
-    /// few threads mean sleeping ones. All signals are blocked on the threads.
+    /// At least 10 threads serve small writes well: the kernel hands a request to the thread that has waited longest,
+    /// so with few threads that one is still asleep. All signals are blocked on the threads.
     ///
-    /// - Throws: why not one thread can be made. The session has ended then, as `wait` leaves it.
+    /// - Throws: why not even one thread can be created. Then the session has ended, as after `wait`.
     public func start(threads: Int = 12) throws(Errno) {
         let raw = unsafe begin()
         let (workers, failure) = startWorkers(threads)
@@ -27,10 +26,10 @@ extension Session {
         withState { $0.workers = workers }
     }
 
-    /// Returns when the mount is unmounted or its connection is aborted; after `start`, once.
+    /// Returns when the mount is unmounted or its connection is aborted. Call it once, after `start`.
     ///
-    /// The file system has been told then (`destroyed`), every reply was answered, and all that the session held is
-    /// freed. Throws what ended the workers early, EIO if the kernel and libfuse did not come to terms.
+    /// By then `destroyed` was called, every reply was answered, and all resources of the session are freed. Throws the
+    /// error that ended the workers early; EIO if the kernel and libfuse did not agree on a protocol.
     public func wait() throws(Errno) {
         guard let raw = unsafe runningSession else { preconditionFailure("a session is started, then waited for once") }
         for worker in withState({ $0.workers }) { worker.join() }
@@ -54,7 +53,7 @@ extension Session {
         var all = sigset_t()
         var previous = sigset_t()
         unsafe sigfillset(&all)
-        // A fault that is blocked ends the process, whatever handler there is for it.
+        // A fault whose signal is blocked kills the process, even if it has a handler.
         for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&all, fault) }
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
@@ -68,7 +67,7 @@ extension Session {
         return (workers, nil)
     }
 
-    /// One worker: receives requests into a buffer of its own, one at a time, and has libfuse call the operation.
+    /// One worker: receives requests into its own buffer, one at a time, and has libfuse call the operation.
     private func work() {
         guard let raw = unsafe runningSession else { return }
         var buffer = unsafe fuse_buf()
@@ -110,9 +109,9 @@ extension Session {
         }
     }
 
-    /// Remembers that somebody uses the mount, by the opcode in struct fuse_in_header. What the kernel does for itself
-    /// is no use, nor is statfs, which monitors ask for all day: FORGET, STATFS, RELEASE, INIT, RELEASEDIR, INTERRUPT,
-    /// DESTROY, BATCH_FORGET.
+    /// Records a use of the mount, by the opcode in struct fuse_in_header. Excluded are requests that the kernel sends
+    /// for itself, and statfs, which monitoring programs send all the time: FORGET, STATFS, RELEASE, INIT, RELEASEDIR,
+    /// INTERRUPT, DESTROY, BATCH_FORGET.
     private func noteUse(opcode: UInt32) {
         switch opcode {
         case 2, 17, 18, 26, 29, 36, 38, 42: break
@@ -120,7 +119,7 @@ extension Session {
         }
     }
 
-    /// Whether anybody has used the mount since this was last asked.
+    /// Whether the mount was used since the last call.
     public func takeUse() -> Bool { wasUsed.exchange(false, ordering: .relaxed) }
 
     private var runningSession: OpaquePointer? {
@@ -130,18 +129,18 @@ extension Session {
         return unsafe OpaquePointer(bitPattern: address)
     }
 
-    /// A receive buffer: over a mebibyte, that carries what programs write.
+    /// The whole receive buffer, over 1 MiB, which holds what programs write.
     private static func whole(_ memory: UnsafeMutableRawPointer) -> UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(start: memory, count: lk_fuse_memory_size(memory))
     }
 
     private func end(_ raw: OpaquePointer) -> Errno? {
         let (point, isInitialized) = withState { ($0.point, $0.isInitialized) }
-        // A connection that was aborted leaves a mount on which everything is ENOTCONN.
+        // An aborted connection leaves a mount on which every call fails with ENOTCONN.
         if let point, point.isStillMounted { try? detach(point, lazily: true) }
         if isInitialized { fileSystem.destroyed() }
         use.close()
-        // Closes the device. libfuse sees that the connection is gone and unmounts nothing.
+        // Closes the device. libfuse sees that the connection is gone, and does not unmount.
         unsafe fuse_session_unmount(raw)
         unsafe fuse_session_destroy(raw)
         return withState { state in

@@ -3,10 +3,11 @@ import Glibc
 import Posix
 
 extension Session {
-    /// Takes the mount out of the tree, upon which `run` returns; `lazily`, when it is no longer in use, otherwise at
-    /// once, or throws EBUSY and changes nothing. False, and without effect, if it is not mounted there any more.
+    /// Unmounts, after which `run` returns. Without `lazily` at once, or throws EBUSY and changes nothing; with
+    /// `lazily`, when the mount is no longer in use. Returns false without effect if the path no longer leads to this
+    /// mount.
     ///
-    /// Not from a handler: the kernel writes back what is dirty first.
+    /// Not from a handler: the kernel writes back dirty pages first.
     ///
     /// Source: umount2(2); as an ordinary user fusermount3(1).
     @discardableResult public func unmount(lazily: Bool = false) throws(Errno) -> Bool {
@@ -15,8 +16,8 @@ extension Session {
         return true
     }
 
-    /// Aborts the connection to the kernel: every call on the mount that is under way or to come fails, and `run`
-    /// returns. For a mount that does not answer.
+    /// Aborts the connection to the kernel: every present and future call on the mount fails, and `run` returns. For a
+    /// mount that does not answer.
     ///
     /// Source: /sys/fs/fuse/connections/N/abort; where that is not mounted, umount2(2) with MNT_FORCE, as root.
     public func abort() throws(Errno) {

@@ -3,20 +3,20 @@ import Glibc
 import Posix
 import Synchronization
 
-/// One mount of a file system: made, mounted once, started once, waited for once, gone.
+/// One mount of a file system: created, mounted, started and waited for, each once.
 ///
-/// Thread-safe. Requests are served from `start` on, until `wait` returns.
+/// Thread-safe. Requests are served from `start` until `wait` returns.
 @safe
 public final class Session: Sendable {
     let fileSystem: any FileSystem
     let configuration: Configuration
     let stale = StaleAnswers()
-    /// For dropping what the kernel has cached.
+    /// Makes the kernel drop what it has cached.
     public let notifier = Notifier()
     private let state = Mutex(State())
     /// The kernel sends the extended struct fuse_setxattr_in.
     let hasExtendedAttributes = Atomic(false)
-    /// Somebody has used the mount since that was last asked.
+    /// The mount was used since the last `takeUse`.
     let wasUsed = Atomic(false)
     var isAttributeExtended: Bool { hasExtendedAttributes.load(ordering: .relaxed) }
 
@@ -24,7 +24,7 @@ public final class Session: Sendable {
         var phase = Phase.new
         var point: MountPoint?
         var isInitialized = false
-        /// The threads that serve requests, for `wait` to join.
+        /// The threads that serve requests; `wait` joins them.
         var workers: [Worker] = []
         /// The first error that ended a worker.
         var failure: Errno?
@@ -44,7 +44,7 @@ public final class Session: Sendable {
     }
 
     deinit {
-        // Mounted and never started: who waits for an answer gets ENOTCONN.
+        // Mounted and never started: programs that wait for an answer get ENOTCONN.
         guard case .mounted(let address) = state.withLock({ $0.phase }) else { return }
         let raw = unsafe OpaquePointer(bitPattern: address)!
         if let point = state.withLock({ $0.point }), point.isStillMounted { try? detach(point, lazily: true) }
@@ -55,10 +55,10 @@ public final class Session: Sendable {
 
     var use: UseCount { notifier.use }
 
-    /// The absolute path at which it is mounted; nil before.
+    /// The absolute path of the mount; nil before it is mounted.
     public var mountPoint: String? { state.withLock { $0.point?.path } }
 
-    /// The st_dev of everything in the mount; nil before it is mounted.
+    /// The st_dev of all files in the mount; nil before it is mounted.
     public var deviceNumber: UInt64? { state.withLock { $0.point?.device } }
 
     func withState<Result, Failure: Error>(
@@ -67,7 +67,7 @@ public final class Session: Sendable {
         try state.withLock { state throws(Failure) in try body(&state) }
     }
 
-    /// The session that a request belongs to. Its threads keep it alive, and `wait` waits for the last answer.
+    /// The session of a request. Its threads keep it alive, and `wait` waits for the last answer.
     static func of(_ request: fuse_req_t) -> Session {
         unsafe Unmanaged<Session>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
     }

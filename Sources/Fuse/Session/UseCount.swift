@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Counts who still needs the session's memory: replies that are owed, notifications under way.
+/// Counts the users of the session's memory: open replies and running notifications.
 @safe
 final class UseCount: Sendable {
     private static let closed = 1 << 62
@@ -19,7 +19,7 @@ final class UseCount: Sendable {
         unsafe drained.deallocate()
     }
 
-    /// False once `close` was called.
+    /// False after `close`.
     func acquire() -> Bool {
         guard state.add(1, ordering: .acquiringAndReleasing).oldValue & Self.closed == 0 else {
             release()
@@ -34,10 +34,10 @@ final class UseCount: Sendable {
         }
     }
 
-    /// Lets no one enter any more and waits until the last has left. To be called once.
+    /// Refuses new users and waits until the last one has left. Call it once.
     func close() {
         state.add(Self.closed, ordering: .acquiringAndReleasing)
-        // Someone who came too late and left again may have posted once too often: hence the loop.
+        // A late `acquire` that failed may have posted an extra time: hence the loop.
         while state.load(ordering: .acquiring) != Self.closed {
             unsafe sem_wait(drained)
         }

@@ -1,8 +1,8 @@
-/// A POSIX access control list, as the attributes system.posix_acl_access and system.posix_acl_default carry it.
+/// A POSIX access control list, as stored in the attributes system.posix_acl_access and system.posix_acl_default.
 ///
 /// Source: acl(5); linux/posix_acl_xattr.h.
 public struct AccessControlList: Hashable, Sendable {
-    /// Whom an entry is about.
+    /// The subject of an entry.
     public enum Tag: UInt16, Sendable {
         case owner = 0x01
         case user = 0x02
@@ -16,7 +16,7 @@ public struct AccessControlList: Hashable, Sendable {
         public let tag: Tag
         /// Read 4, write 2, execute 1.
         public var permissions: UInt32
-        /// Of a user or group that is named; else `unnamed`.
+        /// The ID of a named user or group; else `unnamed`.
         public let identifier: UInt32
 
         public static let unnamed = UInt32.max
@@ -37,15 +37,16 @@ public struct AccessControlList: Hashable, Sendable {
     private static let headerSize = 4
     private static let entrySize = 8
 
-    /// In the order of acl(5): exactly one each of owner, owning group and others, and a mask if any are named.
+    /// In the order of acl(5): exactly one each of owner, owning group and others, and a mask if there are named
+    /// entries.
     public private(set) var entries: [Entry]
 
-    /// The list that grants what a mode grants: its nine permission bits.
+    /// The list equivalent to the nine permission bits of a mode.
     public init(mode: UInt32) {
         entries = [Entry(.owner, mode >> 6 & 7), Entry(.owningGroup, mode >> 3 & 7), Entry(.others, mode & 7)]
     }
 
-    /// Nil for what is no valid list.
+    /// Nil for an invalid list.
     ///
     /// Source: acl(5), "VALID ACLs".
     public init?(_ entries: [Entry]) {
@@ -59,7 +60,7 @@ public struct AccessControlList: Hashable, Sendable {
         self.entries = entries
     }
 
-    /// Nil for bytes that are no valid list.
+    /// Nil for bytes that are not a valid list.
     public init?(decoding bytes: [UInt8]) {
         func number(at offset: Int, _ size: Int) -> UInt32 {
             (0..<size).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
@@ -83,29 +84,29 @@ public struct AccessControlList: Hashable, Sendable {
             + entries.flatMap { bytes(UInt32($0.tag.rawValue), 2) + bytes($0.permissions, 2) + bytes($0.identifier, 4) }
     }
 
-    /// It says nothing that the permission bits do not say.
+    /// Whether the permission bits alone express it.
     public var isMode: Bool { entries.count == 3 }
 
-    /// The permission bits of a file that has it. Those of the group are the mask, where there is one.
+    /// The permission bits of a file with this list. If there is a mask, it provides the group bits.
     public var mode: UInt32 {
         let group = hasMask ? permissions(of: .mask) : permissions(of: .owningGroup)
         return permissions(of: .owner) << 6 | group << 3 | permissions(of: .others)
     }
 
-    /// The permission bits of something that can have no list: the group gets what its own entry grants.
+    /// The permission bits of a file that cannot have a list: the group gets what its own entry grants.
     public var modeWithoutList: UInt32 {
         let mask = hasMask ? permissions(of: .mask) : 7
         return mode & ~0o070 | (permissions(of: .owningGroup) & mask) << 3
     }
 
-    /// As chmod(2) makes it.
+    /// Applies chmod(2).
     public mutating func change(toMode mode: UInt32) {
         set(.owner, mode >> 6 & 7)
         set(hasMask ? .mask : .owningGroup, mode >> 3 & 7)
         set(.others, mode & 7)
     }
 
-    /// The list of something that is created with `mode` in a directory whose default list this is.
+    /// The list of a file created with `mode` in a directory with this default list.
     ///
     /// Source: acl(5), "OBJECT CREATION AND DEFAULT ACLs".
     public func inherited(mode: UInt32) -> AccessControlList {

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-// Extended attributes of an open file, also of one opened with O_PATH. Names are whole, such as "user.x".
+// Extended attributes of an open file, also if opened with O_PATH. Names are complete, such as "user.x".
 extension Descriptor {
-    /// The largest value, and the longest list of names, that Linux has: 64 KiB.
+    /// Linux's limit for a value, and for a list of names: 64 KiB.
     private static var attributeLimit: Int { 65_536 }
 
     /// The value, at most 64 KiB; ENODATA if there is no such attribute.
@@ -15,7 +15,7 @@ extension Descriptor {
         }
     }
 
-    /// How many bytes the value of an entry's attribute has, put into `value`; ERANGE if that has no room for them.
+    /// Reads the attribute of an entry into `value` and returns its size in bytes; ERANGE if it does not fit.
     ///
     /// Source: getxattrat(2), lgetxattr(2).
     public func attribute(_ name: String, of entry: Name, into value: inout MutableRawSpan) throws(Errno) -> Int {
@@ -27,7 +27,8 @@ extension Descriptor {
         }
     }
 
-    /// Creates or replaces it; XATTR_CREATE in `flags` makes an existing one EEXIST, XATTR_REPLACE a missing one ENODATA.
+    /// Creates or replaces an attribute. With XATTR_CREATE in `flags`, an existing one is EEXIST; with XATTR_REPLACE, a
+    /// missing one is ENODATA.
     ///
     /// Source: fsetxattr(2).
     public func setAttribute(_ name: String, to value: [UInt8], flags: Int32 = 0) throws(Errno) {
@@ -45,7 +46,7 @@ extension Descriptor {
         }
     }
 
-    /// The names that are UTF-8; others are left out, a String could not name them.
+    /// The names that are valid UTF-8; a String cannot hold the others.
     ///
     /// Source: flistxattr(2).
     public func attributeNames() throws(Errno) -> [String] {
@@ -56,7 +57,7 @@ extension Descriptor {
         .compactMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// What the call puts into a buffer: tried with a small one first, since nearly all values are.
+    /// The bytes that the call puts into a buffer: first a small one, which suffices for nearly all values.
     private func bytes(_ body: (UnsafeMutableRawBufferPointer) -> Int) throws(Errno) -> [UInt8] {
         do throws(Errno) {
             return try unsafe bytes(atMost: 512, body)

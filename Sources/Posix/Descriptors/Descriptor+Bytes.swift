@@ -1,7 +1,7 @@
 import Glibc
 
 extension Descriptor {
-    /// The first `limit` bytes of the file, or all when it has fewer.
+    /// The first `limit` bytes of the file, or all if it has fewer.
     public func bytes(atMost limit: Int = .max) throws(Errno) -> [UInt8] {
         var contents: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: min(limit, 1 << 16))
@@ -13,7 +13,7 @@ extension Descriptor {
         return contents
     }
 
-    /// What one read of a pipe gives, at most one byte; nothing at its end.
+    /// One byte from a pipe; nil at its end.
     public func nextByte() throws(Errno) -> UInt8? {
         var buffer: [UInt8] = [0]
         var elements = buffer.mutableSpan
@@ -21,7 +21,7 @@ extension Descriptor {
         return try read(into: &bytes) == 1 ? buffer[0] : nil
     }
 
-    /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file.
+    /// Fills `buffer` from `offset` on; returns fewer bytes only at the end of the file.
     public func read(into buffer: inout [UInt8], at offset: Int64) throws(Errno) -> Int {
         var elements = buffer.mutableSpan
         var bytes = unsafe elements.mutableBytes

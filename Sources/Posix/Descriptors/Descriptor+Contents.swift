@@ -2,7 +2,8 @@ import CLinux
 import Glibc
 
 extension Descriptor {
-    /// Reads at an offset, until the buffer is full or the file ends; the bytes that were read, 0 to the buffer's size.
+    /// Reads at an offset until the buffer is full or the file ends; returns the number of bytes, 0 to the buffer's
+    /// size.
     ///
     /// Source: pread(2).
     public func read(into buffer: inout MutableRawSpan, at offset: Int64) throws(Errno) -> Int {
@@ -19,7 +20,7 @@ extension Descriptor {
         }
     }
 
-    /// Writes all bytes at an offset. When it throws, any part of them may have been written.
+    /// Writes all bytes at an offset. If it throws, any part of them may have been written.
     ///
     /// Source: pwrite(2).
     public func write(_ bytes: RawSpan, at offset: Int64) throws(Errno) {
@@ -33,9 +34,9 @@ extension Descriptor {
         }
     }
 
-    /// The first offset at or after `offset` at which the file has data, not a hole; nil when there is none.
+    /// The first offset at or after `offset` with data, not a hole; nil if there is none.
     ///
-    /// Moves the open file's own offset. A file system that knows no holes has data everywhere.
+    /// Moves the file offset. A file system without holes reports data everywhere.
     ///
     /// Source: lseek(2), SEEK_DATA.
     public func nextData(from offset: Int64) throws(Errno) -> Int64? {
@@ -46,9 +47,9 @@ extension Descriptor {
         }
     }
 
-    /// The first offset at or after `offset` at which the file has a hole, at its end at the latest; nil behind that.
+    /// The first offset at or after `offset` in a hole, at the latest the end of the file; nil beyond the end.
     ///
-    /// Moves the open file's own offset. A file system that knows no holes has one at the end.
+    /// Moves the file offset. A file system without holes reports one at the end.
     ///
     /// Source: lseek(2), SEEK_HOLE.
     public func nextHole(from offset: Int64) throws(Errno) -> Int64? {
@@ -59,7 +60,8 @@ extension Descriptor {
         }
     }
 
-    /// Reads once, from a pipe, a socket or the file's own offset: what there is, at most the buffer's size. 0 is the end.
+    /// Reads once, from a pipe, a socket or at the file offset: the available bytes, at most the buffer's size. 0 is
+    /// the end.
     ///
     /// Source: read(2).
     public func read(into buffer: inout MutableRawSpan) throws(Errno) -> Int {
@@ -68,7 +70,7 @@ extension Descriptor {
         }
     }
 
-    /// Writes all bytes to a pipe, a socket or at the file's own offset.
+    /// Writes all bytes to a pipe, a socket or at the file offset.
     ///
     /// Source: write(2).
     public func write(_ bytes: RawSpan) throws(Errno) {
@@ -92,30 +94,32 @@ extension Descriptor {
         try perform { lk_fallocate(number, mode, offset, length) }
     }
 
-    /// Returns when the contents, and with `dataOnly` only the metadata that reading them back needs, are durable.
+    /// Returns when the contents are durable; with `dataOnly`, only the metadata needed to read them back is included.
     ///
-    /// After an error the kernel may have dropped what it could not write: repeating the call proves nothing.
+    /// After an error the kernel may have dropped what it could not write, so a repeated call that succeeds proves
+    /// nothing.
     ///
     /// Source: fsync(2).
     public func synchronize(dataOnly: Bool) throws(Errno) {
         try perform { dataOnly ? fdatasync(number) : fsync(number) }
     }
 
-    /// Returns when everything in the file system that holds this file is durable.
+    /// Returns when everything in this file's file system is durable.
     ///
     /// Source: syncfs(2).
     public func synchronizeFileSystem() throws(Errno) {
         try perform { lk_syncfs(number) }
     }
 
-    /// Takes the file's advisory lock, held until the last duplicate is closed; EWOULDBLOCK if another has it.
+    /// Takes the file's advisory lock, held until the last duplicate is closed; EWOULDBLOCK if another open file holds
+    /// it.
     ///
     /// Source: flock(2), LOCK_EX | LOCK_NB.
     public func lockExclusively() throws(Errno) {
         try perform { lk_flock_exclusive(number) }
     }
 
-    /// The same, and waits for whoever has it.
+    /// As `lockExclusively`, but waits for the holder.
     ///
     /// Source: flock(2), LOCK_EX.
     public func waitForLock() throws(Errno) {

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-// The *at calls: `self` is the directory that the names are in. None of them follows a symbolic link at the name.
+// The *at calls: `self` is the directory of the names. None follows a symbolic link at the name.
 extension Descriptor {
-    /// Opens an entry, and nothing outside of this directory; O_CLOEXEC and O_NOFOLLOW are added, so that a symbolic link
+    /// Opens an entry of this directory, and nothing outside of it. Adds O_CLOEXEC and O_NOFOLLOW, so a symbolic link
     /// is ELOOP.
     ///
     /// Source: openat2(2), RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS, RESOLVE_NO_MAGICLINKS.
@@ -53,7 +53,7 @@ extension Descriptor {
         }
     }
 
-    /// Makes a FIFO, socket, device node or empty file, as the type bits of `mode` say; the umask applies.
+    /// Creates a FIFO, socket, device node or empty file, by the type bits of `mode`; the umask applies.
     ///
     /// Source: mknodat(2).
     public func makeNode(_ name: Name, mode: UInt32, device: UInt64) throws(Errno) {
@@ -62,7 +62,7 @@ extension Descriptor {
         }
     }
 
-    /// Makes a symbolic link to `target`: 1 to 4095 bytes, no NUL.
+    /// Creates a symbolic link to `target`: 1 to 4095 bytes, no NUL.
     ///
     /// Source: symlinkat(2).
     public func makeSymbolicLink(to target: [UInt8], _ name: Name) throws(Errno) {
@@ -73,12 +73,12 @@ extension Descriptor {
         }
     }
 
-    /// The target of a symbolic link; EINVAL if it is something else.
+    /// The target of a symbolic link; EINVAL for other kinds of files.
     ///
     /// Source: readlinkat(2).
     public func readSymbolicLink(_ name: Name) throws(Errno) -> [UInt8] {
         try unsafe name.withCString { name throws(Errno) in
-            // Linux lets no target grow past PATH_MAX.
+            // Linux limits targets to PATH_MAX.
             try unsafe withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) {
                 buffer throws(Errno) in
                 let count = try call {

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-// Metadata of an open file, also of one opened with O_PATH, and of an entry of an open directory. Symbolic links are
-// not followed.
+// Metadata of an open file, also if opened with O_PATH, and of an entry of an open directory. Symbolic links are not
+// followed.
 extension Descriptor {
-    /// Moves the time of access of a file that was opened with O_NOATIME as one read without it does: by the rules of
-    /// the file system that it lies in, and leaving the time of change.
+    /// Updates the access time of a file opened with O_NOATIME as a read without it does: by the rules of its file
+    /// system, and without a change of ctime.
     ///
     /// Source: open(2), O_NOATIME; fcntl(2), F_SETFL.
     public func noteAccess() throws(Errno) {
@@ -28,7 +28,7 @@ extension Descriptor {
         return FileStatus(status)
     }
 
-    /// When the file was made; nil where the file system does not know.
+    /// The birth time; nil if the file system does not record it.
     ///
     /// Source: statx(2), STATX_BTIME.
     public func birthTime() throws(Errno) -> Timespec? {
@@ -36,7 +36,7 @@ extension Descriptor {
         return try call { unsafe lk_birth_time(number, "", &time) } == 1 ? Timespec(time) : nil
     }
 
-    /// When an entry of this directory was made; nil where the file system does not know.
+    /// The birth time of an entry of this directory; nil if the file system does not record it.
     ///
     /// Source: statx(2), STATX_BTIME.
     public func birthTime(_ name: Name) throws(Errno) -> Timespec? {
@@ -60,14 +60,14 @@ extension Descriptor {
         }
     }
 
-    /// Nil leaves the user or the group as it is.
+    /// Nil leaves the user or the group unchanged.
     ///
     /// Source: fchownat(2), AT_EMPTY_PATH.
     public func setOwner(user: UInt32?, group: UInt32?) throws(Errno) {
         try perform { unsafe fchownat(number, "", user ?? .max, group ?? .max, AT_EMPTY_PATH) }
     }
 
-    /// Nil leaves the user or the group as it is.
+    /// Nil leaves the user or the group unchanged.
     ///
     /// Source: fchownat(2).
     public func setOwner(user: UInt32?, group: UInt32?, of name: Name) throws(Errno) {
@@ -90,7 +90,7 @@ extension Descriptor {
         }
     }
 
-    /// The state of the file system that holds this file.
+    /// The statistics of the file system that holds this file.
     ///
     /// Source: fstatvfs(3).
     public func fileSystemStatistics() throws(Errno) -> FileSystemStatistics {

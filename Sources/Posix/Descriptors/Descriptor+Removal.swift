@@ -1,13 +1,13 @@
 import Glibc
 
 extension Descriptor {
-    /// Removes all that is in this directory, however deep it lies: with a few descriptors and without recursion.
+    /// Removes all contents of this directory at any depth, with a few descriptors and without recursion.
     ///
-    /// A folder in a folder is moved up into this directory first, under a name that nothing has, so that no more than two
-    /// are open at a time. What cannot be removed ends it and stays, then perhaps under such a name. Nothing of another file
-    /// system that is mounted below is touched: EXDEV. Folders that their owner has closed to himself are opened.
+    /// A nested folder is first moved up into this directory, under an unused name, so that at most two folders are
+    /// open at a time. The first object that cannot be removed ends the call and stays, perhaps under such a name. A
+    /// file system mounted below is not touched: EXDEV. Folders that deny access to their owner are made accessible.
     ///
-    /// - Parameter prefix: what names begin with that a folder has while it waits for its turn.
+    /// - Parameter prefix: the beginning of the name that a folder has after it was moved up.
     public func removeContents(movingUpAs prefix: String = ".removed.") throws(Errno) {
         let device = try status().device
         while true {
@@ -36,7 +36,7 @@ extension Descriptor {
         }
         let status = try folder.status()
         guard status.device == device else { throw .EXDEV }
-        // To be moved, a folder has to be writable itself; that of root's is, whatever its mode.
+        // To be moved, a folder must itself be writable; for root every folder is, whatever its mode.
         if status.permissions & 0o700 != 0o700, geteuid() == status.owner { try folder.setMode(0o700) }
         for entry in try folder.entries() {
             if try folder.isFolder(entry) {
@@ -57,7 +57,7 @@ extension Descriptor {
             } catch .EEXIST {
                 continue
             } catch .EINVAL {
-                // The file system does not know the flag. Nothing else has such a name.
+                // The file system does not support the flag. No other object has such a name.
                 return try folder.rename(name, to: free, in: self)
             }
         }

@@ -1,26 +1,26 @@
 import CLinux
 import Glibc
 
-/// An open file descriptor, closed when the last reference is gone.
+/// An open file descriptor, closed with its last reference.
 ///
-/// Safe to share between threads. Whoever uses `number` itself keeps the object alive beyond the call: Swift may
-/// release an object after its last use, here the reading of `number`. As the argument of a call it is alive.
+/// Thread-safe. Code that uses `number` must keep the object alive beyond the call: Swift may release an object after
+/// its last use, which is the read of `number`. An object that is the argument of a call stays alive.
 public final class Descriptor: Sendable {
     public let number: Int32
 
-    /// Takes over an open descriptor, which nobody else closes from then on.
+    /// Takes ownership of an open descriptor.
     public init(owning number: Int32) {
         precondition(number >= 0, "not a descriptor")
         self.number = number
     }
 
     deinit {
-        // Never repeated on EINTR: Linux has released the number already, another thread may own it by now. What a
-        // failing close could report, a file that must be durable has heard from fsync.
+        // Never repeated on EINTR: Linux has released the number already, and another thread may own it by now. Errors
+        // are ignored: a file that must be durable has reported them at fsync.
         _ = close(number)
     }
 
-    /// Opens a path, followed through symbolic links; O_CLOEXEC is added. Relative to the working folder.
+    /// Opens a path relative to the working folder, and follows symbolic links; adds O_CLOEXEC.
     ///
     /// Source: open(2).
     public static func open(path: String, _ flags: Int32, mode: UInt32 = 0) throws(Errno) -> Descriptor {
@@ -45,7 +45,7 @@ public final class Descriptor: Sendable {
         Descriptor(owning: try call { lk_duplicate(number) })
     }
 
-    /// Another open file of the same inode, whatever name it has by now; its permissions count as they do for a name.
+    /// Another open file of the same inode, whatever its present name; its permissions apply as on an open by name.
     ///
     /// Source: open(2); proc(5), /proc/PID/fd.
     public func reopen(_ flags: Int32) throws(Errno) -> Descriptor {
@@ -56,9 +56,9 @@ public final class Descriptor: Sendable {
         try perform { lk_set_nonblocking(number, on ? 1 : 0) }
     }
 
-    /// The path by which the open file is reached now, from the process's root; `ENOENT` for one without a name.
+    /// The present path of the open file, from the process's root; `ENOENT` for one without a name.
     ///
-    /// Source: proc(5), /proc/PID/fd; readlink(2). ENAMETOOLONG where the kernel has no room for it.
+    /// Source: proc(5), /proc/PID/fd; readlink(2). ENAMETOOLONG if the path exceeds the kernel's buffer.
     public func path() throws(Errno) -> [UInt8] {
         let status = try status()
         guard status.linkCount > 0 else { throw .ENOENT }
@@ -72,7 +72,7 @@ public final class Descriptor: Sendable {
             return unsafe Array(buffer.prefix(count))
         }
         guard path.count < Int(PATH_MAX) else { throw .ENAMETOOLONG }
-        // The kernel marks a name that was removed; the file may have others.
+        // The kernel marks a removed name; the file may have other names.
         guard path.first == UInt8(ascii: "/"), !path.ends(with: Array(" (deleted)".utf8)) else {
             throw .ENAMETOOLONG
         }

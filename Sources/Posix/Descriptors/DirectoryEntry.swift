@@ -5,7 +5,7 @@ import Glibc
 public struct DirectoryEntry: Hashable, Sendable {
     public var name: Name
     public var inode: UInt64
-    /// Nil where the file system does not tell without a stat.
+    /// Nil if the file system reports no type in listings.
     public var kind: FileKind?
 
     public init(name: Name, inode: UInt64, kind: FileKind?) {
@@ -16,9 +16,9 @@ public struct DirectoryEntry: Hashable, Sendable {
 }
 
 extension Descriptor {
-    /// All entries of this directory but `.` and `..`, in no order.
+    /// All entries of this directory except `.` and `..`, in no particular order.
     ///
-    /// Always from the start, over an open file of its own: threads may list one descriptor at the same time.
+    /// Always from the start, over a new open file: several threads may list one descriptor at the same time.
     ///
     /// Source: getdents64(2).
     public func entries() throws(Errno) -> [DirectoryEntry] {
@@ -31,16 +31,16 @@ extension Descriptor {
         }
     }
 
-    /// The next entries of this directory but `.` and `..`, some hundreds of them, from this open file's own offset; none
+    /// The next entries of this directory except `.` and `..`, a few hundred, from the offset of this open file; none
     /// at the end.
     ///
-    /// For one thread, and for directories of which no list of all entries is to be in memory.
+    /// For one thread, and for directories whose complete list should not be in memory.
     ///
     /// Source: getdents64(2).
     public func nextEntries() throws(Errno) -> [DirectoryEntry] {
         try unsafe withUnsafeTemporaryAllocation(byteCount: 32_768, alignment: 8) { buffer throws(Errno) in
             var entries: [DirectoryEntry] = []
-            // `.` and `..` may be all that one call gives.
+            // One call may return nothing but `.` and `..`.
             while entries.isEmpty {
                 let count = try call { unsafe lk_getdents(number, buffer.baseAddress!, buffer.count) }
                 if count == 0 { break }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a file is: the type bits of its mode.
+/// The kind of a file: the type bits of its mode.
 public enum FileKind: Hashable, Sendable {
     case regular, directory, symbolicLink, fifo, socket, characterDevice, blockDevice
 
@@ -43,7 +43,7 @@ public struct FileStatus: Hashable, Sendable {
     public var linkCount: UInt64
     public var owner: UInt32
     public var group: UInt32
-    /// The device that a device node stands for.
+    /// The device number of a device node.
     public var specialDevice: UInt64
     public var size: Int64
     public var blocks: Int64

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// How full a file system is. Blocks are counted in units of `fragmentSize` bytes.
+/// The usage of a file system. Blocks are counted in units of `fragmentSize` bytes.
 ///
 /// Source: statvfs(3).
 public struct FileSystemStatistics: Hashable, Sendable {
-    /// The size that transfers should have, in bytes.
+    /// The preferred transfer size, in bytes.
     public var blockSize: UInt64
     public var fragmentSize: UInt64
     public var blocks: UInt64
@@ -17,7 +17,7 @@ public struct FileSystemStatistics: Hashable, Sendable {
     public var availableFiles: UInt64
     /// The longest name, in bytes.
     public var maximumNameLength: UInt64
-    /// ST_*: read-only, nosuid and so on.
+    /// ST_* flags: read-only, nosuid and so on.
     public var flags: UInt64
 
     public init(_ statistics: statvfs) {

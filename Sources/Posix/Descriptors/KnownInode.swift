@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// Which file something is, as the kernel has it in memory: its file system is not asked, and so may be slow, stopped or
-/// dead.
+/// The identity of a file, as the kernel has it in memory. Its file system is not asked, so that one that is slow,
+/// stopped or dead does no harm.
 public struct KnownInode: Hashable, Sendable {
-    /// As st_dev and st_ino have them.
+    /// As in st_dev and st_ino.
     public var device: UInt64
     public var inode: UInt64
 
@@ -13,7 +13,7 @@ public struct KnownInode: Hashable, Sendable {
         self.inode = inode
     }
 
-    /// What a path leads to; most of all one of /proc/PID/fd, on the way to which no other file system lies.
+    /// The file at a path; above all one in /proc/PID/fd, whose lookup passes no other file system.
     ///
     /// Source: statx(2), AT_STATX_DONT_SYNC.
     public init(path: String) throws(Errno) {
@@ -23,7 +23,7 @@ public struct KnownInode: Hashable, Sendable {
         }
     }
 
-    /// Whether a path leads to a directory, which no inode ceases to be: so the file system is not asked either.
+    /// Whether a path leads to a directory. An inode never stops being one, so the file system need not be asked.
     public static func isDirectory(path: String) throws(Errno) -> Bool {
         var isDirectory = false
         try unsafe withCString(Array(path.utf8)) { path throws(Errno) in

@@ -1,13 +1,13 @@
-/// One component of a path: 1 to 255 bytes, any but "/" and NUL, and neither `.` nor `..`.
+/// One component of a path: 1 to 255 bytes without "/" and NUL, and neither `.` nor `..`.
 ///
-/// A call that takes a folder and a name stays in that folder, whatever bytes the name was made of. Linux does not ask that
-/// names be UTF-8, and neither does this.
+/// A call that takes a folder and a name stays in that folder, whatever bytes the name has. Linux does not require
+/// names to be UTF-8, and neither does this type.
 public struct Name: Hashable, Sendable {
     public static let maximumCount = 255
 
     public let bytes: [UInt8]
 
-    /// Nil for no bytes, more than 255, a "/" or NUL among them, `.` and `..`.
+    /// Nil for no bytes, more than 255, bytes with a "/" or NUL, `.` and `..`.
     public init?(bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         guard 1...Name.maximumCount ~= bytes.count, !bytes.contains(0), !bytes.contains(UInt8(ascii: "/")) else {
@@ -19,14 +19,14 @@ public struct Name: Hashable, Sendable {
 
     private init(literal bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The folder itself, to open it once more.
+    /// The folder itself, to open it again.
     public static let current = Name(literal: [UInt8(ascii: ".")])
-    /// The folder above, for what lists it. No call to a folder below may be given this one.
+    /// The parent folder, only for listings. Calls that must stay below a folder must not be given this name.
     public static let parent = Name(literal: [UInt8(ascii: "."), UInt8(ascii: ".")])
 
     public var isDotOrDotDot: Bool { self == Self.current || self == Self.parent }
 
-    /// Lends the name as a C string, valid for the time of the call only.
+    /// Lends the name as a C string, valid only during the call.
     public func withCString<Result, Failure: Error>(
         _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -35,9 +35,9 @@ public struct Name: Hashable, Sendable {
 }
 
 extension Name: ExpressibleByStringLiteral {
-    /// Traps if the literal is no name.
+    /// Traps if the literal is not a valid name.
     public init(stringLiteral value: String) {
-        // What stands in the source says which folder it means.
+        // A literal may be `.` or `..`, because the source shows which folder it means.
         if let dots = [Self.current, .parent].first(where: { $0.bytes.elementsEqual(value.utf8) }) {
             self = dots
             return

@@ -1,15 +1,15 @@
 import Glibc
 
-/// Waiting for several descriptors at once.
+/// Waits for several descriptors at once.
 ///
 /// Source: poll(2).
 public enum Poll {
-    /// Waits until one of the descriptors is readable, closed by its peer or broken; which ones, as indices.
+    /// Waits until some of the descriptors are readable, closed by their peers or broken; returns their indices.
     ///
-    /// None after the timeout; nil waits without end.
+    /// After the timeout returns none; nil waits without limit.
     ///
-    /// - Parameter changing: waited for as well, each until it reports an exceptional condition (POLLPRI), as a table of
-    ///   mounts does that has changed. Their indices follow those of the others.
+    /// - Parameter changing: also waited for, each until it reports an exceptional condition (POLLPRI), as
+    ///   /proc/self/mountinfo does after a change of the mounts. Their indices follow those of `descriptors`.
     public static func readable(
         _ descriptors: [Descriptor], changing: [Descriptor] = [], timeout: Duration? = nil
     ) throws(Errno) -> [Int] {
@@ -28,7 +28,7 @@ public enum Poll {
         }
     }
 
-    /// Rounded up, so as not to wake before the deadline; -1 for none.
+    /// Rounded up, so as not to wake before the deadline; -1 for no deadline.
     private static func milliseconds(until deadline: Duration?) -> Int32 {
         guard let deadline else { return -1 }
         let (seconds, attoseconds) = (deadline - BootClock.now).components

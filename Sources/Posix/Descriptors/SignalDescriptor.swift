@@ -1,17 +1,17 @@
 import CLinux
 import Glibc
 
-/// Signals as a descriptor to wait for, instead of handlers that interrupt.
+/// Signals as a descriptor to wait for, instead of handlers.
 ///
 /// Source: signalfd(2).
 public final class SignalDescriptor: Sendable {
     /// Readable while a signal is pending.
     public let descriptor: Descriptor
 
-    /// Blocks the signals in the calling thread, and in all that it starts from then on.
+    /// Blocks the signals in the calling thread and in all threads it starts later.
     ///
-    /// Made before any other thread is: a thread that has not blocked a signal takes its default action. A program that
-    /// is executed inherits the mask.
+    /// Call it before the program has other threads: a thread that has not blocked a signal takes its default action.
+    /// Executed programs inherit the mask.
     public init(blocking signals: [Int32]) throws(Errno) {
         var set = SignalDescriptor.set(of: signals)
         let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -24,7 +24,7 @@ public final class SignalDescriptor: Sendable {
         try call { lk_signalfd_read(descriptor.number) }
     }
 
-    /// Blocks signals in the calling thread alone, for threads that are none of the signal's business.
+    /// Blocks signals in the calling thread alone, for threads that must not receive them.
     public static func block(_ signals: [Int32]) throws(Errno) {
         var set = set(of: signals)
         let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)

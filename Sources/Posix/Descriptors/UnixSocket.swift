@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Who is at the other end of a Unix socket, as it was when the connection was made.
+/// The peer of a Unix socket, as of the time of connection.
 public struct PeerCredentials: Hashable, Sendable {
     public var process: Int32
     public var user: UInt32
@@ -12,12 +12,12 @@ public struct PeerCredentials: Hashable, Sendable {
 ///
 /// Source: unix(7).
 public enum UnixSocket {
-    /// How many descriptors one message carries at most.
+    /// The largest number of descriptors in one message.
     public static var maximumDescriptorCount: Int { Int(LK_DESCRIPTORS_MAX) }
 
-    /// A socket that listens at a path of at most 107 bytes, at which nothing lies yet (else EADDRINUSE).
+    /// A socket that listens at a path of at most 107 bytes; EADDRINUSE if the path exists.
     ///
-    /// The socket file gets its mode from the umask; whoever may write to it may connect.
+    /// The umask determines the mode of the socket file; write permission on it allows to connect.
     public static func listen(at path: String, backlog: Int32 = 16) throws(Errno) -> Descriptor {
         let socket = Descriptor(owning: try call { lk_unix_socket() })
         try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
@@ -27,7 +27,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// ENOENT if nothing lies at the path, ECONNREFUSED if nobody listens there any more.
+    /// ENOENT if the path does not exist, ECONNREFUSED if no process listens there.
     public static func connect(to path: String) throws(Errno) -> Descriptor {
         let socket = Descriptor(owning: try call { lk_unix_socket() })
         try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
@@ -36,7 +36,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Two sockets, each the other's peer.
+    /// Two connected sockets.
     public static func pair() throws(Errno) -> (Descriptor, Descriptor) {
         var ends: [Int32] = [-1, -1]
         try perform { unsafe lk_unix_pair(&ends) }
@@ -57,10 +57,10 @@ extension Descriptor {
         return peer
     }
 
-    /// Sends all bytes, at least one, and with the first of them duplicates of at most `maximumDescriptorCount`
+    /// Sends all bytes, at least one, and with the first byte duplicates of at most `maximumDescriptorCount`
     /// descriptors.
     ///
-    /// EPIPE if the peer is gone. On a non-blocking socket EAGAIN tells nothing about how much was sent.
+    /// EPIPE if the peer is gone. On a non-blocking socket, EAGAIN leaves open how much was sent.
     ///
     /// Source: sendmsg(2), SCM_RIGHTS.
     public func send(_ bytes: RawSpan, passing descriptors: [Descriptor] = []) throws(Errno) {
@@ -77,9 +77,10 @@ extension Descriptor {
         withExtendedLifetime(descriptors) {}
     }
 
-    /// Receives what there is, at most the buffer's size, and the descriptors that came with it; 0 bytes are the end.
+    /// Receives the available bytes, at most the buffer's size, and the descriptors sent with them; 0 bytes are the
+    /// end.
     ///
-    /// More descriptors than `maximumDescriptorCount` in one message: EMFILE, and all of them are closed.
+    /// If one message has more than `maximumDescriptorCount` descriptors: EMFILE, and all of them are closed.
     ///
     /// Source: recvmsg(2), SCM_RIGHTS.
     public func receive(into buffer: inout MutableRawSpan) throws(Errno) -> (count: Int, descriptors: [Descriptor]) {

@@ -1,32 +1,32 @@
 import CLinux
 import Glibc
 
-/// What the kernel allows this process.
+/// Limits and rights of this process.
 public enum ProcessLimits {
-    /// No core files, no ptrace and no /proc/PID/mem by the same user, and a crash that ends the process at once: for a
-    /// process that holds secrets.
+    /// For a process that holds secrets: no core files, no ptrace and no /proc/PID/mem by the same user, and a crash
+    /// ends the process at once.
     ///
-    /// Executing a program undoes the part that is not a limit.
+    /// Executing a program undoes all of this but the limit.
     ///
     /// Source: PR_SET_DUMPABLE, RLIMIT_CORE.
     public static func forbidDumps() throws(Errno) {
         try perform { lk_forbid_dumps() }
-        // Swift's runtime has handlers for these that print a backtrace with registers and memory. They wait for threads
-        // that block every signal, so that a crashed daemon would stay, with its keys and its mount.
+        // Swift's runtime installs handlers for these that print a backtrace with registers and memory. They wait for
+        // threads that block every signal, so a crashed daemon would stay, with its keys and its mount.
         for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {
             _ = signal(number, SIG_DFL)
         }
     }
 
-    /// Has malloc(3) share its memory between all threads but for a few arenas. Before another thread is started.
+    /// Limits malloc(3) to a few arenas that all threads share. Call it before another thread is started.
     ///
-    /// What one thread gives back, others do not get from another arena: with one for each, a process that makes many small
-    /// things and lets them go takes several times what it needs.
+    /// Memory freed in one arena is not available to threads of another: with an arena for each thread, a process that
+    /// allocates and frees many small objects takes several times what it needs.
     ///
     /// Source: mallopt(3), M_ARENA_MAX.
     public static func boundArenas() { lk_bound_arenas(2) }
 
-    /// Raises the limit of open files as far as this user may; the limit then, nil for none.
+    /// Raises the limit of open files as far as this user may; returns the new limit, nil for none.
     ///
     /// Source: RLIMIT_NOFILE.
     public static func raiseOpenFiles() throws(Errno) -> UInt64? {
@@ -35,7 +35,7 @@ public enum ProcessLimits {
         return limit == .max ? nil : limit
     }
 
-    /// How many files may be open at a time.
+    /// The limit of open files.
     ///
     /// Source: sysconf(3), _SC_OPEN_MAX.
     public static var openFiles: Int {
@@ -43,7 +43,7 @@ public enum ProcessLimits {
         return limit < 0 ? .max : limit
     }
 
-    /// Raises the limit of locked memory as far as this user may; the limit then in bytes, nil for none.
+    /// Raises the limit of locked memory as far as this user may; returns the new limit in bytes, nil for none.
     ///
     /// Source: RLIMIT_MEMLOCK. Root is not bound by it.
     public static func raiseLockedMemory() throws(Errno) -> UInt64? {

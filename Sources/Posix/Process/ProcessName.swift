@@ -1,9 +1,8 @@
 import CLinux
 
-/// What this process is called in ps(1) and in /proc/PID/comm.
+/// The name of this process in ps(1) and in /proc/PID/comm.
 public enum ProcessName {
-    /// For the main thread: each thread has a name, and the main one's is the process's. Up to 15 bytes; more are
-    /// truncated.
+    /// Call it on the main thread, whose name is the name of the process. Up to 15 bytes; longer names are truncated.
     ///
     /// Source: PR_SET_NAME.
     public static func set(_ name: StaticString) {

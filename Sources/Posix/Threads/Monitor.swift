@@ -1,13 +1,13 @@
 import Glibc
 
-/// A value under a lock, with a condition on which threads wait for it to change.
+/// A value under a lock, with a condition on which threads wait for its change.
 ///
-/// Thread-safe. What `body` closures do must not call this object again.
+/// Thread-safe. The `body` closures must not call this object.
 ///
 /// Source: pthread_mutex_lock(3), pthread_cond_wait(3).
 @safe
 package final class Monitor<Value>: @unchecked Sendable {
-    // Unchecked: `value` is guarded by `mutex`, and the pointers do not change.
+    // Unchecked: `mutex` protects `value`, and the pointers do not change.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var value: Value
@@ -34,7 +34,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         return body(&value)
     }
 
-    /// Returns what `body` returns, once that is not nil. It is called at once and after each `wake`.
+    /// Calls `body` at once and after each wakeup, until it returns a value; returns that.
     package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
@@ -44,9 +44,9 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// Has one of the threads that wait look at the value again.
+    /// Makes one waiting thread look at the value again.
     package func wakeOne() { unsafe pthread_cond_signal(condition) }
 
-    /// Has all threads that wait look at the value again.
+    /// Makes all waiting threads look at the value again.
     package func wakeAll() { unsafe pthread_cond_broadcast(condition) }
 }

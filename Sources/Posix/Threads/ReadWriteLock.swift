@@ -1,13 +1,13 @@
 import Glibc
 
-/// A lock that many may share, or one may hold alone. A waiting writer goes before new readers.
+/// A lock for many readers or one writer. A waiting writer takes precedence over new readers.
 ///
-/// Not recursive: a thread that holds it shared and asks again waits forever once a writer waits. The thread that locks
-/// it is the one that unlocks it.
+/// Not recursive: a thread that holds it shared and locks it again deadlocks if a writer waits. The thread that locks
+/// it must unlock it.
 ///
 /// Source: pthread_rwlock_rdlock(3), pthread_rwlockattr_setkind_np(3).
 @safe public final class ReadWriteLock: @unchecked Sendable {
-    // Unchecked because of the pointer, which never changes; what it points to is made for sharing between threads.
+    // Unchecked because of the pointer, which never changes; its target is made for sharing between threads.
     // On the heap: a lock must not move.
     private let lock: UnsafeMutablePointer<pthread_rwlock_t>
 
@@ -15,7 +15,7 @@ import Glibc
         unsafe lock = .allocate(capacity: 1)
         var attributes = pthread_rwlockattr_t()
         var result = unsafe pthread_rwlockattr_init(&attributes)
-        // The default prefers readers: under a steady load of reads, the lock of a class would never be had.
+        // The default prefers readers: under a steady load of reads, a writer would never get the lock of a class.
         result |= unsafe pthread_rwlockattr_setkind_np(
             &attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
         result |= unsafe pthread_rwlock_init(lock, &attributes)
@@ -42,7 +42,7 @@ import Glibc
         precondition(result == 0, "held by this thread already")
     }
 
-    /// Whether it was locked: nobody held it, the calling thread neither.
+    /// Takes the lock and returns true if no thread holds it, including the calling one.
     ///
     /// Source: pthread_rwlock_trywrlock(3).
     public func tryLockExclusive() -> Bool {

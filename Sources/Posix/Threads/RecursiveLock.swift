@@ -1,10 +1,10 @@
 import Glibc
 
-/// A lock that the thread which holds it may take again.
+/// A lock that its holder may take again.
 ///
 /// Source: pthread_mutexattr_settype(3), PTHREAD_MUTEX_RECURSIVE.
 @safe public final class RecursiveLock: @unchecked Sendable {
-    // Unchecked because of the pointer, which never changes; what it points to is made for sharing between threads.
+    // Unchecked because of the pointer, which never changes; its target is made for sharing between threads.
     // On the heap: a lock must not move.
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
 

@@ -8,7 +8,7 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Starts a thread that somebody has to join or detach. It lets go of `body` before its end.
+/// Starts a thread that the caller must join or detach. The thread releases `body` before it ends.
 func makeThread(_ body: @escaping @Sendable () -> Void) throws(Errno) -> pthread_t {
     let retained = unsafe Unmanaged.passRetained(ThreadBody(body))
     var thread = pthread_t()
@@ -25,14 +25,14 @@ private func run(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     return nil
 }
 
-/// Starts a detached thread, for whose end nobody waits: `Worker` is one that can be waited for.
+/// Starts a detached thread; use `Worker` for one that can be joined.
 package func startThread(_ body: @escaping @Sendable () -> Void) throws(Errno) {
     pthread_detach(try makeThread(body))
 }
 
-/// Runs `body` on the calling thread and on up to `count` - 1 others at once; returns when all have come to its end.
+/// Runs `body` on the calling thread and on up to `count` - 1 others at once; returns when all have finished.
 ///
-/// Fewer where the system gives no more threads.
+/// Uses fewer threads if the system has no more.
 package func runInParallel(_ count: Int, _ body: @escaping @Sendable () -> Void) {
     var threads: [pthread_t] = []
     for _ in 1..<max(count, 1) {

@@ -1,4 +1,4 @@
-/// One thread that runs pieces of work in the order in which they were added.
+/// One thread that runs pieces of work in the order of their addition.
 ///
 /// Thread-safe. The owner calls `stop` at its end.
 package final class WorkQueue: Sendable {
@@ -12,7 +12,7 @@ package final class WorkQueue: Sendable {
 
     package init() {}
 
-    /// - Throws: why no thread can be made. What is added waits then, until `start` succeeds or `stop` is called.
+    /// - Throws: why the thread cannot be created. Added work then waits until `start` succeeds or `stop` is called.
     package func start() throws(Errno) { try worker.start { [self] in run() } }
 
     /// Adds a piece of work. After `stop` it runs at once, on the caller's thread.
@@ -25,8 +25,8 @@ package final class WorkQueue: Sendable {
         if isTaken { monitor.wakeAll() } else { piece() }
     }
 
-    /// Has the thread run what is left and end; returns when it has ended. Where no thread was made, the caller's runs
-    /// it.
+    /// Runs the remaining work, ends the thread and waits for it. If no thread was created, the caller's thread runs
+    /// the work.
     package func stop() {
         monitor.withLock { $0.isStopped = true }
         monitor.wakeAll()

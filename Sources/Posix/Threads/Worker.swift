@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// A thread that its owner starts, tells by means of its own to end, and waits for.
+/// A thread that its owner starts, tells to end in its own way, and joins.
 ///
-/// Thread-safe. When `join` returns the thread has ended, whether it had begun by then or not, and has let go of all that it was
-/// given: nothing of the owner's runs behind that. A worker that is never joined is left to itself.
+/// Thread-safe. When `join` returns, the thread has ended and has released all that it was given: no code of the owner
+/// runs on it after that. A worker that is never joined is detached.
 package final class Worker: Sendable {
     private let thread = Mutex<pthread_t?>(nil)
 
@@ -14,8 +14,8 @@ package final class Worker: Sendable {
 
     /// Starts the thread, once.
     ///
-    /// - Throws: why no thread can be made, EAGAIN mostly: RLIMIT_NPROC, a control group's pids.max, or memory. The owner may
-    ///   try again, and may `join` all the same.
+    /// - Throws: why the thread cannot be created, mostly EAGAIN: RLIMIT_NPROC, pids.max of a control group, or memory.
+    ///   The owner may try again, and may call `join` all the same.
     package func start(_ body: @escaping @Sendable () -> Void) throws(Errno) {
         try thread.withLock { thread throws(Errno) in
             precondition(thread == nil, "a worker starts once")
@@ -23,7 +23,8 @@ package final class Worker: Sendable {
         }
     }
 
-    /// Returns when the thread has ended; at once if none was started. Several may wait. Not from the thread itself.
+    /// Returns when the thread has ended; at once if none was started. Several threads may wait. Do not call it from
+    /// the thread itself.
     package func join() {
         thread.withLock { running in
             guard let thread = running else { return }

@@ -1,7 +1,7 @@
 import Glibc
 
 extension Timespec {
-    /// The moment in universal time, as 2025-11-21 19:38:12Z.
+    /// The time in UTC, such as 2025-11-21 19:38:12Z.
     public var date: String {
         var moment = time_t(seconds)
         var parts = unsafe tm()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A point in time as file systems keep it: seconds and nanoseconds since 1970.
+/// A point in time as file systems store it: seconds and nanoseconds since 1970.
 public struct Timespec: Hashable, Sendable, Comparable {
     public var seconds: Int64
     /// 0 to 999,999,999, also before 1970.
@@ -22,7 +22,7 @@ public struct Timespec: Hashable, Sendable, Comparable {
     }
 }
 
-/// What becomes of one of a file's times.
+/// The change of one of a file's times.
 public enum TimeChange: Hashable, Sendable {
     case keep
     case now
@@ -46,7 +46,7 @@ extension Timespec {
         return Timespec(time)
     }
 
-    /// Never later than the time of change that a file system on this machine gives from now on: those go by the tick.
+    /// Never later than any ctime that a file system on this machine assigns from now on: those use the coarse clock.
     ///
     /// Source: clock_gettime(2), CLOCK_REALTIME_COARSE.
     public static var tick: Timespec {
