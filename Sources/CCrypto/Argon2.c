@@ -47,7 +47,7 @@ int lk_argon2id(const void *passcode, size_t passcode_count, const void *salt, s
     };
     int result = argon2id_ctx(&context);
     if (result == ARGON2_THREAD_FAIL) {
-        // One after another the lanes come to the same, where no threads are to be had.
+        // If no threads are available, one thread computes the lanes in turn, with the same result.
         context.threads = 1;
         result = argon2id_ctx(&context);
     }

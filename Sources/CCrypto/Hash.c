@@ -1,5 +1,5 @@
-// The EVP interface of OpenSSL 3.0 allocates at each HMAC, and a place and a header tag are computed at each lookup.
-// The functions below it need no memory but the stack; what they leave there is wiped.
+// The EVP interface of OpenSSL 3.0 allocates for each HMAC, and every lookup computes two: of a name binding and of a
+// header. The functions below it need only the stack, and what they leave there is wiped.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "CCrypto.h"
 #include <assert.h>

@@ -12,7 +12,7 @@ static int give_passphrase(char *buffer, int size, int writing, void *user) {
     (void)writing;
     passphrase *given = user;
     given->was_asked = 1;
-    // A negative number is an error; none at all would be a passphrase without a character.
+    // A negative number is an error; 0 would be an empty passphrase.
     if (given->bytes == NULL || given->count > (size_t)size) return -1;
     memcpy(buffer, given->bytes, given->count);
     return (int)given->count;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// OpenSSL's own word for what it has found and goes by: bit 57 of the first number is CPUID's AES-NI on x86-64, bit 2
+// OpenSSL's own report of the features that it uses: bit 57 of the first number is CPUID's AES-NI on x86-64, bit 2
 // ARMv8's AES extension (OPENSSL_ia32cap(3), arm_arch.h).
 int lk_uses_aes_instructions(void) {
     static const struct {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-// The kernel's generator rather than OpenSSL's: it has no state in this process that could be copied by a fork or
-// read by an attacker, and nothing to allocate for each thread.
+// The kernel's generator, not OpenSSL's: it has no state in this process that a fork could copy or an attacker could
+// read, and allocates nothing for each thread.
 void lk_random(void *bytes, size_t count) {
     uint8_t *next = bytes;
     while (count > 0) {

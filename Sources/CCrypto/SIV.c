@@ -1,14 +1,14 @@
-// AES-SIV (RFC 5297) out of OpenSSL's AES-CBC and AES-CTR. OpenSSL 3.0 has the mode itself, but a context of it must
-// be given its key anew for each message (else Update answers 0 and Final 1, with the tag of the message before),
-// which fetches a MAC and allocates some twenty times: 4 us a name, 8 with four threads at the heap's lock, and names
-// are in every lookup. These contexts are keyed once and allocate nothing after that.
+// AES-SIV (RFC 5297) from OpenSSL's AES-CBC and AES-CTR. OpenSSL 3.0 has the mode itself, but its context needs the key
+// again for each message (else Update returns 0 and Final 1, with the tag of the message before). That fetches a MAC
+// and allocates about twenty times: 4 us for a name, 8 with four threads that contend for the heap's lock, and every
+// lookup needs names. These contexts get their key once and allocate nothing after that.
 #include "CCrypto.h"
 #include <string.h>
 
 struct lk_siv {
     EVP_CIPHER_CTX *mac; // AES-256-CBC under the first half of the key: CMAC is its last block
     EVP_CIPHER_CTX *ctr; // AES-256-CTR under the second half
-    uint8_t whole[16];   // CMAC's subkeys (RFC 4493): for a last block that is whole, and for one that is padded
+    uint8_t whole[16];   // CMAC's subkeys (RFC 4493): for a complete last block, and for a padded one
     uint8_t padded[16];
     uint8_t start[16]; // CMAC of a zero block, with which S2V begins
 };
@@ -30,9 +30,9 @@ static void dbl(uint8_t *block) {
 
 struct cmac {
     lk_siv *siv;
-    uint8_t pending[16]; // the last block is treated apart, so the latest one always waits
+    uint8_t pending[16]; // the last block is processed differently, so one block is always held back
     size_t filled;
-    uint8_t chain[128]; // what CBC puts out; its last block is the state
+    uint8_t chain[128]; // the output of CBC; its last block is the state
 };
 
 static int cmac_start(struct cmac *cmac, lk_siv *siv) {
@@ -166,7 +166,7 @@ int lk_siv_open(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint
     int good = ctr(siv, sealed, sealed + 16, count, out) && s2v(siv, data, data_count, out, count, tag);
     int result = !good ? 0 : CRYPTO_memcmp(tag, sealed, 16) == 0 ? 1 : -1;
     if (result != 1) OPENSSL_cleanse(out, count);
-    OPENSSL_cleanse(tag, sizeof tag); // the right tag of a forgery
+    OPENSSL_cleanse(tag, sizeof tag); // the tag that a forged message would need
     return result;
 }
 

@@ -9,16 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-// OpenSSL keeps only what it knows to be a key in its secure heap: expanded AES keys and the HMAC states of a
-// context lie in ordinary memory. With these functions everything that it allocates lies in the arena.
+// OpenSSL keeps only what it knows to be a key in its secure heap: expanded AES keys and HMAC states are in ordinary
+// memory. These functions move all of its allocations into the arena.
 
 static atomic_bool arena_is_ready;
-// Tells where the arena lies.
+// Any allocation in the arena: it leads to the arena's mapping.
 static void *arena_piece;
 
 static void *allocate(size_t count, const char *file, int line) {
     if (count == 0) return NULL;
-    // Setting up the arena allocates its own lock and tables. CRYPTO_secure_malloc would come back here.
+    // Setting up the arena allocates its own lock and tables, for which CRYPTO_secure_malloc would call this again.
     if (!atomic_load_explicit(&arena_is_ready, memory_order_acquire)) return calloc(1, count);
     return CRYPTO_secure_malloc(count, file, line);
 }
@@ -33,7 +33,7 @@ static void release(void *bytes, const char *file, int line) {
     }
 }
 
-// Never realloc(3): it would leave a copy of the old bytes behind.
+// Never realloc(3), which would leave a copy of the old bytes behind.
 static void *resize(void *old, size_t count, const char *file, int line) {
     if (old == NULL) return allocate(count, file, line);
     if (count == 0) {
@@ -58,15 +58,15 @@ int lk_secure_heap_start(size_t size) {
     if (arena_piece == NULL) return LK_HEAP_NO_MEMORY;
     atomic_store_explicit(&arena_is_ready, 1, memory_order_release);
 
-    // No configuration file: OPENSSL_CONF could load foreign code into a process full of keys. No cleanup at exit:
-    // other threads may still be at work then.
+    // No configuration file: OPENSSL_CONF could load foreign code into a process full of keys. No cleanup at exit,
+    // because other threads may still be running then.
     if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
         return LK_HEAP_NO_MEMORY;
     return LK_HEAP_LOCKED;
 }
 
-// A thread that goes on with what is wiped would end the process here and now: before the mount and the socket are taken
-// away, and before the client has its answer. It stands still instead, until the process ends.
+// A thread that uses wiped memory would crash the process at once: before the mount and the socket are removed, and
+// before the client has its answer. So it stops here until the process ends.
 static void stand_still(int signal) {
     (void)signal;
     for (;;) pause();
@@ -80,19 +80,19 @@ static void park_faulting_threads(void) {
 }
 
 int lk_secure_wipe_everything(void) {
-    // The second call must not touch the heap, whose tables are gone.
+    // A second call must not touch the heap, whose tables are gone.
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int is_done = 0;
     pthread_mutex_lock(&lock);
     FILE *maps = is_done ? NULL : fopen("/proc/self/maps", "re");
-    // OpenSSL does not tell where its arena lies; the kernel tells the mapping that a piece of it lies in.
+    // OpenSSL does not say where its arena is; the kernel says which mapping contains an allocation of it.
     uintptr_t piece = (uintptr_t)arena_piece;
     char line[512];
     while (!is_done && maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         uintptr_t first, end;
         if (sscanf(line, "%lx-%lx rw", &first, &end) != 2 || piece < first || piece >= end) continue;
         park_faulting_threads();
-        // From here nothing of OpenSSL may be called any more: its tables are gone.
+        // From here on no function of OpenSSL may be called: its tables are gone.
         OPENSSL_cleanse((void *)first, end - first);
         is_done = 1;
     }

@@ -2,8 +2,8 @@
 #include "CCrypto.h"
 #include <string.h>
 
-// A function may leave anything in the vector registers, and the dynamic linker saves all of them on the stack when a
-// function is first called.
+// A function may leave any data in the vector registers, and at the first call of a function the dynamic linker saves
+// all of them on the stack.
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) static void wipe_upper_vectors(void) {
@@ -55,7 +55,7 @@ static void wipe_vectors(void) {
     );
 }
 #elif defined(__aarch64__)
-// The lower halves of v8 to v15 belong to the caller.
+// The callee must preserve the lower halves of v8 to v15.
 static void wipe_vectors(void) {
     __asm__ volatile(
         "movi v0.2d, #0\n"

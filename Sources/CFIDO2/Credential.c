@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// What a signature would be about. Nobody checks one: the secret proves itself.
+// The data that a signature would cover. No signature is checked: the secret proves itself.
 static const unsigned char no_client_data[32];
 
 static const unsigned char user[] = "latchkey";
@@ -66,14 +66,14 @@ __attribute__((noinline)) static lk_fido2_result derive(lk_fido2 *key, fido_asse
     long long begun = lk_fido2_now();
     if (code == 0) code = lk_libfido2.fido_dev_get_assert(key->device, assert, pin);
     if (code != 0) return lk_fido2_touched(key, code, begun);
-    // A key that answers without the extension has not done what was asked of it.
+    // A key that answers without the extension has not done what was requested.
     const unsigned char *found = NULL;
     if (lk_libfido2.fido_assert_count(assert) != 1 ||
         lk_libfido2.fido_assert_hmac_secret_len(assert, 0) != LK_FIDO2_SECRET_SIZE ||
         (found = lk_libfido2.fido_assert_hmac_secret_ptr(assert, 0)) == NULL)
         return (lk_fido2_result){LK_FIDO2_UNFIT, 0};
     memcpy(secret, found, LK_FIDO2_SECRET_SIZE);
-    // It is the assertion's own, which is freed next.
+    // This memory belongs to the assertion, which is freed next.
     explicit_bzero((void *)(uintptr_t)found, LK_FIDO2_SECRET_SIZE);
     return (lk_fido2_result){LK_FIDO2_DONE, 0};
 }

@@ -34,7 +34,7 @@ static int has(char **names, size_t count, const char *name) {
     return 0;
 }
 
-// Whether it can do what is wanted of it. CTAP 2.1, 6.4.
+// Whether the key supports what is needed. CTAP 2.1, 6.4.
 static lk_fido2_result check(lk_fido2 *key) {
     if (!lk_libfido2.fido_dev_is_fido2(key->device)) return (lk_fido2_result){LK_FIDO2_UNFIT, 0};
     fido_cbor_info_t *info = lk_libfido2.fido_cbor_info_new();
@@ -68,7 +68,7 @@ lk_fido2_result lk_fido2_open(const char *path, int milliseconds, lk_fido2 **key
         if (result.kind == LK_FIDO2_DONE) {
             result = check(opened);
         } else {
-            // Whatever it says of a device that it cannot open.
+            // Whatever the error of a device that cannot be opened.
             result.kind = LK_FIDO2_NO_DEVICE;
         }
     }
@@ -91,7 +91,7 @@ void lk_fido2_close(lk_fido2 *key) {
 
 lk_fido2_result lk_fido2_touched(lk_fido2 *key, int code, long long begun) {
     lk_fido2_result result = lk_fido2_meaning(code);
-    // libfido2 has given up, and says of it what it says of a key that is gone. This one waits still.
+    // libfido2 has given up, with the same error as for a key that is gone. The key itself still waits.
     if (result.kind == LK_FIDO2_NO_DEVICE && lk_fido2_now() - begun >= key->patience) {
         lk_libfido2.fido_dev_cancel(key->device);
         result.kind = LK_FIDO2_NOT_TOUCHED;

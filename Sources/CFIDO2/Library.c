@@ -25,7 +25,7 @@ static int find(const char *name, lk_fido2_functions *functions) {
 
 static void load(void) {
     if (!find("libfido2.so.1", &lk_libfido2)) return;
-    // It would print all that goes to the key and back.
+    // With this, libfido2 would print all traffic with the key.
     unsetenv("FIDO_DEBUG");
     lk_libfido2.fido_init(0);
     is_loaded = 1;

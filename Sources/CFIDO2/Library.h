@@ -4,8 +4,8 @@
 #include "CFIDO2.h"
 #include <stdbool.h>
 
-// What is used of libfido2 1.12 or later, declared here: no header of it is needed to build, and what it points to is
-// its own affair. Source: its manual pages.
+// The functions used of libfido2 1.12 or later, declared here: none of its headers is needed to build, and its types
+// stay opaque. Source: its manual pages.
 
 typedef struct fido_dev fido_dev_t;
 typedef struct fido_dev_info fido_dev_info_t;
@@ -84,10 +84,10 @@ typedef struct {
 #undef LK_FIELD
 } lk_fido2_functions;
 
-/// To be used after lk_fido2_is_loaded has said so.
+/// Valid after lk_fido2_is_loaded has returned true.
 extern lk_fido2_functions lk_libfido2;
 
-/// Loads libfido2 if that has not been done yet.
+/// Loads libfido2 unless that has been done.
 int lk_fido2_is_loaded(void);
 
 struct lk_fido2 {
@@ -96,12 +96,12 @@ struct lk_fido2 {
     int has_two_secrets;
 };
 
-/// What became of something that waits for a touch, and was begun at that time: milliseconds of CLOCK_MONOTONIC.
+/// The result of an operation that waits for a touch and began at that time: milliseconds of CLOCK_MONOTONIC.
 lk_fido2_result lk_fido2_touched(lk_fido2 *key, int code, long long begun);
 
 long long lk_fido2_now(void);
 
-/// What an error of libfido2 or of the key means.
+/// The meaning of an error of libfido2 or of the key.
 lk_fido2_result lk_fido2_meaning(int code);
 
 /// A key on a Unix socket.

@@ -1,6 +1,6 @@
 #include "Library.h"
 
-// CTAP 2.1, 8.2, and what libfido2 adds to it: fido_strerr(3).
+// CTAP 2.1, 8.2, and the additional codes of libfido2: fido_strerr(3).
 lk_fido2_result lk_fido2_meaning(int code) {
     int kind = LK_FIDO2_OTHER;
     switch (code) {
@@ -39,7 +39,7 @@ lk_fido2_result lk_fido2_meaning(int code) {
     case -2: // FIDO_ERR_RX
     case -3: // FIDO_ERR_RX_NOT_CBOR
     case -4: // FIDO_ERR_RX_INVALID_CBOR
-    case -9: // FIDO_ERR_INTERNAL, also of a key that goes before a secret has been agreed with it
+    case -9: // FIDO_ERR_INTERNAL, also if the key is unplugged before it has agreed on a secret
         kind = LK_FIDO2_NO_DEVICE;
         break;
     default: break;

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// Reports of 64 bytes, one after the other, with nothing between them: CTAP 2.1, 11.2.4.
+// Reports of 64 bytes, one after the other, without separators: CTAP 2.1, 11.2.4.
 
 static const char head[] = "socket:";
 
@@ -51,7 +51,7 @@ static int read_report(void *handle, unsigned char *bytes, size_t count, int mil
 }
 
 static int write_report(void *handle, const unsigned char *bytes, size_t count) {
-    // The first byte is the report's number, which Linux's hidraw wants to see.
+    // The first byte is the report's number, which Linux's hidraw requires.
     for (size_t done = 1; done < count;) {
         ssize_t sent = send(*(int *)handle, bytes + done, count - done, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;

@@ -25,7 +25,7 @@ static ssize_t intercepted_read(int fd, void *buffer, size_t size, void *userdat
 
 static ssize_t intercepted_writev(int fd, struct iovec *parts, int count, void *userdata) {
     (void)userdata;
-    // The init operation and its reply run on one thread without another reply in between.
+    // The init operation and its reply run on one thread, with no other reply in between.
     if (extra_init_flags != 0) {
         if (count == 2 && parts[1].iov_len == sizeof(struct fuse_init_out)) {
             struct fuse_init_out *reply = parts[1].iov_base;
@@ -59,8 +59,8 @@ void lk_fuse_set_log(void (*log)(int level, const char *message)) {
 
 int lk_fuse_device(const char *path, uint64_t *device, uint32_t *device_minor) {
     struct statx status;
-    // With DONT_SYNC and an empty mask a FUSE mount answers from the inode in memory: no request, so no deadlock before
-    // the loop runs, nor on a connection that hangs.
+    // With DONT_SYNC and an empty mask, a FUSE mount answers from the inode in memory. No request is sent, so there is
+    // no deadlock before the loop runs, nor on a connection that hangs.
     if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &status) != 0) return errno;
     *device = makedev(status.stx_dev_major, status.stx_dev_minor);
     *device_minor = status.stx_dev_minor;

@@ -34,8 +34,8 @@ int lk_openat(int directory, const char *path, int flags, mode_t mode) {
     return openat(directory, path, flags, mode);
 }
 
-// Linux 5.6. Where a kernel or a container's filter refuses it, openat(2) does: with one component and O_NOFOLLOW it
-// stays in the directory too. The caller's O_NOFOLLOW is what makes that so.
+// Linux 5.6. If a kernel or a container's filter refuses it, openat(2) is used: with one component and O_NOFOLLOW it
+// stays in the directory too. The caller's O_NOFOLLOW ensures that.
 int lk_open_beneath(int directory, const char *name, int flags, mode_t mode) {
     const int path_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const int creates = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
@@ -86,7 +86,7 @@ int lk_note_access(int file) {
     int flags = fcntl(file, F_GETFL);
     if (flags == -1)
         return -1;
-    // Without the flag every read does it; or another thread is doing it just now.
+    // Without the flag every read updates the time; or another thread is doing this just now.
     if (!(flags & O_NOATIME))
         return 0;
     if (fcntl(file, F_SETFL, flags & ~O_NOATIME) == -1)
@@ -106,7 +106,7 @@ int lk_birth_time(int file, const char *name, struct timespec *birthTime) {
 
 int lk_known_inode(int directory, const char *path, uint64_t *device, uint64_t *inode) {
     struct statx status;
-    // Nothing is asked for by name: so the file system has nothing to ask.
+    // The mask is empty, so the kernel has nothing to ask the file system for.
     if (statx(directory, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) != 0) return -1;
     *device = makedev(status.stx_dev_major, status.stx_dev_minor);
     *inode = status.stx_ino;
@@ -147,7 +147,8 @@ ssize_t lk_getdents(int directory, void *buffer, size_t size) {
     return getdents64(directory, buffer, size);
 }
 
-// The f*xattr calls and fchmod answer EBADF for an O_PATH descriptor; its magic link in /proc leads to the same inode.
+// The f*xattr calls and fchmod fail with EBADF for an O_PATH descriptor; its magic link in /proc leads to the same
+// inode.
 struct magic_link {
     char path[32];
 };
@@ -247,7 +248,7 @@ static size_t whole_pages(void **start, size_t size) {
 int lk_lock_memory(void *start, size_t size) {
     size = whole_pages(&start, size);
     int result = mlock2(start, size, MLOCK_ONFAULT);
-    // Linux before 4.4, and what filters calls.
+    // Linux before 4.4, or a filter of system calls.
     return result != 0 && (errno == ENOSYS || errno == EINVAL) ? mlock(start, size) : result;
 }
 

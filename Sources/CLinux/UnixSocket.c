@@ -55,7 +55,7 @@ int lk_peer(int socket, pid_t *process, uid_t *user, gid_t *group) {
     return 0;
 }
 
-// Aligned as the kernel wants control messages.
+// Aligned as the kernel requires for control messages.
 union control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(LK_DESCRIPTORS_MAX * sizeof(int))];

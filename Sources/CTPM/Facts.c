@@ -3,7 +3,7 @@
 #ifdef LK_HAS_TSS2
 #include <string.h>
 
-// Properties from `first` on, as many as the TPM has of them, at most `count`.
+// The properties from `first` on that the TPM has, at most `count`.
 static lk_tpm_result read_properties(lk_tpm *tpm, TPM2_PT first, uint32_t count, TPML_TAGGED_TPM_PROPERTY *properties) {
     TPMS_CAPABILITY_DATA *data = NULL;
     TPMI_YES_NO more;
@@ -34,7 +34,7 @@ lk_tpm_result lk_tpm_read_lockout(lk_tpm *tpm, lk_tpm_lockout *lockout) {
     return result;
 }
 
-// Four letters to the word, padded with zeros or blanks.
+// Four letters in a word, padded with zeros or spaces.
 static char *append_letters(char *end, uint32_t word) {
     for (int shift = 24; shift >= 0; shift -= 8) {
         char letter = (char)(word >> shift & 0xff);
@@ -61,7 +61,7 @@ lk_tpm_result lk_tpm_read_name(lk_tpm *tpm, char manufacturer[5], char model[17]
         if (property.property == TPM2_PT_MANUFACTURER) {
             end_text(manufacturer, append_letters(manufacturer, property.value));
         } else if (property.property == next_part && next_part <= TPM2_PT_VENDOR_STRING_4) {
-            // Each once and in order, whatever the TPM sends: there is room for four.
+            // Each once and in order, whatever the TPM sends: the buffer has room for four.
             model_end = append_letters(model_end, property.value);
             next_part++;
         }

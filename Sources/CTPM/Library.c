@@ -11,10 +11,10 @@ lk_tss2_functions lk_tss2;
 static int is_loaded;
 
 static void load(void) {
-    // tpm2-tss would print each refusal to standard error. It reads this whenever a module of it logs first.
+    // Otherwise tpm2-tss prints each refusal to standard error. Each of its modules reads this when it first logs.
     setenv("TSS2_LOG", "all+NONE", 0);
 
-    // A search in libtss2-esys goes through what it was linked with: libtss2-sys and libtss2-mu.
+    // A search in libtss2-esys includes the libraries that it was linked with: libtss2-sys and libtss2-mu.
     void *esys = dlopen("libtss2-esys.so.0", RTLD_NOW | RTLD_LOCAL);
     void *loader = dlopen("libtss2-tctildr.so.0", RTLD_NOW | RTLD_LOCAL);
     if (esys == NULL || loader == NULL) return;
@@ -31,7 +31,7 @@ static void load(void) {
 
 static TSS2_RC connect_to(const char *tcti, TSS2_TCTI_CONTEXT **context) {
     if (tcti != NULL) return lk_tss2.Tss2_TctiLdr_Initialize(tcti, context);
-    // What tctildr tries by itself when it is given nothing, but for simulators on ports of localhost.
+    // What tctildr tries by default, without simulators on ports of localhost.
     static const char *const usual[] = {"device:/dev/tpmrm0", "device:/dev/tpm0", "tabrmd"};
     TSS2_RC code = TSS2_TCTI_RC_NO_CONNECTION;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {

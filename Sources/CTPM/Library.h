@@ -39,7 +39,7 @@
     F(Esys_FlushContext)                                                                                               \
     F(Esys_GetCapability)
 
-/// What is used of tpm2-tss 3.0 or later.
+/// The functions used of tpm2-tss 3.0 or later.
 typedef struct {
 #define LK_FIELD(name) __typeof__(&name) name;
     LK_TSS2_FUNCTIONS(LK_FIELD)
@@ -53,7 +53,7 @@ struct lk_tpm {
     ESYS_CONTEXT *esys;
 };
 
-/// What a step was for, since the same response code means different things.
+/// The purpose of a step, because the same response code can mean different things.
 typedef enum {
     LK_STEP_ANY,
     LK_STEP_STORAGE_KEY,
@@ -64,44 +64,44 @@ typedef enum {
 /// The meaning of a response code; LK_TPM_DONE for TSS2_RC_SUCCESS.
 lk_tpm_result lk_tpm_meaning(TSS2_RC code, lk_step step);
 
-/// The storage key under which sealed objects are made, and a session salted with it.
+/// The storage key, parent of all sealed objects, and a session salted with it.
 typedef struct {
     ESYS_TR key;
     int is_transient;
     ESYS_TR session;
 } lk_storage;
 
-/// Finds or makes the storage key; to be closed even if it fails.
+/// Finds or creates the storage key; call lk_storage_close even if it fails.
 lk_tpm_result lk_storage_open(lk_tpm *tpm, lk_storage *storage);
 
 void lk_storage_close(lk_tpm *tpm, lk_storage *storage);
 
-/// A session of that type whose parameters are encrypted under a secret that only the storage key's TPM can know.
+/// A session of that type whose parameters are encrypted under a secret that only the TPM of the storage key can know.
 TSS2_RC lk_session_start(lk_tpm *tpm, ESYS_TR key, TPM2_SE type, ESYS_TR *session);
 
 /// Flushes from the TPM, unless it is ESYS_TR_NONE.
 void lk_flush(lk_tpm *tpm, ESYS_TR *handle);
 
-/// Makes a policy session demand the PCRs as they are now and, if asked, the authorization value. `guard` is a session
-/// under which that cannot be changed on its way, or ESYS_TR_NONE.
+/// Makes a policy session require the present values of the PCRs and, if asked, the authorization value. `guard` is a
+/// session that protects the commands from changes on their way, or ESYS_TR_NONE.
 TSS2_RC lk_policy_build(lk_tpm *tpm, ESYS_TR policy, ESYS_TR guard, uint32_t pcrs, int with_auth);
 
-// What tpm2-tss copies it does not wipe. These overwrite the copies that it keeps at hand.
+// tpm2-tss does not wipe its copies of secrets. These functions overwrite the copies that it still refers to.
 //
-// Left for chance to overwrite: session keys in freed memory, which open nothing without a recording of what went to
-// the TPM and back. What OpenSSL holds for it lies in CCrypto's arena, and the stack is wiped with lk_wipe_stack.
+// Not wiped: session keys in freed memory, which are useless without a recording of the traffic with the TPM. OpenSSL's
+// allocations for tpm2-tss are in CCrypto's arena, and lk_wipe_stack wipes the stack.
 
-/// Frees what ESAPI allocated, wiped.
+/// Wipes and frees what ESAPI allocated.
 void lk_wipe_free(void *bytes, size_t count);
 
-/// The sensitive part that Esys_Create keeps in the context.
+/// Wipes the sensitive part that Esys_Create keeps in the context.
 void lk_wipe_created(lk_tpm *tpm, ESYS_TR session, const TPM2B_PUBLIC *area);
 
-/// The decrypted parameter in the buffer of the last response.
+/// Wipes the decrypted parameter in the buffer of the last response.
 void lk_wipe_response(lk_tpm *tpm);
 
-/// The authorization value of an object, in the object and in the session that authorized its use, which is good for
-/// nothing afterwards. `storage`, `area` and `private_part` are what the object was loaded with.
+/// Wipes the authorization value of an object, in the object and in the session that authorized its use; that session
+/// is unusable afterwards. `storage`, `area` and `private_part` are what the object was loaded with.
 void lk_wipe_auth(lk_tpm *tpm, ESYS_TR object, ESYS_TR session, const lk_storage *storage, const TPM2B_PUBLIC *area,
                   const TPM2B_PRIVATE *private_part);
 

@@ -5,12 +5,12 @@
 #include "CCrypto.h"
 #include <string.h>
 
-// Sealed data: TPM 2.0 part 1, 27.7. Its secret is ours, so it has no sensitiveDataOrigin, and without sign or decrypt
-// it is good for unsealing only. Who satisfies a policy need not know the authorization value, unless the policy says.
+// Sealed data: TPM 2.0 part 1, 27.7. The secret comes from outside, so sensitiveDataOrigin is not set; without sign and
+// decrypt the object can only be unsealed. With a policy, the authorization value is needed only if the policy says so.
 static TPM2B_PUBLIC public_area(const lk_tpm_access *access, const TPM2B_DIGEST *policy) {
     TPMA_OBJECT attributes = TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT;
     if (access->pcrs == 0) attributes |= TPMA_OBJECT_USERWITHAUTH;
-    // Without a value there is nothing to guess, and a lockout that others brought about would be for nothing.
+    // Without a value there is nothing to guess, and a lockout caused by other users of the TPM would be pointless.
     if (access->auth_count == 0) attributes |= TPMA_OBJECT_NODA;
     return (TPM2B_PUBLIC){
         .publicArea = {
@@ -23,14 +23,14 @@ static TPM2B_PUBLIC public_area(const lk_tpm_access *access, const TPM2B_DIGEST 
     };
 }
 
-// The digest of a policy that a trial session builds. Every step is under the salted session, so that nobody between
-// here and the TPM can leave one out.
+// The digest of a policy that a trial session builds. Every step is under the salted session, so that an attacker
+// between here and the TPM cannot leave one out.
 static TSS2_RC policy_digest(
     lk_tpm *tpm, const lk_storage *storage, const lk_tpm_access *access, TPM2B_DIGEST *policy) {
     ESYS_TR trial;
     TPM2B_DIGEST *digest = NULL;
     TSS2_RC code = lk_session_start(tpm, storage->key, TPM2_SE_TRIAL, &trial);
-    // A command without parameters to encrypt takes a session that authorizes nothing only for an audit.
+    // On a command without parameters to encrypt, a session that authorizes nothing is allowed only for audit.
     if (code == TSS2_RC_SUCCESS)
         code = lk_tss2.Esys_TRSess_SetAttributes(tpm->esys, storage->session, TPMA_SESSION_AUDIT, TPMA_SESSION_AUDIT);
     if (code == TSS2_RC_SUCCESS)

@@ -31,8 +31,8 @@ static int is_storage_root(const TPMT_PUBLIC *area) {
            ecc->curveID == TPM2_ECC_NIST_P256 && ecc->kdf.scheme == TPM2_ALG_NULL;
 }
 
-// The key that was made persistent once, if it is of that template: it costs nothing and needs no owner password.
-// Any other, such as an RSA one, is passed over, so that the same key is found whether or not it is persistent.
+// The storage root key made persistent earlier, if it has that template: it costs nothing and needs no owner password.
+// Any other key, such as an RSA one, is ignored, so that the same key is found whether or not it is persistent.
 // ESYS_TR_NONE if there is none; an error only if the TPM did not answer.
 static TSS2_RC find_persistent(lk_tpm *tpm, ESYS_TR *key) {
     TSS2_RC code =
@@ -60,7 +60,7 @@ TSS2_RC lk_session_start(lk_tpm *tpm, ESYS_TR key, TPM2_SE type, ESYS_TR *sessio
         *session = ESYS_TR_NONE;
         return code;
     }
-    // ESAPI leaves out what a command has no parameter for.
+    // ESAPI drops the attributes that do not apply to a command.
     const TPMA_SESSION attributes = TPMA_SESSION_CONTINUESESSION | TPMA_SESSION_DECRYPT | TPMA_SESSION_ENCRYPT;
     return lk_tss2.Esys_TRSess_SetAttributes(tpm->esys, *session, attributes, 0xff);
 }

@@ -10,7 +10,7 @@ typedef struct {
     TPM2B_PRIVATE private_part;
 } parts;
 
-// Whether both parts are whole, and of sealed data. All else the TPM finds out when it loads them.
+// Whether both parts are complete and of sealed data. The TPM checks everything else when it loads them.
 static int read_parts(const lk_tpm_sealed *sealed, parts *parts) {
     size_t public_end = 0, private_end = 0;
     if (sealed->public_count > LK_TPM_PART_MAX || sealed->private_count > LK_TPM_PART_MAX) return 0;
@@ -80,8 +80,8 @@ __attribute__((noinline)) static lk_tpm_result unseal(lk_tpm *tpm, const lk_tpm_
         if (result.kind == LK_TPM_DONE) {
             int has_auth = (parts.area.publicArea.objectAttributes & TPMA_OBJECT_NODA) == 0;
             if (has_auth != (access->auth_count > 0)) {
-                // One missing would be counted as a wrong one. One too many a policy would let pass, but then the
-                // response would be decrypted with a key that is not the TPM's.
+                // A missing value would count as a wrong one. A superfluous value would satisfy the policy, but then
+                // the response would be decrypted with a key that differs from the TPM's.
                 result = (lk_tpm_result){LK_TPM_WRONG_AUTH, TPM2_RC_BAD_AUTH};
             } else {
                 code = unseal_loaded(tpm, &storage, &parts, object, access, secret, count);

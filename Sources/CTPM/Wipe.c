@@ -11,7 +11,7 @@ void lk_wipe_free(void *bytes, size_t count) {
 }
 
 void lk_wipe_created(lk_tpm *tpm, ESYS_TR session, const TPM2B_PUBLIC *area) {
-    // The call copies what it is given over what it was given before, and only then finds that there is no such parent.
+    // The call copies these inputs over the earlier ones, and only then finds that the parent does not exist.
     const ESYS_TR nobody = UINT32_MAX;
     const TPM2B_SENSITIVE_CREATE zeros = {0};
     const TPM2B_DATA no_info = {0};
@@ -35,8 +35,8 @@ void lk_wipe_auth(lk_tpm *tpm, ESYS_TR object, ESYS_TR session, const lk_storage
     memset(filler.buffer, 0xff, filler.size);
     lk_tss2.Esys_TR_SetAuth(tpm->esys, object, &filler);
 
-    // The session keeps the value until another one is used with it. The storage key takes a wrong one without counting
-    // it, so the TPM refuses this and nothing comes of it.
+    // The session keeps the value until it is used with another one. The storage key does not count wrong values, so
+    // the TPM refuses this command without consequences.
     lk_tss2.Esys_TR_SetAuth(tpm->esys, storage->key, &filler);
     ESYS_TR loaded = ESYS_TR_NONE;
     if (lk_tss2.Esys_Load(tpm->esys, storage->key, session, ESYS_TR_NONE, ESYS_TR_NONE, private_part, area, &loaded) ==

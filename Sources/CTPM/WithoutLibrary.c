@@ -1,6 +1,6 @@
 #include "Library.h"
 
-// A build without tpm2-tss's headers knows no TPM.
+// A build without tpm2-tss's headers supports no TPM.
 #ifndef LK_HAS_TSS2
 
 static const lk_tpm_result no_library = {LK_TPM_NO_LIBRARY, 0};

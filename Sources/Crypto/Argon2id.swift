@@ -1,10 +1,10 @@
 internal import CCrypto
 
-/// What one derivation costs whoever guesses passcodes.
+/// The cost of one derivation, and so of one guess at a passcode.
 public struct Argon2Cost: Hashable, Sendable {
     public var memoryKiB: UInt32
     public var passes: UInt32
-    /// Also the number of threads that compute them, if there are threads to be had.
+    /// Also the number of threads that compute them, if the system has that many.
     public var lanes: UInt32
 
     public init(memoryKiB: UInt32, passes: UInt32, lanes: UInt32) {
@@ -18,11 +18,11 @@ public struct Argon2Cost: Hashable, Sendable {
 public enum Argon2id {
     /// - Parameters:
     ///   - salt: at least 8 bytes. Here it is keyed by the device key, hence secret.
-    ///   - cost: memory at least 8 KiB for each lane. Bounds that make sense are the caller's.
+    ///   - cost: at least 8 KiB of memory for each lane. Sensible bounds are the caller's task.
     ///   - secret: RFC 9106's K, rarely used.
     ///   - associatedData: RFC 9106's X, rarely used.
     ///   - count: bytes of the result, at least 4.
-    /// - Throws: `library` when the memory cannot be had.
+    /// - Throws: `library` if the memory cannot be allocated.
     public static func derive(
         _ passcode: borrowing Secret, salt: borrowing Secret, cost: Argon2Cost, count: Int
     ) throws(CryptoError) -> Secret {
@@ -31,7 +31,7 @@ public enum Argon2id {
         }
     }
 
-    /// The same with a salt that is not secret, and Argon2's two further inputs.
+    /// As above, with a salt that is not secret, and Argon2's two further inputs.
     public static func derive(
         _ passcode: borrowing Secret, salt: RawSpan, secret: RawSpan = RawSpan(), associatedData: RawSpan = RawSpan(),
         cost: Argon2Cost, count: Int

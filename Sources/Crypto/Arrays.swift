@@ -1,5 +1,5 @@
-// The same operations for bytes in arrays: names, labels, ciphertext. Lending an array's bytes is an unsafe expression
-// to the compiler, which these keep away from their callers. Nothing secret is ever in an array.
+// The same operations for bytes in arrays: names, labels, ciphertext. For the compiler, lending an array's bytes is an
+// unsafe expression; these methods keep it away from their callers. No array ever holds secret bytes.
 
 extension DeterministicCipher {
     public func seal(_ plain: [UInt8], associatedData a: [UInt8]) throws(CryptoError) -> [UInt8] {

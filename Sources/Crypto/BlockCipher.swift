@@ -1,17 +1,17 @@
 internal import CCrypto
 
-/// Which way a cipher works.
+/// The direction of a cipher.
 public enum Direction: Sendable {
     case seal
     case open
 }
 
-/// AES-256-GCM (NIST SP 800-38D) with nonces of 16 bytes and tags of 16 bytes at the end.
+/// AES-256-GCM (NIST SP 800-38D) with nonces of 16 bytes, and tags of 16 bytes at the end of the ciphertext.
 ///
-/// One context for one thread at a time: keyed for a request, then given a nonce for each block. After `init` nothing
-/// is allocated.
+/// A context serves one thread at a time: it gets the key for a request, then a nonce for each block. After `init` it
+/// allocates nothing.
 @safe
-public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no ties to the thread that made it
+public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context may move between threads
     public static let nonceSize = 16
     public static let tagSize = 16
 
@@ -21,7 +21,8 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
     public init() throws(CryptoError) {
         let library = try Library.loaded()
         guard let context = unsafe EVP_CIPHER_CTX_new() else { throw .heapFull }
-        // Not as a parameter: an OSSL_PARAM keeps a pointer to its name, and a Swift string lends one for a call only.
+        // Not as a parameter: an OSSL_PARAM keeps a pointer to its name, and a Swift string lends a pointer only for
+        // one call.
         guard unsafe EVP_CipherInit_ex2(context, library.gcm, nil, nil, 1, nil) == 1,
             unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, Int32(Self.nonceSize), nil) == 1
         else {
@@ -33,11 +34,11 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
 
     deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
-    /// Expands a key of 32 bytes, in place of the one before.
+    /// Expands a key of 32 bytes, which replaces the previous one.
     public mutating func setKey(_ key: borrowing Secret, for direction: Direction) throws(CryptoError) {
         try require(key.count == 32, "a key of AES-256-GCM has 32 bytes")
         self.direction = nil
-        // A cipher that is passed again would free and allocate the context's state: nil keeps it.
+        // Nil, because passing the cipher again would free and allocate the context's state.
         try check(
             unsafe EVP_CipherInit_ex2(context, nil, key.start, nil, direction == .seal ? 1 : 0, nil), "AES-256-GCM key")
         self.direction = direction
@@ -63,7 +64,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
 
     /// Decrypts and verifies.
     /// - Parameter output: 16 bytes shorter than `sealed`. All zeros if this throws.
-    /// - Throws: `notAuthentic` if any byte of key, nonce, associated data or ciphertext is not what was sealed.
+    /// - Throws: `notAuthentic` if any byte of key, nonce, associated data or ciphertext differs from what was sealed.
     public mutating func open(
         _ sealed: RawSpan, nonce: RawSpan, associatedData: RawSpan, into output: inout MutableRawSpan
     ) throws(CryptoError) {
@@ -74,7 +75,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
             try begin(.open, nonce: nonce, associatedData: associatedData)
             let input = unsafe sealed.start
             try unsafe update(input, count, into: out)
-            // OpenSSL takes the expected tag through a pointer that it does not write to.
+            // OpenSSL takes the expected tag through a mutable pointer, but does not write to it.
             let tag = unsafe UnsafeMutablePointer(mutating: input + count)
             try check(
                 unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag), "AES-256-GCM tag")
@@ -84,16 +85,16 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
                 throw .notAuthentic
             }
         } catch {
-            // GCM puts plaintext out before it has seen the tag.
+            // GCM outputs plaintext before it has checked the tag.
             unsafe OPENSSL_cleanse(out, count)
             throw error
         }
     }
 
-    /// Wipes the expanded key, and what the cipher has left of plaintext in registers and on the stack. `setKey` has to
-    /// come next.
+    /// Wipes the expanded key, and the plaintext that the cipher has left in registers and on the stack. The next call
+    /// must be `setKey`.
     public mutating func clear() {
-        // A context keeps its key until another takes its place: zeros do.
+        // A context keeps its key until another one replaces it: zeros do that.
         direction = nil
         let zeros: InlineArray<32, UInt8> = InlineArray(repeating: 0)
         let result = unsafe zeros.span.bytes.withUnsafeBytes { zeros in
@@ -115,7 +116,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context has no
         try unsafe update(associatedData.start, associatedData.byteCount, into: nil)
     }
 
-    /// Without an output the input is associated data.
+    /// Without an output, the input is associated data.
     private mutating func update(
         _ input: UnsafePointer<UInt8>, _ count: Int, into output: UnsafeMutablePointer<UInt8>?
     ) throws(CryptoError) {

@@ -1,14 +1,14 @@
 internal import CCrypto
 
-/// What a cryptographic operation can fail with. The texts never hold secret bytes.
+/// The errors of cryptographic operations. The texts never contain secret bytes.
 public enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A tag or a key wrap does not verify: another key, or bytes that someone changed.
+    /// A tag or a key wrap does not verify: wrong key, or modified bytes.
     case notAuthentic
-    /// The locked heap cannot be had, or is full; the text says what to do.
+    /// The locked heap cannot be set up, or is full; the text says what to do.
     case secureMemory(String)
-    /// The caller passed sizes or parameters that the algorithm does not take.
+    /// The caller passed sizes or parameters that the algorithm does not accept.
     case invalidInput(String)
-    /// OpenSSL or libargon2 refused; the text is theirs.
+    /// OpenSSL or libargon2 failed, with this text.
     case library(String)
 
     public var description: String {
@@ -22,7 +22,7 @@ public enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
 
     static var heapFull: CryptoError { .secureMemory("the locked memory for keys is full") }
 
-    /// The error that OpenSSL queued last on this thread, which empties the queue.
+    /// The last error in OpenSSL's queue of this thread; empties the queue.
     static func fromOpenSSL(_ doing: String) -> CryptoError {
         let code = ERR_peek_last_error()
         ERR_clear_error()
@@ -31,13 +31,13 @@ public enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Turns OpenSSL's "1 is success, all else is not" into a typed error.
+/// Turns OpenSSL's results, where only 1 is success, into a typed error.
 @inline(__always)
 func check(_ result: Int32, _ doing: @autoclosure () -> String) throws(CryptoError) {
     guard result == 1 else { throw .fromOpenSSL(doing()) }
 }
 
-/// A condition on what the caller passed.
+/// Checks the caller's input.
 @inline(__always)
 func require(_ condition: Bool, _ text: @autoclosure () -> String) throws(CryptoError) {
     guard condition else { throw .invalidInput(text()) }

@@ -1,10 +1,10 @@
 internal import CCrypto
 import Synchronization
 
-/// AES-256-SIV (RFC 5297): the same input and key give the same output, and nothing else is given away. For names.
+/// AES-256-SIV (RFC 5297): equal inputs and keys give equal outputs, and the output reveals nothing else. For names.
 ///
-/// The output is the 16-byte tag, then as many bytes as went in. Each piece of associated data is a component of its
-/// own, so that "ab", "c" and "a", "bc" differ. Any number of threads at once.
+/// The output is the 16-byte tag, then as many bytes as the input has. Each piece of associated data is a separate
+/// component, so that "ab", "c" and "a", "bc" differ. Thread-safe.
 public final class DeterministicCipher: Sendable {
     public static let tagSize = 16
 
@@ -15,7 +15,7 @@ public final class DeterministicCipher: Sendable {
     public init(key: consuming Secret) throws(CryptoError) {
         try require(key.count == 64, "a key of AES-256-SIV has 64 bytes")
         self.key = key
-        // Fails here, where there is someone to tell, rather than at the first name.
+        // Made now, so that lack of memory is an error here and not at the first name.
         giveBack(try SIVContext(key: self.key))
     }
 
@@ -35,7 +35,7 @@ public final class DeterministicCipher: Sendable {
         try unsafe seal(plain, [lk_bytes(a), lk_bytes(b), lk_bytes(c)])
     }
 
-    /// - Throws: `notAuthentic` if any byte of key, associated data or ciphertext is not what was sealed.
+    /// - Throws: `notAuthentic` if any byte of key, associated data or ciphertext differs from what was sealed.
     public func open(_ sealed: RawSpan, associatedData a: RawSpan) throws(CryptoError) -> [UInt8] {
         try unsafe open(sealed, [lk_bytes(a)])
     }
@@ -50,9 +50,9 @@ public final class DeterministicCipher: Sendable {
         try unsafe open(sealed, [lk_bytes(a), lk_bytes(b), lk_bytes(c)])
     }
 
-    /// What would come out if the associated data were right: a guess, which somebody else has to prove.
+    /// The plaintext if the associated data were right: a guess, which the caller must verify by other means.
     ///
-    /// For what is left of a damaged vault.
+    /// For the recovery of a damaged vault.
     public func guess(_ sealed: RawSpan) throws(CryptoError) -> [UInt8] {
         let count = sealed.byteCount - Self.tagSize
         guard count >= 0 else { throw .notAuthentic }
@@ -65,7 +65,7 @@ public final class DeterministicCipher: Sendable {
         return output
     }
 
-    // The spans that `data` was made from outlive these calls.
+    // The spans behind `data` outlive these calls.
 
     private func seal(_ plain: RawSpan, _ data: [lk_bytes]) throws(CryptoError) -> [UInt8] {
         try require(plain.byteCount <= Int32.max, "AES-256-SIV of more than 2 GiB")
@@ -92,7 +92,7 @@ public final class DeterministicCipher: Sendable {
 
     // MARK: - Contexts
 
-    /// Lends a context that nobody else uses meanwhile. There are as many as threads were ever here at once.
+    /// Lends a context for exclusive use. There are as many contexts as there were threads here at once.
     private func withContext(_ body: (OpaquePointer) -> Int32) throws(CryptoError) -> Int32 {
         let context = if let context = idle.withLock({ $0.popLast() }) { context } else { try SIVContext(key: key) }
         defer { giveBack(context) }
@@ -105,7 +105,7 @@ public final class DeterministicCipher: Sendable {
 }
 
 @safe
-private final class SIVContext: @unchecked Sendable {  // whoever took it from the pool uses it alone
+private final class SIVContext: @unchecked Sendable {  // the pool lends it to one thread at a time
     let pointer: OpaquePointer
 
     init(key: borrowing Secret) throws(CryptoError) {

@@ -5,16 +5,16 @@ public func sha256(_ bytes: RawSpan) -> [UInt8] {
     unsafe digest { tag in unsafe lk_sha256(bytes.start, bytes.byteCount, tag) }
 }
 
-/// HMAC-SHA-256 (RFC 2104) under one key; tags of 32 bytes. Any number of threads at once.
+/// HMAC-SHA-256 (RFC 2104) under one key; tags of 32 bytes. Thread-safe.
 public final class MessageAuthenticator: Sendable {
-    /// The `lk_hmac`: SHA-256 after the padded keys. Never changes once made.
+    /// The `lk_hmac`: SHA-256 states after the padded keys. Immutable after `init`.
     private let state: Secret
 
     public init(key: consuming Secret) throws(CryptoError) {
         let state = try Secret(count: MemoryLayout<lk_hmac>.size)
         unsafe state.hmac.initialize(to: lk_hmac())
         unsafe lk_hmac_set_key(state.hmac, key.start, key.count)
-        extendLifetime(key)  // nothing else keeps it until the call returns
+        extendLifetime(key)  // keeps it alive until the call has returned
         self.state = state
     }
 
@@ -31,29 +31,28 @@ public final class MessageAuthenticator: Sendable {
         }
     }
 
-    /// The tag of `a` followed by `b` as a secret, where it serves as a key or as a keyed salt.
+    /// The tag of `a` followed by `b` as a secret, for use as a key or as a keyed salt.
     public func secretTag(of a: RawSpan, _ b: RawSpan) throws(CryptoError) -> Secret {
         let tag = try Secret(count: 32)
         unsafe lk_hmac_tag(state.hmac, a.start, a.byteCount, b.start, b.byteCount, nil, 0, tag.mutableStart)
         return tag
     }
 
-    /// Whether `tag` is the whole tag of `message`, in a time that does not depend on where they differ.
+    /// Whether `tag` is the complete tag of `message`, in constant time.
     public func verify(_ tag: RawSpan, of message: RawSpan) -> Bool {
         guard tag.byteCount == 32 else { return false }
         let expected = self.tag(of: message)
         return unsafe CRYPTO_memcmp(expected, tag.start, 32) == 0
     }
 
-    /// Whether `tag` is the beginning of the tag of `message`, half of it at least (RFC 2104, section 5), in a time that
-    /// does not depend on where they differ.
+    /// Whether `tag` is a prefix of the tag of `message`, at least half of it (RFC 2104, section 5), in constant time.
     public func verify(truncated tag: RawSpan, of message: RawSpan) -> Bool {
         guard 16...32 ~= tag.byteCount else { return false }
         let expected = self.tag(of: message)
         return unsafe CRYPTO_memcmp(expected, tag.start, tag.byteCount) == 0
     }
 
-    /// Whether `tag` is the whole tag of `a` followed by `b`, in a time that does not depend on where they differ.
+    /// Whether `tag` is the complete tag of `a` followed by `b`, in constant time.
     public func verify(_ tag: RawSpan, of a: RawSpan, _ b: RawSpan) -> Bool {
         guard tag.byteCount == 32 else { return false }
         let expected = self.tag(of: a, b)

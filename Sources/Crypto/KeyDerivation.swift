@@ -3,8 +3,8 @@ internal import CCrypto
 /// HKDF with SHA-256 (RFC 5869): keys from keys.
 public enum KeyDerivation {
     /// - Parameters:
-    ///   - salt: not secret; empty is allowed.
-    ///   - info: what the result is for.
+    ///   - salt: not secret; may be empty.
+    ///   - info: the purpose of the result.
     ///   - count: bytes of the result, 1 to 8160.
     public static func hkdf(
         _ key: borrowing Secret, salt: RawSpan, info: RawSpan, count: Int
@@ -16,7 +16,7 @@ public enum KeyDerivation {
         return derived
     }
 
-    /// The same with a salt that is itself a key.
+    /// As above, with a salt that is itself a key.
     public static func hkdf(
         _ key: borrowing Secret, salt: borrowing Secret, info: RawSpan, count: Int
     ) throws(CryptoError) -> Secret {

@@ -1,7 +1,7 @@
 internal import CCrypto
 
-/// AES-256 key wrap with the default initial value (RFC 3394): 8 bytes longer than the key, and tells another key or
-/// a change by itself.
+/// AES-256 key wrap with the default initial value (RFC 3394): 8 bytes longer than the key, and detects a wrong key or
+/// a modification.
 public enum KeyWrap {
     public static let overhead = 8
 
@@ -20,20 +20,21 @@ public enum KeyWrap {
         return wrapped
     }
 
-    /// - Throws: `notAuthentic` if `wrapped` was not made by `wrap` under this key.
+    /// - Throws: `notAuthentic` if `wrapped` is not the result of `wrap` under this key.
     public static func unwrap(
         _ wrapped: RawSpan, under wrappingKey: borrowing Secret
     ) throws(CryptoError) -> Secret {
         let count = wrapped.byteCount - overhead
         guard count >= 16 && count % 8 == 0 else { throw .notAuthentic }
-        // OpenSSL writes a block at a time before it looks at the initial value: into memory that is wiped.
+        // OpenSSL writes each block before it checks the initial value; the memory of a `Secret` is wiped if that
+        // fails.
         let key = try Secret(count: count)
         let done = try unsafe run(wrappingKey, .open, wrapped.start, wrapped.byteCount, into: key.mutableStart)
         guard done == count else { throw .notAuthentic }
         return key
     }
 
-    /// The number of bytes written.
+    /// Returns the number of bytes written.
     private static func run(
         _ wrappingKey: borrowing Secret, _ direction: Direction, _ input: UnsafePointer<UInt8>, _ count: Int,
         into output: UnsafeMutablePointer<UInt8>

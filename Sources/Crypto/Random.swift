@@ -1,6 +1,7 @@
 internal import CCrypto
 
-/// The kernel's random generator, for what is not secret: nonces, identifiers, salts. Keys are `Secret(random:)`.
+/// The kernel's random generator, for values that are not secret: nonces, identifiers, salts. For keys use
+/// `Secret(random:)`.
 public enum Random {
     public static func bytes(_ count: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

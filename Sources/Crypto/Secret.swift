@@ -1,9 +1,9 @@
 internal import CCrypto
 
-/// A fixed number of secret bytes in the locked heap, wiped when it ends.
+/// A fixed number of secret bytes in the locked heap, wiped at the end of its lifetime.
 ///
 /// It cannot be copied by accident, printed, compared with `==` or turned into an array. Every initializer throws
-/// `secureMemory` when the heap is full or cannot be locked.
+/// `secureMemory` if the heap is full or cannot be locked.
 @safe
 public struct Secret: ~Copyable, @unchecked Sendable {  // owns its memory alone; mutation needs exclusive access
     private let base: UnsafeMutableRawPointer
@@ -21,13 +21,13 @@ public struct Secret: ~Copyable, @unchecked Sendable {  // owns its memory alone
         unsafe lk_random(base, count)
     }
 
-    /// A copy; the original is the caller's to wipe.
+    /// A copy; the caller must wipe the original.
     public init(copying bytes: RawSpan) throws(CryptoError) {
         try self.init(count: bytes.byteCount)
         unsafe base.copyMemory(from: bytes.start, byteCount: count)
     }
 
-    /// `count` bytes that `fill` writes in place; zeros where it does not.
+    /// `count` bytes, initially zero, that `fill` writes in place.
     public init(count: Int, fill: (inout MutableRawSpan) throws(CryptoError) -> Void) throws(CryptoError) {
         let base = try unsafe Self.allocate(count)
         var span = unsafe UnsafeMutableRawBufferPointer(start: base, count: count).mutableBytes
@@ -55,7 +55,7 @@ public struct Secret: ~Copyable, @unchecked Sendable {  // owns its memory alone
         try body(unsafe UnsafeRawBufferPointer(start: base, count: count).bytes)
     }
 
-    /// Lends the bytes for changing.
+    /// Lends the bytes for modification.
     public mutating func withMutableBytes<R: ~Copyable, E: Error>(
         _ body: (inout MutableRawSpan) throws(E) -> R
     ) throws(E) -> R {
@@ -67,7 +67,7 @@ public struct Secret: ~Copyable, @unchecked Sendable {  // owns its memory alone
         try slice(0..<count)
     }
 
-    /// A copy of some of the bytes; a range beyond the end is a programming error.
+    /// A copy of some of the bytes; a range beyond the end traps.
     public borrowing func slice(_ range: Range<Int>) throws(CryptoError) -> Secret {
         precondition(range.lowerBound >= 0 && range.upperBound <= count)
         let slice = try Secret(count: range.count)
@@ -80,18 +80,18 @@ public struct Secret: ~Copyable, @unchecked Sendable {  // owns its memory alone
         unsafe OPENSSL_cleanse(base, count)
     }
 
-    /// Whether both hold the same bytes, in a time that depends only on their number.
+    /// Whether both have the same bytes, in a time that depends only on their number.
     public borrowing func equals(_ other: borrowing Secret) -> Bool {
         unsafe count == other.count && CRYPTO_memcmp(base, other.base, count) == 0
     }
 
-    /// For calls into C; good as long as the secret is.
+    /// For calls into C; valid as long as the secret exists.
     var start: UnsafePointer<UInt8> { unsafe UnsafePointer(base.assumingMemoryBound(to: UInt8.self)) }
     var mutableStart: UnsafeMutablePointer<UInt8> { unsafe base.assumingMemoryBound(to: UInt8.self) }
 }
 
 extension Secret {
-    /// The bytes of `parts` one after the other.
+    /// The bytes of both, one after the other.
     public init(joining first: borrowing Secret, _ second: borrowing Secret) throws(CryptoError) {
         try self.init(count: first.count + second.count)
         unsafe mutableStart.update(from: first.start, count: first.count)

@@ -1,24 +1,24 @@
 internal import CCrypto
 import Synchronization
 
-/// The one arena in which every secret and every allocation of OpenSSL lies: locked in memory, between guard pages,
-/// left out of core files, wiped when freed.
+/// The arena of all secrets and of all OpenSSL allocations: locked in memory, between guard pages, excluded from core
+/// files, wiped when freed.
 public enum SecureHeap {
-    /// Sets the arena up; later calls return what the first one found.
+    /// Sets up the arena; later calls return the result of the first.
     ///
-    /// It has to come before any other use of OpenSSL in the process, so call it early in `main`. What needs it in
-    /// this module calls it by itself.
+    /// This must happen before any other use of OpenSSL in the process, so call it early in `main`. The functions of
+    /// this module that need it call it themselves.
     /// - Parameter size: bytes, a power of two. An idle OpenSSL takes a quarter of a MiB of it, a cipher 1 KiB, a key
     ///   32 bytes.
-    /// - Throws: `secureMemory` with advice when the memory cannot be locked. Nothing works then.
+    /// - Throws: `secureMemory` with advice if the memory cannot be locked. Then no operation of this module works.
     public static func initialize(size: Int = 4 << 20) throws(CryptoError) {
         _ = try Library.loaded(heapSize: size)
     }
 
-    /// Wipes all secrets of this process, in use or not; false if that could not be done. It may be called more than once.
+    /// Wipes all secrets of this process, also those in use; false if that failed. It may be called more than once.
     ///
-    /// The process has to end soon after this: a thread that goes on to use what was wiped stands still until then, with any
-    /// lock that it holds.
+    /// The process must end soon after this: a thread that uses wiped memory stops until then, with any locks that it
+    /// holds.
     public static func wipeEverything() -> Bool { lk_secure_wipe_everything() == 1 }
 
     /// Bytes of the arena in use.

@@ -1,7 +1,7 @@
-/// Somewhere to point to for no bytes at all: OpenSSL takes a null input for "finish", not for "nothing".
+/// A valid address for an empty input: to OpenSSL, a null input means "finish", not "no bytes".
 private nonisolated(unsafe) let nowhere = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
 
-// C wants pointers. These are good for as long as the span itself, which outlives every call that they are passed to.
+// Pointers for C. They are valid as long as the span itself, which outlives every call that gets them.
 
 extension RawSpan {
     var start: UnsafePointer<UInt8> {

@@ -1,11 +1,11 @@
 internal import CCrypto
 
-// Keys in text, as `openssl genpkey -algorithm X25519` and `openssl pkey -pubout` write them.
+// Keys as text, as `openssl genpkey -algorithm X25519` and `openssl pkey -pubout` write them.
 //
 // Source: RFC 7468, RFC 8410.
 
 extension X25519 {
-    /// What keeps a private key from being read.
+    /// Why a private key cannot be read.
     public enum PEMFailure: Error, Hashable, Sendable {
         case notAKey
         /// It is encrypted, and the passphrase is missing or wrong.
@@ -15,7 +15,7 @@ extension X25519 {
 
     /// The private key in PEM text: 32 bytes.
     ///
-    /// - Parameter passphrase: of no bytes if there is none.
+    /// - Parameter passphrase: empty if there is none.
     public static func privateKey(
         inPEM text: borrowing Secret, passphrase: borrowing Secret
     ) throws(PEMFailure) -> Secret {

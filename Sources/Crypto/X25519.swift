@@ -2,12 +2,12 @@ internal import CCrypto
 
 /// Diffie-Hellman on Curve25519 (RFC 7748): keys and shared secrets of 32 bytes.
 public enum X25519 {
-    /// A private key and the public key that belongs to it.
+    /// A private key and its public key.
     public struct KeyPair: ~Copyable, Sendable {
         public let privateKey: Secret
         public let publicKey: [UInt8]
 
-        /// Its private key, the public one dropped.
+        /// The private key alone.
         public consuming func takePrivateKey() -> Secret { privateKey }
     }
 
@@ -22,9 +22,9 @@ public enum X25519 {
         try PrivateKey(privateKey).publicKey()
     }
 
-    /// The shared secret: not a key yet, derive one from it.
-    /// - Throws: `notAuthentic` when it would be all zeros, which a public key of small order brings about
-    ///   (RFC 7748 section 6.1).
+    /// The shared secret: not a key itself, but the input of a key derivation.
+    /// - Throws: `notAuthentic` if it would be all zeros, which a public key of small order causes (RFC 7748 section
+    ///   6.1).
     public static func agree(
         _ privateKey: borrowing Secret, _ publicKey: RawSpan
     ) throws(CryptoError) -> Secret {
@@ -33,8 +33,8 @@ public enum X25519 {
 }
 
 extension X25519 {
-    /// A private key that is used more than once: to load one costs as much as an agreement, for OpenSSL computes the
-    /// public key. Any number of threads at once; wiped when the last user lets go of it.
+    /// A private key that is used more than once: loading one costs as much as an agreement, because OpenSSL computes
+    /// the public key. Thread-safe; wiped with its last reference.
     @safe
     public final class PrivateKey: @unchecked Sendable {  // unchecked: the key behind the pointer never changes
         private let key: OpaquePointer
@@ -59,7 +59,7 @@ extension X25519 {
             return publicKey
         }
 
-        /// The shared secret, as of `X25519.agree`.
+        /// The shared secret, as in `X25519.agree`.
         public func agree(_ publicKey: RawSpan) throws(CryptoError) -> Secret {
             try require(publicKey.byteCount == 32, "an X25519 public key has 32 bytes")
             guard let peer = unsafe EVP_PKEY_new_raw_public_key_ex(nil, "X25519", nil, publicKey.start, 32) else {

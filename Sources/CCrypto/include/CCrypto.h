@@ -10,7 +10,7 @@
 
 // MARK: - The locked heap
 
-/// What came of lk_secure_heap_start.
+/// The result of lk_secure_heap_start.
 enum {
     LK_HEAP_LOCKED = 0,
     /// OpenSSL had allocated before: its memory functions can no longer be replaced.
@@ -21,20 +21,21 @@ enum {
 };
 
 /// Makes OpenSSL allocate everything from one arena of `size` bytes (a power of two) that is locked, guarded and
-/// absent from core files. To be called once, before any other use of OpenSSL.
+/// excluded from core files. Must be called once, before any other use of OpenSSL.
 int lk_secure_heap_start(size_t size);
 
 /// Wipes the vector registers, where OpenSSL's AES-GCM leaves the last bytes that it has decrypted, and 16 KiB of this
 /// thread's stack below the caller, where they may have been saved.
 void lk_wipe_stack(void);
 
-/// `count` zero bytes from the arena, or NULL when it is full. Given back with lk_secure_release.
+/// `count` zero bytes from the arena, or NULL if it is full. Free them with lk_secure_release.
 void *lk_secure_allocate(size_t count);
 
 /// Wipes and frees.
 void lk_secure_release(void *bytes, size_t count);
 
-/// Wipes the whole arena, whoever uses it: the process has to end right after this. 1, or 0 if it could not be found.
+/// Wipes the whole arena, even allocations in use: the process must end right after this. 1, or 0 if the arena was not
+/// found.
 int lk_secure_wipe_everything(void);
 
 // MARK: - SHA-256, HMAC and HKDF, without a single allocation
@@ -48,7 +49,7 @@ void lk_sha256(const void *bytes, size_t count, uint8_t digest[32]);
 
 void lk_hmac_set_key(lk_hmac *hmac, const void *key, size_t count);
 
-/// The tag of a || b || c; any number of threads at once.
+/// The tag of a || b || c; thread-safe.
 void lk_hmac_tag(const lk_hmac *hmac, const void *a, size_t a_count, const void *b, size_t b_count, const void *c,
                  size_t c_count, uint8_t tag[32]);
 
@@ -66,21 +67,22 @@ typedef struct {
     size_t count;
 } lk_bytes;
 
-/// NULL when the arena is full.
+/// NULL if the arena is full.
 lk_siv *lk_siv_new(const EVP_CIPHER *cbc, const EVP_CIPHER *ctr, const uint8_t key[64]);
 
 /// Wipes and frees.
 void lk_siv_free(lk_siv *siv);
 
-/// Tag and ciphertext, 16 + `count` bytes. 1, or 0 when OpenSSL refuses. Input and output must not overlap.
+/// Writes tag and ciphertext, 16 + `count` bytes. 1, or 0 if OpenSSL fails. Input and output must not overlap.
 int lk_siv_seal(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint8_t *plain, size_t count,
                 uint8_t *out);
 
-/// Opens 16 + `count` bytes into `count`. 1; or 0 when OpenSSL refuses, -1 for a wrong tag, and then `out` is wiped.
+/// Opens 16 + `count` bytes into `count`. 1 for success; 0 if OpenSSL fails, -1 for a wrong tag, and then `out` is
+/// wiped.
 int lk_siv_open(lk_siv *siv, const lk_bytes *data, size_t data_count, const uint8_t *sealed, size_t count,
                 uint8_t *out);
 
-/// Decrypts without a look at the tag: what comes out is a guess. 1, or 0 when OpenSSL refuses.
+/// Decrypts without checking the tag: the result is a guess. 1, or 0 if OpenSSL fails.
 int lk_siv_guess(lk_siv *siv, const uint8_t *sealed, size_t count, uint8_t *out);
 
 // MARK: - Argon2id
@@ -95,10 +97,10 @@ const char *lk_argon2_message(int error);
 
 // MARK: - Keys in PEM
 
-/// What came of reading one.
+/// The result of reading a key.
 enum {
     LK_PEM_READ = 0,
-    /// Not PEM, or of another kind of key.
+    /// Not PEM, or a key of another kind.
     LK_PEM_NO_KEY = 1,
     /// It is encrypted, and `passphrase` is missing or wrong.
     LK_PEM_PASSPHRASE = 2,
@@ -113,12 +115,12 @@ int lk_x25519_read_public(const void *pem, size_t count, uint8_t key[32]);
 
 // MARK: - The processor
 
-/// Whether OpenSSL has AES done by instructions of the processor.
+/// Whether OpenSSL uses AES instructions of the processor.
 int lk_uses_aes_instructions(void);
 
 // MARK: - Random numbers
 
-/// Fills from the kernel's generator. It does not fail: what could, ends the process.
+/// Fills from the kernel's generator. Cannot fail: an error ends the process.
 void lk_random(void *bytes, size_t count);
 
 #endif

@@ -6,21 +6,21 @@
 #include <linux/fuse.h>
 #include <stdbool.h>
 
-/// What a worker thread is doing: the request that lies in its buffer, and whether to wipe it afterwards.
+/// The present request of a worker thread: the buffer that contains it, and whether to wipe that afterwards.
 struct lk_fuse_worker {
     void *bytes;
     size_t count;
     bool secret;
-    /// As the kernel sent it: libfuse may have been given another.
+    /// As the kernel sent it: libfuse may have been given another one.
     uint32_t opcode;
     /// The setxattr_flags of the extended struct fuse_setxattr_in.
     uint32_t attribute_flags;
 };
 
-/// Since protocol 7.39, which this header need not know.
+/// Since protocol 7.39, which this header may be older than.
 enum { LK_FUSE_STATX = 52 };
 
-/// STATX_BASIC_STATS and STATX_BTIME, which Glibc shows to GNU programs only.
+/// STATX_BASIC_STATS and STATX_BTIME, which Glibc declares only for GNU programs.
 enum { LK_STATX_BASIC = 0x7ff, LK_STATX_BTIME = 0x800 };
 
 struct lk_fuse_statx_in {
@@ -69,34 +69,34 @@ struct lk_fuse_statx_out {
 struct lk_fuse_worker *lk_fuse_current_worker(void);
 void lk_fuse_set_current_worker(struct lk_fuse_worker *worker);
 
-/// Sends a session's traffic over `device`, which it takes over, through functions of our own, so that
+/// Sends a session's traffic over `device`, which it takes over, through our own functions, so that
 /// lk_fuse_add_init_flags can work. 0 or -errno.
 int lk_fuse_session_intercept(struct fuse_session *session, int device);
 
 /// Close-on-exec. -1 on failure.
 int lk_fuse_duplicate(int device);
 
-/// Adds FUSE_INIT flags that this libfuse has no capability for, or forgets to send, to the next INIT reply that this
-/// thread writes. Called from the init operation.
+/// Adds FUSE_INIT flags that this libfuse does not know, or fails to send, to the next INIT reply of this thread. Call
+/// it from the init operation.
 void lk_fuse_add_init_flags(uint64_t flags);
 
-/// Gives libfuse's messages, formatted, to `log`; NULL sends them to stderr again.
+/// Passes libfuse's messages, formatted, to `log`; NULL sends them to stderr again.
 void lk_fuse_set_log(void (*log)(int level, const char *message));
 
 /// To standard error.
 void lk_fuse_print(const char *message);
 
-/// The size of the memory that malloc gave out at `memory`.
+/// The size of the malloc allocation at `memory`.
 size_t lk_fuse_memory_size(void *memory);
 
-/// The device number of the file system at `path`, without asking that file system anything. 0 or errno.
+/// The device number of the file system at `path`, without a request to that file system. 0 or errno.
 int lk_fuse_device(const char *path, uint64_t *device, uint32_t *device_minor);
 
 /// The parts of a device number, as dev_t has them.
 uint32_t lk_fuse_major(uint64_t device);
 uint32_t lk_fuse_minor(uint64_t device);
 
-/// Bit fields, which Swift does not see in every toolchain the same way.
+/// Bit fields, which not every toolchain imports into Swift in the same way.
 static inline bool lk_fuse_is_write_page(const struct fuse_file_info *info) { return info->writepage; }
 
 static inline struct fuse_file_info lk_fuse_opened(uint64_t handle, bool direct_io, bool keep_cache, bool no_flush,

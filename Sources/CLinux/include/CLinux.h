@@ -1,5 +1,5 @@
-// What Swift cannot call by itself: variadic functions, and Linux calls whose headers Glibc's module leaves out. Every
-// function keeps the convention of the call that it wraps: -1 and errno on failure.
+// Functions that Swift cannot call itself: variadic ones, and Linux calls whose headers Glibc's module lacks. Every
+// function keeps the convention of the wrapped call: -1 and errno on failure.
 #ifndef CLINUX_H
 #define CLINUX_H
 
@@ -18,18 +18,18 @@ void lk_strerror(int error, char *buffer, size_t size);
 const char *_Nullable lk_strerrorname(int error);  // "ENOENT", or NULL
 
 int lk_openat(int directory, const char *path, int flags, mode_t mode);
-int lk_open_beneath(int directory, const char *name, int flags, mode_t mode);  // one component, never left
+int lk_open_beneath(int directory, const char *name, int flags, mode_t mode);  // one component, stays in the directory
 int lk_duplicate(int file);  // close-on-exec
-int lk_pipe(int *ends);        // the reading, the writing one; close-on-exec
+int lk_pipe(int *ends);        // read end, write end; close-on-exec
 int lk_memfd(const char *name);
 int lk_set_nonblocking(int file, int on);
-// When the file, or the entry `name` of it, was made; 1 if that is known, 0 if not.
+// The birth time of the file, or of the entry `name` in it; 1 if it is known, 0 if not.
 int lk_birth_time(int file, const char *name, struct timespec *birthTime);
-// st_dev and st_ino as the kernel has them, without a word to the file system. Follows a symbolic link at the end.
+// st_dev and st_ino as the kernel has them, without a request to the file system. Follows a symbolic link at the end.
 int lk_known_inode(int directory, const char *path, uint64_t *device, uint64_t *inode);
-// Fails with EAGAIN where a disk would have to be asked for the path.
+// Fails with EAGAIN if a disk would have to be asked for the path.
 int lk_known_ownership(const char *path, uint32_t *owner, uint32_t *group, uint32_t *mode);
-int lk_known_directory(const char *path);  // 1, or 0 for what is none
+int lk_known_directory(const char *path);  // 1, or 0 if it is no directory
 int lk_note_access(int file);  // a read of one byte, without O_NOATIME
 
 int lk_renameat2(int old_directory, const char *old_name, int new_directory, const char *new_name, unsigned flags);
@@ -40,17 +40,17 @@ int lk_flock_exclusive(int file);  // LOCK_EX | LOCK_NB
 int lk_flock_wait(int file);  // LOCK_EX
 ssize_t lk_getdents(int directory, void *buffer, size_t size);
 
-// The extended attributes of an open file, one opened with O_PATH too.
+// The extended attributes of an open file, also if opened with O_PATH.
 ssize_t lk_getxattr(int file, const char *name, void *_Nullable value, size_t size);
-// Of an entry of a folder, which is not followed.
+// Of an entry of a folder; a symbolic link is not followed.
 ssize_t lk_getxattrat(int directory, const char *entry, const char *name, void *_Nullable value, size_t size);
 int lk_setxattr(int file, const char *name, const void *_Nullable value, size_t size, int flags);
 int lk_removexattr(int file, const char *name);
 ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
-// The mode of an open file, one opened with O_PATH too.
+// The mode of an open file, also if opened with O_PATH.
 int lk_fchmod(int file, mode_t mode);
 
-int lk_is_read_call(long number);  // of read(2) or one of its like
+int lk_is_read_call(long number);  // read(2) or a similar call
 
 /// A nonblocking event counter at 0. Source: eventfd(2).
 int lk_eventfd(void);
@@ -58,10 +58,10 @@ int lk_eventfd(void);
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
 void lk_set_process_name(const char *_Nonnull name);
 void lk_bound_arenas(int count);  // M_ARENA_MAX
-// The soft limit is raised to the hard one; the limit then, UINT64_MAX for none.
+// Raises the soft limit to the hard one; `limit` is the new limit, UINT64_MAX for none.
 int lk_raise_open_files(uint64_t *limit);
 int lk_raise_locked_memory(uint64_t *limit);
-// The pages that these bytes lie in, first and last whole: locked when they are first touched (MLOCK_ONFAULT).
+// The whole pages of these bytes are locked when they are first touched (MLOCK_ONFAULT).
 int lk_lock_memory(void *_Nonnull start, size_t size);
 void lk_unlock_memory(void *_Nonnull start, size_t size);
 void lk_do_not_dump(void *_Nonnull start, size_t size);
@@ -71,20 +71,20 @@ int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking
 int lk_boot_timer_set(int timer, struct timespec deadline);
 int lk_boot_now(struct timespec *now);
 
-// What a program that is executed as a daemon is to be: a session of its own, in the root folder, without our
+// Prepares a program to be executed as a daemon: its own session, the root folder as working folder, and without our
 // descriptors from `first` on.
 int lk_spawn_as_daemon(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int first);
 
 #define LK_DESCRIPTORS_MAX 8
 
 int lk_unix_socket(void);  // SOCK_STREAM, close-on-exec
-int lk_unix_pair(int *ends);  // two
+int lk_unix_pair(int *ends);  // two descriptors
 int lk_unix_bind(int socket, const char *path);
 int lk_unix_connect(int socket, const char *path);
 int lk_unix_accept(int socket);
 int lk_peer(int socket, pid_t *process, uid_t *user, gid_t *group);
-// SCM_RIGHTS. Received into LK_DESCRIPTORS_MAX places, close-on-exec; *count is how many came; more than fit fail with
-// EMFILE, and then none stays open.
+// SCM_RIGHTS. `descriptors` has room for LK_DESCRIPTORS_MAX, which are close-on-exec; *count is how many came. If there
+// are more, the call fails with EMFILE, and none stays open.
 ssize_t lk_send(int socket, const void *_Nullable bytes, size_t size, const int *_Nullable descriptors, size_t count);
 ssize_t lk_receive(int socket, void *_Nullable bytes, size_t size, int *descriptors, size_t *count);
 

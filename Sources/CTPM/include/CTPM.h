@@ -4,23 +4,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Sealing in a TPM 2.0 through tpm2-tss's ESAPI, which is loaded when it is first needed: the program runs without it.
-// Where the headers were missing at build time, everything answers LK_TPM_NO_LIBRARY.
+// Sealing in a TPM 2.0 through tpm2-tss's ESAPI, which is loaded on first use: the program runs without it. If the
+// headers were missing at build time, every call returns LK_TPM_NO_LIBRARY.
 
-/// What came of a call.
+/// The result of a call.
 enum {
     LK_TPM_DONE = 0,
     /// libtss2-esys or libtss2-tctildr cannot be loaded, or is too old.
     LK_TPM_NO_LIBRARY = 1,
-    /// The TCTI does not lead to a TPM, or it no longer answers: close, and open again.
+    /// The TCTI does not lead to a TPM, or the TPM no longer answers: close, and open again.
     LK_TPM_NO_DEVICE = 2,
     LK_TPM_WRONG_AUTH = 3,
-    /// Too many wrong authorization values: the TPM refuses all of them until its recovery interval is over.
+    /// After too many wrong authorization values, the TPM refuses all values until its recovery interval is over.
     LK_TPM_LOCKED_OUT = 4,
     LK_TPM_PCRS_DIFFER = 5,
-    /// The object is another TPM's, of this one before it was cleared, or damaged.
+    /// The object is of another TPM, of this one before it was cleared, or damaged.
     LK_TPM_FOREIGN = 6,
-    /// No storage key: the owner hierarchy has a password, and at 0x81000001 is no SRK without one.
+    /// No storage key: the owner hierarchy has a password, and at 0x81000001 there is no SRK without one.
     LK_TPM_NO_STORAGE_KEY = 7,
     LK_TPM_OTHER = 8,
 };
@@ -34,7 +34,7 @@ typedef struct {
 enum {
     LK_TPM_SECRET_MAX = 128,
     LK_TPM_AUTH_MAX = 32,
-    /// Room for either part of a sealed object.
+    /// The largest size of each part of a sealed object.
     LK_TPM_PART_MAX = 1024,
 };
 
@@ -42,7 +42,8 @@ enum {
 typedef struct lk_tpm lk_tpm;
 
 /// Connects by a TCTI configuration such as "device:/dev/tpmrm0"; NULL is the first of /dev/tpmrm0, /dev/tpm0 and the
-/// resource manager on D-Bus that answers. It never falls back to a TCP port, where anybody could be the TPM.
+/// resource manager on D-Bus that answers. It never falls back to a TCP port, where any process could pretend to be the
+/// TPM.
 lk_tpm_result lk_tpm_open(const char *tcti, lk_tpm **tpm);
 
 /// Frees.
@@ -56,22 +57,23 @@ typedef struct {
     size_t private_count;
 } lk_tpm_sealed;
 
-/// An authorization value and, as bit n for PCR n of the SHA-256 bank, what else has to be the same. No bytes: none.
+/// An authorization value (empty for none) and the PCRs of the SHA-256 bank, bit n for PCR n, that must have the same
+/// values.
 typedef struct {
     const void *auth;
     size_t auth_count;
     uint32_t pcrs;
 } lk_tpm_access;
 
-/// Seals 1 to 128 bytes for whoever has `access` later. TPM 2.0 part 1, 27.7; part 3, TPM2_Create.
+/// Seals 1 to 128 bytes, to be released only with `access`. TPM 2.0 part 1, 27.7; part 3, TPM2_Create.
 lk_tpm_result lk_tpm_seal(lk_tpm *tpm, const void *secret, size_t count, const lk_tpm_access *access,
                           lk_tpm_sealed *sealed);
 
-/// Writes at most 128 bytes to `secret`, and nothing unless all is well. Part 3, TPM2_Load and TPM2_Unseal.
+/// Writes at most 128 bytes to `secret`, and nothing on failure. Part 3, TPM2_Load and TPM2_Unseal.
 lk_tpm_result lk_tpm_unseal(lk_tpm *tpm, const lk_tpm_sealed *sealed, const lk_tpm_access *access,
                             uint8_t secret[LK_TPM_SECRET_MAX], size_t *count);
 
-/// The dictionary attack protection. Part 1, 19.8.
+/// The state of the dictionary attack protection. Part 1, 19.8.
 typedef struct {
     uint32_t failed_tries;
     uint32_t max_tries;

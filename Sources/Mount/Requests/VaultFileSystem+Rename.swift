@@ -84,7 +84,7 @@ extension VaultFileSystem {
         let status = try vault.status(of: old.name, in: directory)
         let target = try target(at: new, in: newDirectory)
         let removed = target.map { self.removedEntry($0.status, new.name, in: newDirectory) }
-        if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing is to be done
+        if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing to do
         if kind.noReplace && target != nil { throw .system(.EEXIST) }
 
         // Opens an empty directory that is replaced: programs that hold it open continue to use it.
