@@ -8,7 +8,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
-/// A module of ours: strict Swift, sources in Sources/NAME.
+/// A module of this project: strict Swift, sources in Sources/NAME.
 func module(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
     .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
@@ -18,19 +18,19 @@ func tests(
 ) -> Target {
     .testTarget(
         name: name, dependencies: dependencies, exclude: exclude, resources: resources,
-        // What they test is optimized when a release is built; they themselves would only take longer to build.
+        // The tested modules are optimized in a release build; optimizing the tests would only lengthen the build.
         swiftSettings: strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))])
 }
 
-/// Calls into shared libraries are bound before anything else: one that is bound later, by whoever makes it first,
-/// leaves what is in the vector registers on the stack, and that may be half of a key.
+/// Binds calls into shared libraries at start. With lazy binding, the first call of a function saves the vector
+/// registers on the stack, and they may contain half of a key.
 let boundAtOnce: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]
 
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
 
-// libFuzzer brings a main function of its own, which only tools/fuzz wants.
+// libFuzzer has its own main function; only tools/fuzz needs it.
 let fuzzing: [Target] =
     Context.environment["LATCHKEY_FUZZ"] == nil
     ? []
@@ -62,7 +62,7 @@ let package = Package(
         module("TPM", ["CTPM", "Crypto"]),
         module("FIDO2", ["CFIDO2", "Crypto"]),
         module("Format"),
-        // Why something was not done, from the keybag to the command line.
+        // Why an operation failed, from the keybag to the command line.
         module("Failure", ["Posix"]),
         module("Keybag", ["Crypto", "Failure", "Format", "Posix", "Store", "Strength"]),
         module("DeviceKeys", ["Crypto", "Failure", "Format", "Keybag", "Posix", "TPM"]),
@@ -99,27 +99,27 @@ let package = Package(
             ],
             swiftSettings: strict, linkerSettings: boundAtOnce),
 
-        // A program that holds files open, maps and touches them while the tests lock and unlock around it.
+        // A program that keeps files open, maps and touches them while the tests lock and unlock.
         .executableTarget(name: "probe", path: "Tests/Probe"),
-        // A program that works on while its files are locked and unlocked, and knows what must be in them.
+        // A program that keeps writing while its files are locked and unlocked, and knows what they must contain.
         .executableTarget(name: "writer", path: "Tests/Writer"),
-        // Calls the library for programs as the tests tell it, line by line.
+        // Calls the DataProtection library as the tests tell it, line by line.
         .executableTarget(
             name: "protected", dependencies: ["DataProtection", "Format", "Posix"], path: "Tests/Protected",
             swiftSettings: strict),
-        // What docs/DATAPROTECTION.md shows the use of the library with.
+        // The example program of docs/DATAPROTECTION.md.
         .executableTarget(
             name: "letterbox", dependencies: ["DataProtection"], path: "docs/letterbox", swiftSettings: strict),
-        // A plain directory as a FUSE file system: the control for whatever is tested through a mount.
+        // A plain directory as a FUSE file system: the control for tests through a mount.
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
             swiftSettings: strict),
-        // What tests of several modules need: temporary folders, programs that were built, processes, mounts.
+        // Shared support for tests: temporary folders, built programs, processes, mounts.
         .target(
             name: "TestSupport", dependencies: ["Posix"], path: "Tests/Support",
             exclude: ["Secrets", "Stores", "Vaults"],
             swiftSettings: strict),
-        // Stores that stand around a vault's folder: they fail calls, record and replay changes, or watch.
+        // Stores around a vault's folder that fail calls, record and replay changes, or observe.
         .target(
             name: "TestStores", dependencies: ["Posix", "Store"], path: "Tests/Support/Stores", swiftSettings: strict),
         // Secrets of known bytes.
@@ -129,7 +129,7 @@ let package = Package(
         .target(
             name: "TestVaults", dependencies: ["Crypto", "Format", "Keybag", "Store", "Vault"],
             path: "Tests/Support/Vaults", swiftSettings: strict),
-        // What a disk may hold after a power cut, and whether that is what was promised.
+        // The states of a disk after a power loss, and whether they keep the promises.
         .target(
             name: "CrashSimulator",
             dependencies: [
@@ -137,7 +137,7 @@ let package = Package(
                 "TestVaults", "Vault",
             ],
             path: "Tests/CrashSimulator", swiftSettings: strict),
-        // Every parser with what has to hold for any input, for libFuzzer and for FuzzTests.
+        // Every parser with the invariants that hold for any input, for libFuzzer and for FuzzTests.
         .target(
             name: "FuzzTargets",
             dependencies: [
@@ -146,7 +146,7 @@ let package = Package(
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets"]),
-        // What somebody can do to a vault's folder, every way of it, and what a reader must then say.
+        // Every modification that an attacker can make to a vault's folder, and how a reader must respond.
         .target(
             name: "Tampering",
             dependencies: [
@@ -156,37 +156,37 @@ let package = Package(
             path: "Tests/Tamper", exclude: ["Driver"], swiftSettings: strict),
         .executableTarget(
             name: "tamper", dependencies: ["Tampering"], path: "Tests/Tamper/Driver", swiftSettings: strict),
-        // Serves a mount of which it records all that is done to the backing folder.
+        // Serves a mount, and records all changes to the backing folder.
         .executableTarget(
             name: "recorder",
             dependencies: ["CrashSimulator", "Crypto", "Mount", "Posix", "Store", "TestStores", "Vault"],
             path: "Tests/Recorder", swiftSettings: strict),
-        // Changes files for as long as it can, and says what.
+        // Changes files as long as it can, and reports what it did.
         .executableTarget(
             name: "load", dependencies: ["CrashSimulator", "CLinux", "Format"], path: "Tests/Load",
             swiftSettings: strict),
-        // One of several processes that do as they please with one tree.
+        // One of several processes that change one tree at random.
         .executableTarget(
             name: "stress", dependencies: ["CrashSimulator", "CLinux", "Format", "Posix"], path: "Tests/Stress",
             swiftSettings: strict),
-        // Many files, large ones and many open at once, with contents that are checked.
+        // Many files, large files and many open files, with contents that are checked.
         .executableTarget(
             name: "scale", dependencies: ["CrashSimulator", "Posix"], path: "Tests/Scale", swiftSettings: strict),
-        // Counts what reading and writing take of malloc(3) and of Swift's runtime.
+        // Counts the calls of malloc(3) and of Swift's runtime in reads and writes.
         .target(name: "Counter", path: "Tests/Counting/Counter"),
         .executableTarget(
             name: "counting",
             dependencies: ["Counter", "CrashSimulator", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/Counting/Driver", swiftSettings: strict),
-        // A TPM in software, each with a state of its own.
+        // A software TPM, each with its own state.
         .target(
             name: "SoftTPM", dependencies: ["Posix", "TestSupport"], path: "Tests/SoftTPM", swiftSettings: strict),
-        // A security key in software, at the other end of a Unix socket.
+        // A software security key, at the other end of a Unix socket.
         .target(
             name: "SoftKey", dependencies: ["Posix", "TestSupport"], path: "Tests/SoftKey",
             exclude: ["authenticator.py"],
             swiftSettings: strict),
-        // Seals, unseals, and looks for what is left of the secrets in its memory and in what went to the TPM.
+        // Seals and unseals, then searches its memory and the traffic with the TPM for copies of the secrets.
         .executableTarget(
             name: "sealing", dependencies: ["CTPM", "CCrypto"], path: "Tests/Sealing", linkerSettings: boundAtOnce),
         tests("PosixTests", ["Posix", "TestSupport", "probe"]),

@@ -2,13 +2,13 @@ import Foundation
 internal import Glibc
 internal import Posix
 
-/// The atomic write of a file with a class: staged beside it, made durable, put in its place.
+/// An atomic write of a file with a class: staged in the same folder, made durable, and moved to its name.
 struct AtomicSave {
     private let path: String
     private let folder: Descriptor
     private let name: Name
 
-    /// Throws `notProtected` unless the folder lies in a mount. A symbolic link is followed, and stays.
+    /// Throws `notProtected` unless the folder is in a mount. A symbolic link is followed, and stays.
     init(to url: URL) throws(DataProtectionError) {
         path = try url.protectedPath
         let target = try Self.followingLinks(path)
@@ -25,7 +25,7 @@ struct AtomicSave {
         guard try ProtectedItem(folder, path: path) != nil else { throw .notProtected(path: path) }
     }
 
-    /// The path itself where nothing is, or a link that leads nowhere: that one is replaced.
+    /// The path itself if no file exists, or if it is a dangling link, which is then replaced.
     private static func followingLinks(_ path: String) throws(DataProtectionError) -> String {
         guard let resolved = unsafe realpath(path, nil) else {
             let error = Errno.current
@@ -36,13 +36,14 @@ struct AtomicSave {
         return unsafe String(cString: resolved)
     }
 
-    /// Returns when contents, class and name are durable. When it throws before the file has its name, nothing has changed.
+    /// Returns when contents, class and name are durable. If it throws before the file has its name, nothing has
+    /// changed.
     ///
-    /// - Parameter mark: is to be raised to `complete` later.
+    /// - Parameter mark: whether the file is to be raised to `complete` later.
     func write(_ data: Data, _ protection: FileProtectionType, mark: Bool = false) throws(DataProtectionError) {
         let value = try protection.attributeValue()
         try DataProtectionError.at(path) { () throws(Errno) in
-            // Before anything is made: afterwards it would be too late to find out that it cannot be opened.
+            // Before any change: an error of this open must leave nothing behind.
             let directory = try folder.open(.current, O_RDONLY | O_DIRECTORY)
             let replaced = try replaced()
             let staged = try StagedFile(in: folder, protection: value, mode: replaced == nil ? 0o666 : 0o600)
@@ -61,7 +62,7 @@ struct AtomicSave {
         }
     }
 
-    /// What has the name now, if something has; EISDIR for a folder.
+    /// The file that has the name now, if any; EISDIR for a folder.
     private func replaced() throws(Errno) -> FileStatus? {
         do throws(Errno) {
             let status = try folder.status(of: name)
@@ -74,8 +75,8 @@ struct AtomicSave {
 }
 
 extension Descriptor {
-    /// Owner, group and permissions of the file that this one replaces. Who may not give files away keeps it as his own,
-    /// and lets no other group at it than before.
+    /// Takes over owner, group and permissions of the file that this one replaces. A user who may not change owners
+    /// keeps the file, and gives no other group access to it.
     fileprivate func takeMode(of replaced: FileStatus) throws(Errno) {
         let own = try status()
         var mode = replaced.permissions & 0o777

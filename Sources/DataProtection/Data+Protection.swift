@@ -1,14 +1,14 @@
 import Foundation
 
 extension Data {
-    /// Writes the bytes to a file that has its protection class before the first of them, and makes them durable.
+    /// Writes the bytes to a file that has its protection class before its first byte, and makes them durable.
     ///
-    /// Atomic: whoever looks sees the old file or the new one, which keeps the old one's permissions. The class is the one
-    /// asked for, whatever that of the folder or of a file that is replaced; other extended attributes are not kept. A
-    /// symbolic link at the URL stays, and the file that it leads to is replaced.
+    /// Atomic: a reader sees either the old file or the new one, which keeps the old one's permissions. The class is
+    /// always the given one, independent of the folder and of a replaced file; other extended attributes are not kept.
+    /// A symbolic link at the URL stays, and its target is replaced.
     ///
-    /// Throws `notProtected`, and writes nothing, where no Latchkey mount is; `locked` while files of the class cannot be
-    /// made. Blocks until the bytes are on the disk.
+    /// Throws `notProtected` and writes nothing if there is no Latchkey mount; `locked` while files of the class cannot
+    /// be created. Blocks until the bytes are on the disk.
     public func write(to url: URL, protection: FileProtectionType) throws {
         try AtomicSave(to: url).write(self, protection)
     }
@@ -16,8 +16,8 @@ extension Data {
     /// Writes the bytes to a file of class `complete`; while that is locked, to one of class
     /// `completeUntilFirstUserAuthentication`, marked so that `FileManager.upgradeProtection(in:)` raises it later.
     ///
-    /// For what must be on the disk at once, and better weakly protected than not at all; `ProtectedDataBuffer` is for the
-    /// rest. Otherwise as `write(to:protection:)`; before the first unlock this throws `locked` too.
+    /// For data that must be on the disk at once, even with weak protection; use `ProtectedDataBuffer` for other data.
+    /// In all else as `write(to:protection:)`; before the first unlock this throws `locked` too.
     ///
     /// - Returns: the class that the file has.
     @discardableResult

@@ -3,22 +3,22 @@ internal import Failure
 import Foundation
 internal import Posix
 
-/// Why something that has to do with protection was not done. Unless a call says otherwise, nothing has changed then.
+/// Why an operation on protection failed. Unless a call says otherwise, nothing has changed then.
 ///
-/// All that this module throws but `CancellationError`. Signatures do not say so: where a typed error is caught by some of
-/// its cases, in a function that throws any error, the compiler of Swift 6.3 ends in a crash of its own.
+/// The only error of this module, besides `CancellationError`. The signatures do not say so: if a function that throws
+/// any error catches some cases of a typed error, the compiler of Swift 6.3 crashes.
 public enum DataProtectionError: Error, Hashable, Sendable {
     /// No Latchkey mount of this user holds the path: nothing there is protected.
     case notProtected(path: String)
-    /// The key that this needs is locked away, the kernel's ENOKEY; it works again once the mount is unlocked.
+    /// The required key is not in memory, as ENOKEY from the kernel; it works again once the mount is unlocked.
     case locked(path: String)
-    /// The daemon of the mount has ended: it was unmounted, or it died.
+    /// The daemon of the mount has ended, by an unmount or a crash.
     case mountEnded(path: String)
-    /// The daemon of a mount cannot be asked; why not.
+    /// The daemon of a mount does not answer, and why.
     case noAnswer(reason: String)
-    /// Latchkey has the four classes from `complete` to `none`; this raw value is of none of them.
+    /// Latchkey has the four classes from `complete` to `none`; this raw value names none of them.
     case unknownProtection(String)
-    /// Anything else that the system has against it: an error number of errno(3).
+    /// Any other error of the system: an error number of errno(3).
     case system(errno: Int32, path: String)
 }
 
@@ -51,7 +51,7 @@ extension DataProtectionError {
         self = .noAnswer(reason: "\(error)")
     }
 
-    /// Runs what fails with an error number, and says at which path.
+    /// Runs `body`, and adds the path to its error number.
     static func at<Result>(
         _ path: String, _ body: () throws(Errno) -> Result
     ) throws(DataProtectionError) -> Result {

@@ -2,25 +2,24 @@ import Foundation
 internal import Glibc
 internal import Posix
 
-/// What `FileManager.upgradeProtection(in:)` has done.
+/// The result of `FileManager.upgradeProtection(in:)`.
 public struct ProtectionUpgrade: Sendable {
-    /// The files that are of class `complete` now.
+    /// The files that are now of class `complete`.
     public var upgraded: [URL] = []
-    /// The files and folders that something else than the lock stood in the way of; the next call tries them again.
+    /// The files and folders that failed for other reasons than the lock; the next call tries them again.
     public var failures: [URL: DataProtectionError] = [:]
 }
 
 extension FileManager {
-    /// Raises to `complete` all files in a folder, and in those below it, that `Data.writeWithBestProtection(to:)` had
-    /// to write with a weaker class.
+    /// Raises to `complete` all files in a folder and its subfolders that `Data.writeWithBestProtection(to:)` had to
+    /// write with a weaker class.
     ///
-    /// Files that were given another class since keep it. Repeating it is harmless, and so is an end half-way: each
-    /// file is raised first and its mark removed then. Symbolic links and other mounts are not followed. A file's
-    /// contents keep their key, which the weaker class has wrapped before; `latchkey class set --rekey` gives them
-    /// another.
+    /// Files that have been given another class since keep it. A repeated or interrupted call does no harm: each file
+    /// is raised first, then its mark is removed. Symbolic links and other mounts are not followed. A file's contents
+    /// keep their key, which the weaker class has wrapped before; `latchkey class set --rekey` gives them another.
     ///
-    /// Throws `locked` once the class is locked, `mountEnded`, `notProtected` outside Latchkey mounts,
-    /// `CancellationError` in a task that is cancelled; what was raised until then stays so.
+    /// Throws `locked` once the class is locked, `mountEnded`, `notProtected` outside of Latchkey mounts, and
+    /// `CancellationError` in a cancelled task; files raised until then stay so.
     @discardableResult
     public func upgradeProtection(in folder: URL) throws -> ProtectionUpgrade {
         let path = try folder.protectedPath
@@ -33,7 +32,7 @@ extension FileManager {
     }
 }
 
-/// Descriptors all the way: a folder that is moved or replaced meanwhile leads nowhere else.
+/// Only by descriptors: if a folder is moved or replaced meanwhile, the walk stays in the original one.
 private struct UpgradeWalk {
     let device: UInt64
     var result = ProtectionUpgrade()
@@ -59,7 +58,7 @@ private struct UpgradeWalk {
         }
     }
 
-    /// Nil for what is neither a file nor a folder of this mount.
+    /// Nil unless it is a file or a folder of this mount.
     private func look(at name: Name, in folder: Descriptor) throws(Errno) -> (file: Descriptor, isFolder: Bool)? {
         let file = try folder.open(name, O_PATH)
         let status = try file.status()
@@ -71,17 +70,18 @@ private struct UpgradeWalk {
         }
     }
 
-    /// False for a file that needs nothing.
+    /// False for a file that needs no change.
     private func raise(_ file: Descriptor) throws(Errno) -> Bool {
         guard try UpgradeMark.isOn(file) else { return false }
         let isWeak = try file.protection() == .completeUntilFirstUserAuthentication
         if isWeak { try file.setProtection(Array("complete".utf8)) }
-        // A crash between these two leaves a mark that the next call finds and takes away.
+        // A crash between these two leaves a mark, which the next call removes.
         try UpgradeMark.remove(from: file)
         return isWeak
     }
 
-    /// The lock ends it: whatever comes next would meet it too. What has gone meanwhile needs nothing.
+    /// The lock ends the walk, because all later files would fail too. A file that has been removed meanwhile is no
+    /// error.
     private mutating func note(_ error: Errno, at url: URL) throws(DataProtectionError) {
         guard error != .ENOENT else { return }
         let error = DataProtectionError(error, at: url.path)

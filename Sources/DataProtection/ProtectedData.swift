@@ -1,9 +1,9 @@
 internal import Control
 import Foundation
 
-/// Whether the files of class `complete` in a Latchkey mount can be used, and word of each change of that.
+/// Whether the files of class `complete` in a Latchkey mount are accessible, with notifications of changes.
 ///
-/// The mount is looked for anew by each call: it may end, and come again.
+/// Each call looks for the mount again, because it may be unmounted and mounted in between.
 public struct ProtectedData: Hashable, Sendable {
     /// Any file or folder in the mount.
     public let url: URL
@@ -12,18 +12,19 @@ public struct ProtectedData: Hashable, Sendable {
         self.url = url
     }
 
-    /// Whether files of class `complete` can be read and written now: while unlocked, and in the grace after a lock.
+    /// Whether files of class `complete` can be read and written now: while unlocked, and in the grace period after a
+    /// lock.
     ///
-    /// True may be over by the time that it is read: whoever uses such a file meets the error `locked`. Throws
-    /// `notProtected` where no Latchkey mount is, which is neither yes nor no.
+    /// The answer may be out of date at once: a program that uses such a file must expect the error `locked`. Throws
+    /// `notProtected` if there is no Latchkey mount.
     public var isProtectedDataAvailable: Bool {
         get throws { try item().mountStatus.isProtectedDataAvailable }
     }
 
     /// The changes from now on.
     ///
-    /// What happens after this returns is not missed, however late somebody listens. Throws `notProtected` where no
-    /// Latchkey mount is, and `noAnswer`.
+    /// No change after the return is missed, however late the iteration starts. Throws `notProtected` if there is no
+    /// Latchkey mount, and `noAnswer`.
     public func notifications() throws -> ProtectedDataNotifications {
         let item = try item()
         return try ProtectedDataNotifications(from: item.client, path: item.path)
@@ -40,7 +41,7 @@ extension Status {
     fileprivate var isProtectedDataAvailable: Bool {
         switch state {
         case .unlocked: true
-        // Nothing is left of the grace once the keys are being taken out.
+        // After the grace period, the eviction of the keys begins.
         case .locking: (graceRemaining ?? 0) > 0
         case .beforeFirstUnlock, .locked: false
         }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Keeps what cannot be written while protected data is unavailable, and writes it afterwards, in its order.
+/// Keeps data that cannot be written while protected data is unavailable, and writes it afterwards, in order.
 ///
-/// What is kept is plaintext in this process's memory, which a lock does not take away, which may be swapped out, and
-/// which is lost with the process. It never goes to a weaker class: for what must survive, see
+/// The kept data is plaintext in this process's memory: a lock does not remove it, it may be swapped out, and it is
+/// lost with the process. It is never written with a weaker class: for data that must survive, see
 /// `Data.writeWithBestProtection(to:)`.
 public actor ProtectedDataBuffer {
-    /// A file that is still to be written.
+    /// A file that has yet to be written.
     public struct Pending: Sendable {
         public let data: Data
         public let url: URL
@@ -15,30 +15,29 @@ public actor ProtectedDataBuffer {
 
     private let protectedData: ProtectedData
 
-    /// What is in memory only, the oldest first.
+    /// The files that are only in memory, the oldest first.
     public private(set) var pending: [Pending] = []
 
-    /// For files in the mount that `protectedData` speaks of.
+    /// For files in the mount of `protectedData`.
     public init(for protectedData: ProtectedData) {
         self.protectedData = protectedData
     }
 
-    /// How many bytes are in memory only.
+    /// The number of bytes that are only in memory.
     public var pendingByteCount: Int { pending.reduce(0) { $0 + $1.data.count } }
 
-    /// Writes data as `Data.write(to:protection:)` does, after all that is pending; or keeps them until they can be
-    /// written.
+    /// Writes data as `Data.write(to:protection:)` does, after all pending files; or keeps it until it can be written.
     ///
-    /// When this throws, because of anything but the lock, the data are kept all the same.
+    /// If this throws, for another reason than the lock, the data is kept as well.
     ///
-    /// - Returns: whether they are written; false when they are pending because of the lock.
+    /// - Returns: whether it is written; false if it is pending because of the lock.
     @discardableResult
     public func write(_ data: Data, to url: URL, protection: FileProtectionType = .complete) throws -> Bool {
         pending.append(Pending(data: data, url: url, protection: protection))
         return try flushUnlessLocked()
     }
 
-    /// Writes all that is pending; stops at the first that cannot be written, which stays, with all after it.
+    /// Writes all pending files in order; stops at the first that fails, which stays pending, with all after it.
     public func flush() throws {
         while let next = pending.first {
             try next.data.write(to: next.url, protection: next.protection)
@@ -46,12 +45,12 @@ public actor ProtectedDataBuffer {
         }
     }
 
-    /// Writes what is pending each time that protected data becomes available, until the task is cancelled.
+    /// Writes pending files each time that protected data becomes available, until the task is cancelled.
     ///
-    /// Throws `mountEnded` when the mount has ended, and what `flush` throws but `locked`. All that is pending then stays;
-    /// this may be called again. Throws `CancellationError` when the task is cancelled.
+    /// Throws `mountEnded` if the mount has ended, and what `flush` throws except `locked`. Then all pending files are
+    /// kept, and this may be called again. Throws `CancellationError` if the task is cancelled.
     public func run() async throws {
-        // In this order: what becomes available after the first look is told of.
+        // In this order, so that a change after the first flush produces a notification.
         let notifications = try protectedData.notifications()
         try flushUnlessLocked()
         for try await notification in notifications where notification == .didBecomeAvailable {
@@ -60,7 +59,7 @@ public actor ProtectedDataBuffer {
         throw CancellationError()
     }
 
-    /// Hands all that is pending over to the caller, and keeps none of it.
+    /// Passes all pending files to the caller, and keeps none.
     public func takePending() -> [Pending] {
         defer { pending = [] }
         return pending

@@ -1,21 +1,21 @@
 internal import Control
 
-/// What happens to the files of class `complete`.
+/// A change in the availability of files of class `complete`.
 public enum ProtectedDataNotification: String, Hashable, Sendable {
-    /// A lock was asked for. The grace is the time to finish with these files; `lock --now` leaves none.
+    /// A lock was requested. Programs can use the grace period to finish with these files; `lock --now` leaves none.
     case willBecomeUnavailable
-    /// The keys are out of memory.
+    /// The keys are gone from memory.
     case didBecomeUnavailable
-    /// It was unlocked, or the lock was taken back within the grace.
+    /// The mount was unlocked, or the lock was cancelled in the grace period.
     case didBecomeAvailable
 
-    /// What it means that one state follows another; nil for nothing.
+    /// The notification for a change of state; nil if there is none.
     init?(from old: Status.State, to new: Status.State) {
         switch (old, new) {
         case (.unlocked, .locking): self = .willBecomeUnavailable
         case (.unlocked, .locked), (.locking, .locked): self = .didBecomeUnavailable
         case (.beforeFirstUnlock, .unlocked), (.locking, .unlocked), (.locked, .unlocked): self = .didBecomeAvailable
-        // The end of the grace, when the keys begin to go, is no news to those who heard of its beginning.
+        // The end of the grace period, when the eviction begins, has no notification of its own: its start had one.
         default: return nil
         }
     }

@@ -4,10 +4,10 @@ internal import Failure
 internal import Posix
 import Synchronization
 
-/// The changes of one mount's lock, in their order, none left out: as `for try await` takes them, by one loop at a time.
+/// The changes of one mount's lock, complete and in order, for `for try await` in one loop at a time.
 ///
-/// It ends by throwing `mountEnded` when the daemon has ended, for then nobody tells of changes any more; without an error
-/// when the task that listens is cancelled. The connection to the daemon lasts as long as this value and its iterators do.
+/// It throws `mountEnded` when the daemon has ended, because no more changes can be reported; it ends without an error
+/// when the listening task is cancelled. The connection to the daemon lasts as long as this value and its iterators.
 public struct ProtectedDataNotifications: AsyncSequence, Sendable {
     public typealias Element = ProtectedDataNotification
 
@@ -15,7 +15,7 @@ public struct ProtectedDataNotifications: AsyncSequence, Sendable {
 
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var base: AsyncThrowingStream<Element, any Error>.AsyncIterator
-        /// The stream throws its error twice where it had elements left when it ended.
+        /// The stream throws its error twice if it still had elements when it ended.
         private var hasThrown = false
 
         fileprivate init(_ base: AsyncThrowingStream<Element, any Error>.AsyncIterator) {
@@ -39,19 +39,19 @@ public struct ProtectedDataNotifications: AsyncSequence, Sendable {
 }
 
 extension ProtectedDataNotifications {
-    /// Seconds that a daemon has to tell its state.
+    /// The seconds in which a daemon must report its state.
     private static let patience = 5
 
-    /// Takes a connection over, and returns when the daemon has told its present state.
+    /// Takes over a connection, and returns when the daemon has reported its present state.
     ///
-    /// A thread waits for the daemon, since the call for that blocks. It ends with the connection, and that with the
+    /// A thread waits for the daemon, because that call blocks. It ends with the connection, which ends with the
     /// stream.
     init(from client: ControlClient, path: String) throws(DataProtectionError) {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Element.self)
         self.stream = stream
         let progress = Progress()
         continuation.onTermination = { how in
-            // Before the connection ends: the thread must not take that for the end of the mount, and be first to say so.
+            // Before the connection ends, so that the thread does not report that as the end of the mount.
             if case .cancelled = how { progress.cancel() }
             client.disconnect()
         }
@@ -87,7 +87,7 @@ extension ProtectedDataNotifications {
     }
 }
 
-/// What the thread that waits for the daemon and the task that listens know of each other.
+/// The state shared by the thread that waits for the daemon and the listening task.
 private final class Progress: Sendable {
     private struct State {
         var told: Status.State?
@@ -104,7 +104,7 @@ private final class Progress: Sendable {
         state.withLock { $0.isCancelled = true }
     }
 
-    /// The state that the daemon told before; nil the first time.
+    /// The state that the daemon reported before; nil the first time.
     func exchange(for new: Status.State) -> Status.State? {
         state.withLock { state in
             defer { state.told = new }

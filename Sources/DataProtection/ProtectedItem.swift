@@ -4,10 +4,10 @@ internal import Format
 internal import Glibc
 internal import Posix
 
-/// A file or folder in a mount whose daemon serves this user, held by a descriptor that needs no key.
+/// A file or folder in a mount whose daemon serves this user, by a descriptor that needs no key.
 ///
-/// Any file system would store an attribute named like the class. So the device of the very file that is held must be
-/// one that a daemon says it serves, on a socket that only this user and root can have made.
+/// Any file system would store an attribute with the name of the class. So the device of the open file itself must be
+/// one that a daemon claims to serve, on a socket that only this user or root can have created.
 struct ProtectedItem {
     let path: String
     let file: Descriptor
@@ -15,13 +15,13 @@ struct ProtectedItem {
     let client: ControlClient
     let mountStatus: Status
 
-    /// Follows symbolic links. Nil for what lies in no such mount.
+    /// Follows symbolic links. Nil if the file is in no such mount.
     init?(path: String) throws(DataProtectionError) {
         let file = try DataProtectionError.at(path) { () throws(Errno) in try Descriptor.open(path: path, O_PATH) }
         try self.init(file, path: path)
     }
 
-    /// The same for something that is open.
+    /// As above, for an open file.
     init?(_ file: Descriptor, path: String) throws(DataProtectionError) {
         let status = try DataProtectionError.at(path) { () throws(Errno) in try file.status() }
         guard let found = SocketDirectories.reachable.mount(device: status.device) else { return nil }
@@ -29,7 +29,7 @@ struct ProtectedItem {
         (client, mountStatus) = (found.client, found.status)
     }
 
-    /// Nil for what has none: neither a file nor a folder.
+    /// Nil for an object without a class: neither a file nor a folder.
     func protection() throws(Errno) -> FileProtectionType? {
         do throws(Errno) {
             return try file.protection()
@@ -40,7 +40,7 @@ struct ProtectedItem {
 }
 
 extension Descriptor {
-    /// The class; `self` is known to be in a mount.
+    /// The class; `self` must be in a mount.
     func protection() throws(Errno) -> FileProtectionType {
         let value = try attribute(ProtectionClass.attributeName)
         guard let found = ProtectionClass(attributeValue: String(decoding: value, as: UTF8.self)) else { throw .EINVAL }
@@ -53,7 +53,7 @@ extension Descriptor {
 }
 
 extension URL {
-    /// The path that this leads to; a URL of anything but a file is not protected.
+    /// The path of a file URL; other URLs are not protected.
     var protectedPath: String {
         get throws(DataProtectionError) {
             guard isFileURL else { throw .notProtected(path: absoluteString) }

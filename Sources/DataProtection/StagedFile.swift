@@ -2,23 +2,23 @@ internal import Format
 internal import Glibc
 internal import Posix
 
-/// A new file that has its class and nothing else yet, under a name that nobody knows, beside the one that it is for.
+/// A new file that has its class and no contents yet, under a random name beside its target.
 ///
-/// It lies in the folder itself, or, where the folder's own class is one in which no file can be made now, in a fresh
-/// folder below, whose class is `none`. Either way the class that was asked for comes before the first byte, and an empty
-/// file takes a new key with it: the contents' key is never wrapped by another class.
+/// It is created in the folder itself. If no file can be created there now because of the folder's class, it is created
+/// in a new subfolder of class `none`. In both cases the requested class is set before the first byte, and with it an
+/// empty file gets a new key: no other class ever wraps the key of the contents.
 struct StagedFile {
-    /// What the names begin with; a crash leaves one such file or folder at most.
+    /// The prefix of the names; a crash leaves at most one such file or folder.
     static let prefix = ".latchkey-"
 
     let file: Descriptor
-    /// Where it lies now.
+    /// The folder that contains it now.
     let folder: Descriptor
     let name: Name
-    /// Set where that is a folder of its own, in this one.
+    /// Set if that is a temporary subfolder of `parent`.
     private let shelter: (parent: Descriptor, name: Name)?
 
-    /// Throws ENOKEY when the class cannot be written now, and leaves nothing behind.
+    /// Throws ENOKEY if the class cannot be written now, and leaves nothing behind.
     init(in folder: Descriptor, protection: [UInt8], mode: UInt32) throws(Errno) {
         do throws(Errno) {
             try self.init(in: folder, shelter: nil, protection, mode)
@@ -30,7 +30,8 @@ struct StagedFile {
                 try inner.setProtection(Array("none".utf8))
                 try self.init(in: inner, shelter: (folder, shelter), protection, mode)
             } catch {
-                // The first error is the one to report; an empty folder that cannot go is seen by its name.
+                // The first error is the one to report; an empty folder that cannot be removed is recognisable by its
+                // name.
                 try? folder.removeDirectory(shelter)
                 throw error
             }
@@ -55,10 +56,10 @@ struct StagedFile {
         Name(stringLiteral: prefix + String(hexadecimal: UInt64.random(in: .min ... .max), digits: 16))
     }
 
-    /// Puts it where it belongs, in the place of whatever is there, and removes that.
+    /// Moves the file to its name, and removes the file that has it.
     ///
-    /// A plain rename would take over the class of the file that it replaces. Where two files exchange their names, each
-    /// keeps its own. When this throws, all is as it was, and the staged file still to be discarded.
+    /// A plain rename would take over the class of the replaced file. If two files exchange their names, each keeps its
+    /// class. If this throws, nothing has changed, and the caller still has to discard the staged file.
     func replace(_ target: Name, in destination: Descriptor) throws(Errno) {
         while true {
             do throws(Errno) {
@@ -67,23 +68,23 @@ struct StagedFile {
             do throws(Errno) {
                 try folder.rename(name, to: target, in: destination, flags: RENAME_EXCHANGE)
             } catch .ENOENT {
-                // Somebody has removed what stood there: the first way is open.
+                // The target has been removed meanwhile: the plain rename works now.
                 continue
             } catch .EINVAL {
-                // A vault on a file system that exchanges no names, such as a network's.
+                // The vault's file system cannot exchange names, as network file systems.
                 return try replaceUnmarked(target, in: destination)
             }
             do throws(Errno) {
                 return try folder.unlink(name)
             } catch {
-                // A folder, or one that others may not remove: it stays where it was.
+                // A folder, or a file that this user may not remove: exchange the names back.
                 try folder.rename(name, to: target, in: destination, flags: RENAME_EXCHANGE)
                 throw error
             }
         }
     }
 
-    /// A class that is not marked as set on a file is not taken over from it. Clearing the mark leaves the class as it is.
+    /// A rename does not take over a class that is not marked as explicit. Clearing the mark does not change the class.
     private func replaceUnmarked(_ target: Name, in destination: Descriptor) throws(Errno) {
         let replaced = try destination.open(target, O_PATH)
         let isMarked = try replaced.attributeNames().contains(ProtectionClass.attributeName)
@@ -99,12 +100,12 @@ struct StagedFile {
         }
     }
 
-    /// Removes the folder that it was made in, if it was one of its own, after the file has left it.
+    /// Removes the temporary subfolder, if there was one, after the file has left it.
     func removeShelter() throws(Errno) {
         if let shelter { try shelter.parent.removeDirectory(shelter.name) }
     }
 
-    /// Removes it, as far as that goes: whoever calls this has an error to report already.
+    /// Removes the file as far as possible: the caller already has an error to report.
     func discard() {
         try? folder.unlink(name)
         try? removeShelter()

@@ -1,8 +1,9 @@
 internal import Posix
 
-/// The extended attribute of a file that is of a weaker class only because its own was locked when it was written.
+/// The extended attribute of a file that has a weaker class only because its intended class was locked when it was
+/// written.
 ///
-/// It belongs to the file, not to a list elsewhere: it follows renames, goes with the file, and needs no key.
+/// It is on the file, not in a list elsewhere: it follows renames, disappears with the file, and needs no key.
 enum UpgradeMark {
     private static let name = "user.dataprotection.upgrade"
 

@@ -1,33 +1,33 @@
 internal import CFIDO2
 public import Crypto
 
-/// What a security key, or the way to it, can fail with.
+/// The errors of a security key and of the connection to it.
 public enum FIDO2Error: Error, Hashable, Sendable {
     /// libfido2 is not installed, or older than 1.12.
     case noLibrary
-    /// Nothing answers where it was looked for, or it no longer does. A `SecurityKey` that threw this is of no more use.
+    /// No key answers at the given path, or it no longer answers. A `SecurityKey` that threw this is unusable.
     case noDevice
-    /// It has no FIDO2, or no hmac-secret.
+    /// The key lacks FIDO2 or hmac-secret.
     case unfit
-    /// It does not know the credential.
+    /// The key does not know the credential.
     case unknownCredential
     case pinRequired
-    /// So many more wrong ones are taken, if the key tells.
+    /// The number of wrong PINs that the key still accepts, if it says so.
     case wrongPIN(triesLeft: Int?)
-    /// After too many wrong ones in a row it takes none until it has been plugged in anew.
+    /// After too many wrong PINs in a row, the key accepts none until it is plugged in again.
     case pinPaused
-    /// After too many wrong ones it takes none until it is reset, which destroys what it knows.
+    /// After too many wrong PINs, the key accepts none until it is reset, which destroys all its credentials.
     case pinBlocked
     case notTouched
     case denied
-    /// Not 4 to 63 bytes, or with a zero among them.
+    /// Not 4 to 63 bytes, or one of them is zero.
     case malformedPIN
     case crypto(CryptoError)
     /// Another error of the key (CTAP 2.1, 8.2) or of libfido2.
     case other(Int)
 }
 
-/// Turns what came of a call into a typed error.
+/// Turns the result of a call into a typed error.
 func check(_ result: lk_fido2_result) throws(FIDO2Error) {
     switch Int(result.kind) {
     case Int(LK_FIDO2_DONE): return

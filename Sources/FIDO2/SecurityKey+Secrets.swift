@@ -1,22 +1,22 @@
 internal import CFIDO2
 public import Crypto
 
-// hmac-secret: a key computes HMAC-SHA-256 of a salt under a secret that it has for each credential, one for who has
-// given the PIN and one for who has not. What goes to the key and back is encrypted under a key agreed with it.
+// hmac-secret: a key computes HMAC-SHA-256 of a salt under a secret of each credential. It has one secret for use with
+// the PIN and another for use without. Traffic with the key is encrypted under a key agreed with it.
 //
 // Source: CTAP 2.1, sections 6.1, 6.2 and 12.5.
 
-/// What a security key needs to derive a secret again. Nothing of it is secret.
+/// What a security key needs to derive a secret again. It contains no secret.
 public struct SecurityKeyCredential: Hashable, Sendable {
     public static let saltByteCount = 32
     public static let identifierRange = 1...1024
 
-    /// What the key knows it by.
+    /// The key's name of the credential.
     public let identifier: [UInt8]
     public let salt: [UInt8]
-    /// Whether the key has to be told its PIN.
+    /// Whether the key needs its PIN.
     public let withPIN: Bool
-    /// Whether it has to be touched.
+    /// Whether the key needs a touch.
     public let withTouch: Bool
 
     public init(identifier: [UInt8], salt: [UInt8], withPIN: Bool, withTouch: Bool = true) {
@@ -29,10 +29,10 @@ public struct SecurityKeyCredential: Hashable, Sendable {
 }
 
 extension SecurityKey {
-    /// For whom its credentials are: the relying party.
+    /// The relying party of the credentials.
     static let party = "io.latchkey"
 
-    /// Makes a credential, which the key itself does not keep, and a salt for it. Waits for a touch.
+    /// Makes a credential, which the key itself does not store, and a salt for it. Waits for a touch.
     /// - Parameter pin: the key's, if it has one.
     /// - Throws: `pinRequired`, `wrongPIN`, `pinPaused`, `pinBlocked`, `malformedPIN`, `notTouched`, `denied`, `unfit`,
     ///   `noDevice`, `other`.
@@ -46,12 +46,12 @@ extension SecurityKey {
             withPIN: pin.isGiven)
     }
 
-    /// Whether it knows the credential; nil if it does not say without a PIN. Nobody has to touch it.
+    /// Whether the key knows the credential; nil if it does not say without a PIN. Needs no touch.
     public func knows(_ credential: SecurityKeyCredential) throws(FIDO2Error) -> Bool? {
         try knows(credential, pin: SecurityKeyPIN())
     }
 
-    /// The same with the PIN, for a key that says nothing without.
+    /// As above with the PIN, for a key that does not answer without it.
     /// - Throws: as `makeCredential`.
     public func knows(
         _ credential: SecurityKeyCredential, pin: borrowing SecurityKeyPIN
@@ -70,8 +70,8 @@ extension SecurityKey {
         }
     }
 
-    /// The secret: 32 bytes. Waits for a touch, unless the credential says that none is needed.
-    /// - Parameter pin: the key's, if the credential says so, and none else.
+    /// The secret: 32 bytes. Waits for a touch, unless the credential needs none.
+    /// - Parameter pin: the key's PIN if the credential needs it, and otherwise none.
     /// - Throws: as `makeCredential`, and `unknownCredential`.
     public func secret(
         of credential: SecurityKeyCredential, pin: borrowing SecurityKeyPIN

@@ -3,18 +3,19 @@ internal import Crypto
 
 /// A connection to a FIDO2 security key with hmac-secret; one thread at a time.
 ///
-/// The first one in a process loads libfido2 and takes FIDO_DEBUG out of the environment, which would have it print
-/// what goes to the key: make it before there are threads that read the environment.
+/// The first one in a process loads libfido2 and removes FIDO_DEBUG from the environment, with which libfido2 would
+/// print the traffic with the key: make it before there are threads that read the environment.
 @safe
 public struct SecurityKey: ~Copyable {
     let connection: OpaquePointer
-    /// Where it is: a device, or "socket:" and the path of a Unix socket.
+    /// The path of a device, or "socket:" and the path of a Unix socket.
     public let path: String
 
-    /// Connects, and makes sure that it is of use.
-    /// - Parameter patience: how long one question may take, a touch included. Keys themselves wait half a minute or so.
-    /// - Throws: `noLibrary`, `noDevice`, `unfit`; `crypto` when the locked heap, in which OpenSSL then works for
-    ///   libfido2 too, cannot be had.
+    /// Connects, and checks that the key is suitable.
+    /// - Parameter patience: how long one request may take, including a touch. Keys themselves wait about half a
+    ///   minute.
+    /// - Throws: `noLibrary`, `noDevice`, `unfit`; `crypto` if the locked heap, which OpenSSL then uses for libfido2
+    ///   too, cannot be set up.
     public init(path: String, patience: Duration = .seconds(60)) throws(FIDO2Error) {
         try Self.prepare()
         var opened: OpaquePointer?
@@ -26,7 +27,7 @@ public struct SecurityKey: ~Copyable {
 
     deinit { unsafe lk_fido2_close(connection) }
 
-    /// The paths of those that are plugged in and that this user may use, at most 16.
+    /// The paths of the keys that are plugged in and accessible to this user, at most 16.
     /// - Throws: `noLibrary`, `other`.
     public static func pluggedIn() throws(FIDO2Error) -> [String] {
         try prepare()
@@ -40,13 +41,13 @@ public struct SecurityKey: ~Copyable {
         }
     }
 
-    /// Whether somebody has set a PIN.
+    /// Whether a PIN is set.
     public var hasPIN: Bool { unsafe lk_fido2_has_pin(connection) != 0 }
 
-    /// Whether who has not given the PIN gets another secret than who has: so it is from CTAP 2.1 on.
+    /// Whether the key has different secrets with and without the PIN, as from CTAP 2.1 on.
     public var keepsPINApart: Bool { unsafe lk_fido2_has_two_secrets(connection) != 0 }
 
-    /// How many wrong PINs it still takes.
+    /// The number of wrong PINs that the key still accepts.
     func tries() throws(FIDO2Error) -> Int {
         var tries: Int32 = 0
         try check(unsafe lk_fido2_tries(connection, &tries))

@@ -1,18 +1,18 @@
 public import Crypto
 
-/// A security key's PIN, or none, as libfido2 takes it: with a zero at its end, and never outside locked memory.
+/// A security key's PIN, or none, in libfido2's format: zero-terminated, and always in locked memory.
 public struct SecurityKeyPIN: ~Copyable, Sendable {
     private let text: Secret
     public let isGiven: Bool
 
-    /// None.
+    /// No PIN.
     public init() throws(FIDO2Error) {
         do { text = try Secret(count: 1) } catch { throw .crypto(error) }
         isGiven = false
     }
 
     /// - Parameter typed: 4 to 63 bytes.
-    /// - Throws: `malformedPIN` for others, which no key is asked about: it might count them.
+    /// - Throws: `malformedPIN` for others; they are not sent to the key, which might count them.
     public init(_ typed: borrowing Secret) throws(FIDO2Error) {
         let hasZero = typed.withBytes { bytes in
             bytes.byteOffsets.contains { unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) == 0 }

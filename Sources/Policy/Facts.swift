@@ -1,27 +1,27 @@
 public import Format
 
-/// What a vault or a mount is like, as far as it is known: nil for what is not, or is not being decided.
+/// The known properties of a vault or a mount; nil for those that are unknown or not affected.
 public struct Facts: Hashable, Sendable {
-    /// When something happens that need not happen.
+    /// When an optional action happens.
     public enum Limit: Hashable, Sendable {
         case never
         case after(Int)
     }
 
-    /// The zxcvbn score of a passcode that is to be set: 0 to 4.
+    /// The zxcvbn score of a new passcode: 0 to 4.
     public var passcodeScore: Int?
-    /// The class of the vault's root: of new files where no folder says otherwise.
+    /// The class of the vault's root, which new files get if no folder says otherwise.
     public var defaultClass: ProtectionClass?
-    /// Seconds between a lock and the end of the keys, rounded up.
+    /// Seconds between a lock and the eviction of the keys, rounded up.
     public var grace: Int?
     /// Seconds without use after which the mount locks.
     public var idleLock: Limit?
-    /// Wrong passcodes after which the vault is erased.
+    /// The number of wrong passcodes after which the vault is erased.
     public var erasure: Limit?
     /// The public keys of the vault's escrow slots, 32 bytes each; empty if there are none.
     public var escrowKeys: [[UInt8]]?
     public var deviceKey: DeviceKeyKind?
 
-    /// Nothing is known.
+    /// Without any known property.
     public init() {}
 }

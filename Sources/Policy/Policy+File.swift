@@ -1,8 +1,9 @@
 extension Policy {
-    /// Reads a policy file; where there is none, nothing is demanded.
-    /// - Parameter isRequired: that there is none is an error: for a path that somebody has named.
-    /// - Throws: for a file that cannot be read, that others than root or the caller own, that others than its owner can write
-    ///   to, or that says what `init(parsing:path:)` refuses. Never ignored: what it forbids is not known.
+    /// Reads a policy file; if there is none, the policy is empty.
+    /// - Parameter isRequired: whether a missing file is an error: for a path that the user has named.
+    /// - Throws: if the file cannot be read, is owned by another user than root or the caller, is writable by others
+    ///   than its owner, or is refused by `init(parsing:path:)`. Callers must not ignore it: the rules of the file are
+    ///   unknown.
     public static func load(path: String = standardPath, isRequired: Bool = false) throws(PolicyError) -> Policy {
         let bytes: [UInt8]?
         do { bytes = try TrustedFile.contents(of: path) } catch { throw PolicyError(path, error.problem) }
@@ -18,9 +19,10 @@ extension Policy {
         return try Policy(parsing: text, path: path)
     }
 
-    /// The same with the required escrow key read, where it stands in a file of its own, which must be as safe as this one.
+    /// As `load`, and reads the required escrow key if it is in a file of its own, which must be as trusted as this
+    /// one.
     /// - Parameter decode: the 32 bytes of the public key in PEM text; nil if there is none.
-    /// - Throws: for a file that is missing, cannot be trusted as above, or holds no key.
+    /// - Throws: if the file is missing, cannot be trusted, or contains no key.
     public func readingEscrowKey(_ decode: ([UInt8]) -> [UInt8]?) throws(PolicyError) -> Policy {
         guard let rule = requiredEscrowKey, case .file(let file) = rule.value else { return self }
         let refusal = { (problem: String) in

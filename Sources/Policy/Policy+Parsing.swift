@@ -1,15 +1,15 @@
 import Format
 
 extension Policy {
-    /// What the rules that are numbers take.
+    /// The ranges of the numeric rules.
     static let scores = 0...4
     static let graces = 0...3600
     static let idleTimes = 1...86_400
     static let wrongPasscodes = 1...1000
 
-    /// Reads the text of a policy file.
-    /// - Parameter path: of that file, for messages.
-    /// - Throws: for what is no TOML, no rule, there twice, or nothing that its rule takes; with the line.
+    /// Parses the text of a policy file.
+    /// - Parameter path: the path of that file, for messages.
+    /// - Throws: for text that is not TOML, unknown or repeated rules, and invalid values; with the line.
     public init(parsing text: String, path: String) throws(PolicyError) {
         self.init(path: path)
         let entries: [TOMLEntry]

@@ -1,15 +1,15 @@
 import Format
 
-/// What a rule demands, in a sentence.
+/// A rule as a sentence.
 public struct Statement: Hashable, Sendable {
     public let rule: RuleName
-    /// Of the policy's file.
+    /// The line in the policy's file.
     public let line: Int
     public let sentence: String
 }
 
 extension Policy {
-    /// What the file demands, in the order of its lines.
+    /// The rules of the policy, in the order of their lines.
     public var statements: [Statement] {
         let statements = [
             statement(.minimumPasscodeStrength, minimumPasscodeStrength) { least in

@@ -1,14 +1,14 @@
 public import Format
 
 extension Policy {
-    /// What is broken, in the order of the rules' lines. What the facts do not tell breaks nothing.
+    /// The broken rules, in the order of their lines. A rule about an unknown fact is not broken.
     public func violations(of facts: Facts) -> [Violation] {
         verdicts(on: facts).compactMap { verdict in
             if case .broken(let violation) = verdict.outcome { violation } else { nil }
         }
     }
 
-    /// What each rule that there is says, in the order of their lines.
+    /// The verdict of each rule of the policy, in the order of their lines.
     public func verdicts(on facts: Facts) -> [Verdict] {
         let verdicts = [
             verdict(.minimumPasscodeStrength, minimumPasscodeStrength, facts.passcodeScore) { least, score in
@@ -42,7 +42,7 @@ extension Policy {
                 }
             },
             verdict(.requiredEscrowKey, requiredEscrowKey, facts.escrowKeys) { required, keys in
-                // A key that nobody has read can be no slot's: refused rather than let through.
+                // A required key whose file has not been read matches no slot: the verdict is a violation.
                 if case .key(let key) = required, keys.contains(key) { return nil }
                 return "the vault has no slot for the escrow key"
             },
@@ -64,7 +64,7 @@ extension Policy {
             .minimumClass, rule.line, "the class \(protection.name) is weaker than the \(rule.value.name)")
     }
 
-    /// - Parameter broken: what breaks the rule, so that "of FILE, line N" can follow; nil if nothing does.
+    /// - Parameter broken: what breaks the rule, so that "of FILE, line N" can follow; nil if it is kept.
     private func verdict<Value, Fact>(
         _ name: RuleName, _ rule: Rule<Value>?, _ fact: Fact?, broken: (Value, Fact) -> String?
     ) -> Verdict? {

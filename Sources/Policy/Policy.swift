@@ -1,30 +1,30 @@
 public import Format
 
-/// What the administrator of a machine demands of its vaults: docs/POLICY.md.
+/// The rules of a machine's administrator for its vaults: docs/POLICY.md.
 ///
 /// A rule that is nil demands nothing.
 public struct Policy: Hashable, Sendable {
     public static let standardPath = "/etc/latchkey/policy.toml"
 
-    /// The file that it stands in, for messages.
+    /// The file of the policy, for messages.
     public let path: String
 
-    /// The least score of a passcode that is set: 0 to 4, as zxcvbn has it.
+    /// The lowest score of a new passcode: 0 to 4, as in zxcvbn.
     public internal(set) var minimumPasscodeStrength: Rule<Int>?
-    /// The class of a new vault's root where nobody names one, and the weakest that a vault's root may have.
+    /// The class of a new vault's root if the user names none, and the weakest that a vault's root may have.
     public internal(set) var defaultClass: Rule<ProtectionClass>?
-    /// The weakest class that may be set, on whatever.
+    /// The weakest class that any file or folder may be given.
     public internal(set) var minimumClass: Rule<ProtectionClass>?
-    /// Seconds between a lock and the end of the keys, at most.
+    /// The maximum of seconds between a lock and the eviction of the keys.
     public internal(set) var longestGrace: Rule<Int>?
-    /// Seconds without use after which a mount locks, at most.
+    /// The maximum of seconds without use after which a mount locks.
     public internal(set) var lockWhenIdleAfter: Rule<Int>?
-    /// Wrong passcodes after which a vault is erased, at most.
+    /// The maximum of wrong passcodes after which a vault is erased.
     public internal(set) var eraseAfter: Rule<Int>?
     public internal(set) var requiredEscrowKey: Rule<RequiredEscrowKey>?
     public internal(set) var allowedDeviceKeys: Rule<Set<DeviceKeyKind>>?
 
-    /// One that demands nothing.
+    /// An empty policy.
     public init(path: String) { self.path = path }
 
     public var isEmpty: Bool { self == Policy(path: path) }

@@ -1,9 +1,10 @@
-/// Why a policy cannot be used. Nothing may be done then that a policy has a say in: what it would have forbidden is not known.
+/// Why a policy cannot be used. Then every operation that a policy can forbid must be refused, because its rules are
+/// unknown.
 public struct PolicyError: Error, Hashable, Sendable, CustomStringConvertible {
     public let path: String
-    /// The first line is 1; nil for what concerns the file as a whole.
+    /// Counted from 1; nil if the error concerns the whole file.
     public let line: Int?
-    /// No capital at the beginning, no full stop at the end.
+    /// Without a capital at the beginning and a full stop at the end.
     public let problem: String
 
     init(_ path: String, line: Int? = nil, _ problem: String) {

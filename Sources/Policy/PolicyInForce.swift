@@ -1,17 +1,17 @@
 public import Format
 
-/// All policies that hold at once: the machine's, and one that somebody has named besides.
+/// All policies that are in force: the machine's, and optionally one that the user names.
 ///
-/// Who names one can make it stricter for himself, and not laxer.
+/// The latter can only make the rules stricter.
 public struct PolicyInForce: Hashable, Sendable {
     public let policies: [Policy]
 
     public init(_ policies: [Policy] = []) { self.policies = policies }
 
     /// - Parameters:
-    ///   - path: of one besides the machine's; it has to be there.
+    ///   - path: of a policy besides the machine's; the file must exist.
     ///   - decode: the 32 bytes of a public key in PEM text; nil if there is none.
-    /// - Throws: if one of them cannot be used: what it forbids is not known then.
+    /// - Throws: if one of them cannot be used, because then its rules are unknown.
     public static func load(
         besides path: String?, _ decode: ([UInt8]) -> [UInt8]?
     ) throws(PolicyError) -> PolicyInForce {
@@ -29,7 +29,7 @@ public struct PolicyInForce: Hashable, Sendable {
         policies.lazy.compactMap { $0.violation(setting: protection) }.first
     }
 
-    // MARK: What is taken where nobody says otherwise
+    // MARK: Defaults
 
     /// Seconds.
     public var longestGrace: Int? { policies.compactMap(\.longestGrace?.value).min() }
@@ -37,12 +37,13 @@ public struct PolicyInForce: Hashable, Sendable {
     public var lockWhenIdleAfter: Int? { policies.compactMap(\.lockWhenIdleAfter?.value).min() }
     public var eraseAfter: Int? { policies.compactMap(\.eraseAfter?.value).min() }
 
-    /// No file or folder is to have a weaker one; nil where none says so.
+    /// The weakest class that a file or folder may have; nil if no policy limits it.
     public var minimumClass: ProtectionClass? {
         policies.compactMap(\.minimumClass?.value).max { $1.isStricter(than: $0) }
     }
 
-    /// The strictest that is asked for; `other` where that is stricter still, or none is.
+    /// The strictest class that is required; `other` if no policy requires one, raised to `minimumClass` if that is
+    /// stricter.
     public func defaultClass(or other: ProtectionClass) -> ProtectionClass {
         if let demanded = policies.compactMap(\.defaultClass?.value).max(by: { $1.isStricter(than: $0) }) {
             return demanded

@@ -1,7 +1,7 @@
-/// What an administrator demands, and in which line.
+/// One value that the administrator has set, and its line.
 public struct Rule<Value: Hashable & Sendable>: Hashable, Sendable {
     public let value: Value
-    /// The first line of a file is 1.
+    /// Counted from 1.
     public let line: Int
 
     public init(_ value: Value, line: Int) {
@@ -22,14 +22,14 @@ public enum RuleName: String, Hashable, Sendable, CaseIterable {
     case allowedDeviceKeys = "allowed-device-keys"
 }
 
-/// What keeps a device key.
+/// Where a device key is stored.
 public enum DeviceKeyKind: String, Hashable, Sendable, CaseIterable {
-    /// A file.
+    /// In a file.
     case software
     case tpm2
 }
 
-/// The key of an organisation for which each vault must have a slot.
+/// An organisation's key, for which each vault must have a slot.
 public enum RequiredEscrowKey: Hashable, Sendable {
     /// An X25519 public key of 32 bytes.
     case key([UInt8])

@@ -1,4 +1,4 @@
-/// One line of the form `key = value`, and in which line of the text the key stands.
+/// One `key = value` of the text, and the line of the key.
 struct TOMLEntry: Hashable {
     let key: String
     let line: Int
@@ -14,6 +14,6 @@ enum TOMLValue: Hashable {
 
 struct TOMLError: Error, Hashable {
     let line: Int
-    /// No capital at the beginning, no full stop at the end.
+    /// Without a capital at the beginning and a full stop at the end.
     let problem: String
 }

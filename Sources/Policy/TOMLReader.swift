@@ -1,7 +1,7 @@
-/// Reads the part of TOML that a policy needs: bare keys with strings, integers, booleans and arrays of strings.
+/// Reads the subset of TOML that a policy needs: bare keys with strings, integers, booleans and arrays of strings.
 ///
-/// All else is refused with its line: tables, dotted and quoted keys, escapes, strings of several lines, dates, numbers that
-/// are not decimal. What is taken means what it means in TOML.
+/// Everything else is an error with its line: tables, dotted and quoted keys, escapes, multi-line strings, dates,
+/// numbers that are not decimal. Accepted text has the same meaning as in TOML.
 ///
 /// Source: TOML 1.0.0, toml.io.
 struct TOMLReader {
@@ -11,7 +11,7 @@ struct TOMLReader {
 
     private init(_ text: String) { self.text = Array(text.utf8) }
 
-    /// All entries in their order; each key once.
+    /// All entries in their order; a repeated key is an error.
     static func entries(in text: String) throws(TOMLError) -> [TOMLEntry] {
         var reader = TOMLReader(text)
         var entries: [TOMLEntry] = []
@@ -50,7 +50,7 @@ struct TOMLReader {
         return .integer(integer)
     }
 
-    /// Decimal, with or without a sign and underscores between digits; nil if it is none, or larger than 64 bits hold.
+    /// Decimal, with an optional sign and underscores between digits; nil if it is no such number, or exceeds 64 bits.
     private static func integer(_ word: String) -> Int? {
         let sign = word.prefix { $0 == "-" || $0 == "+" }
         let groups = word.dropFirst(sign.count).split(separator: "_", omittingEmptySubsequences: false)
@@ -61,7 +61,7 @@ struct TOMLReader {
         return Int(sign + digits)
     }
 
-    /// What is in single or double quotes; nil if no quote is here.
+    /// A string in single or double quotes; nil if no quote comes next.
     private mutating func string() throws(TOMLError) -> String? {
         guard let quote = next, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else { return nil }
         position += 1
@@ -111,8 +111,8 @@ struct TOMLReader {
 
     private mutating func skipBlanks() { while skip(" ") || skip("\t") {} }
 
-    /// Blanks, a comment, and the end of the line: LF or CR LF. False where something else follows the blanks and the
-    /// comment, or nothing.
+    /// Skips spaces and tabs, a comment, and the end of the line: LF or CR LF. False if something else follows, or the
+    /// text ends.
     private mutating func skipEndOfLine() throws(TOMLError) -> Bool {
         skipBlanks()
         if skip("#") { while let next, next.isText { position += 1 } }
@@ -129,6 +129,6 @@ struct TOMLReader {
 extension UInt8 {
     fileprivate var isDigit: Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= self }
     fileprivate var isLetterOrDigit: Bool { isDigit || UInt8(ascii: "a")...UInt8(ascii: "z") ~= self | 0x20 }
-    /// A byte of UTF-8 that may stand in a text or a comment.
+    /// Whether the byte of UTF-8 may occur in a string or a comment.
     fileprivate var isText: Bool { self >= 0x20 && self != 0x7f || self == UInt8(ascii: "\t") }
 }

@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// A file of the administrator's, or of whoever asks, that nobody else can have written.
+/// A file that only root or the caller can have written.
 enum TrustedFile {
-    /// In bytes; a policy has some hundred.
+    /// In bytes; a policy has a few hundred.
     static let largest = 65_536
 
     struct Refusal: Error, Hashable {
-        /// No capital at the beginning, no full stop at the end.
+        /// Without a capital at the beginning and a full stop at the end.
         let problem: String
 
         fileprivate init(_ problem: String) { self.problem = problem }
@@ -16,10 +16,10 @@ enum TrustedFile {
     }
 
     /// The whole file; nil if there is none.
-    /// - Throws: for one that cannot be read, is too large, or that somebody else owns or can write to.
+    /// - Throws: if it cannot be read, is too large, or another user owns it or can write to it.
     static func contents(of path: String) throws(Refusal) -> [UInt8]? {
         guard let file = try open(path) else { return nil }
-        // Of the open file: the path may lead to another one by now.
+        // Of the open file, because the path may lead to another one by now.
         try check(try reading { () throws(Errno) in try file.status() })
         var bytes = [UInt8](repeating: 0, count: largest + 1)
         let count = try reading { () throws(Errno) in
@@ -33,7 +33,7 @@ enum TrustedFile {
 
     private static func open(_ path: String) throws(Refusal) -> Descriptor? {
         do {
-            // Not blocking: somebody may have put a FIFO there.
+            // Nonblocking: the path may lead to a FIFO.
             return try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
         } catch .ENOENT where !isDanglingLink(path) {
             return nil
@@ -46,7 +46,8 @@ enum TrustedFile {
         do throws(Errno) { return try body() } catch { throw Refusal(error) }
     }
 
-    /// Whether the file is missing because a link leads nowhere, as to a disk that is not mounted. Then there should be one.
+    /// Whether the file is missing because a link leads nowhere, such as to a disk that is not mounted. Then a policy
+    /// should exist.
     private static func isDanglingLink(_ path: String) -> Bool {
         (try? Descriptor.open(path: path, O_PATH | O_NOFOLLOW)) != nil
     }
@@ -56,7 +57,7 @@ enum TrustedFile {
         guard [0, geteuid()].contains(status.owner) else {
             throw Refusal("it belongs to user \(status.owner): only root's, or one's own, counts")
         }
-        // An access control list that lets somebody write shows in the group's bits: they are its mask.
+        // An access control list that grants write access shows in the group's bits, which are its mask.
         guard status.permissions & (S_IWGRP | S_IWOTH) == 0 else {
             throw Refusal("others than its owner can write to it: its mode is 0\(String(status.permissions, radix: 8))")
         }

@@ -1,6 +1,7 @@
-/// What people choose, the likeliest first, in lower case: passwords that every guesser begins with, then names and words.
+/// Common choices in lower case, the most frequent first: the passwords that every attacker tries first, then names and
+/// words.
 ///
-/// Not a dictionary: a word that is missing counts as letters, which is more.
+/// Not a dictionary: a missing word counts as single letters, which is more.
 enum CommonWords {
     static let text: StaticString = """
         123456 password 123456789 12345678 12345 qwerty 1234567 111111 1234567890 123123 abc123 1234 password1 iloveyou \

@@ -1,13 +1,14 @@
 import Crypto
 import Glibc
 
-/// Takes a passcode apart in the way that needs the fewest guesses.
+/// Divides a passcode into parts so that it needs the fewest guesses.
 ///
-/// Guesses are base 10 logarithms, as in the paper. All that depends on the passcode lies in `SecretNumbers` or on the stack.
+/// Guesses are base 10 logarithms, as in the paper. All values that depend on the passcode are in `SecretNumbers` or on
+/// the stack.
 struct Estimator {
-    /// So many values a character that nothing is known of is worth.
+    /// The cost of a character outside of any pattern.
     private static let plainCharacter = 1.0
-    /// Longer ones are strong or repeated; what is behind does not count.
+    /// Longer passcodes are strong or repetitive; characters beyond this are ignored.
     private static let longest = 128
     private static let sequencesAtLeast = log10(10_000.0)
 
@@ -32,14 +33,14 @@ struct Estimator {
     }
 }
 
-/// The cheapest way to divide a text into parts.
+/// The cheapest division of a text into parts.
 private struct Division: ~Copyable {
     private let count: Int
     private let sequencesAtLeast: Double
-    /// So many parts at most: with more, what a guesser tries before alone is more than to try every text of this length.
+    /// The largest number of parts: with more, the guesses for fewer parts alone exceed all texts of this length.
     private let most: Int
-    /// For each end and number of parts: the cheapest product of parts that reach there, and with the cost of their order and of
-    /// not knowing how many there are.
+    /// For each end and number of parts: the cheapest product of the parts up to there, and the total, which adds the
+    /// cost of their order and of the unknown number of parts.
     private let products: SecretNumbers
     private let totals: SecretNumbers
 
@@ -54,7 +55,7 @@ private struct Division: ~Copyable {
         self.totals = totals
     }
 
-    /// - Parameter cost: of the part from its first to its last character; not finite for what is none.
+    /// - Parameter cost: of the part from its first to its last character; infinite if it is none.
     func logGuesses(_ cost: (Int, Int) -> Double) -> Double {
         for end in 0..<count {
             for begin in 0...end {
@@ -72,7 +73,7 @@ private struct Division: ~Copyable {
     }
 
     private func take(_ product: Double, reaching end: Int, parts: Int) {
-        // A guesser tries fewer parts first.
+        // An attacker tries fewer parts first.
         let total = Self.logSum(product + Self.logFactorial(parts), sequencesAtLeast * Double(parts - 1))
         let row = end * most - 1
         for other in 1...parts where totals[row + other] <= total { return }
@@ -92,7 +93,7 @@ private struct Division: ~Copyable {
     }
 }
 
-/// The bytes of a passcode where they lie, for as long as the call lasts that lends them.
+/// The bytes of a passcode in the caller's memory, valid only during the call that lends them.
 @safe
 struct SecretText {
     private let bytes: UnsafeRawBufferPointer

@@ -1,15 +1,15 @@
 import Crypto
 import Glibc
 
-/// Finds what a guesser knows in a part of a passcode. Nothing that it finds lies in an array: those stay in memory when they are
-/// given back.
+/// Finds the patterns in a part of a passcode that an attacker knows. No result is in an array: freed arrays are not
+/// wiped.
 struct PatternSearch: ~Copyable {
     private let text: SecretText
     private let whole: Range<Int>
-    /// For each first and last character, counted from the part's: of the cheapest pattern.
+    /// The cost of the cheapest pattern for each first and last character, counted from the start of the part.
     private let costs: SecretNumbers
 
-    /// - Parameter costs: as many as the part's length squared, none of them finite.
+    /// - Parameter costs: the square of the part's length, all infinite.
     init(_ text: SecretText, _ whole: Range<Int>, _ costs: consuming SecretNumbers) {
         self.text = text
         self.whole = whole
@@ -23,7 +23,8 @@ struct PatternSearch: ~Copyable {
         addDates()
     }
 
-    /// Of the cheapest pattern from one character to another, counted from the part's first; not finite where there is none.
+    /// The cost of the cheapest pattern between two characters, counted from the start of the part; infinite if there
+    /// is none.
     func cost(_ begin: Int, _ end: Int) -> Double { costs[begin * whole.count + end] }
 
     private func add(_ range: Range<Int>, _ logGuesses: Double) {
@@ -43,7 +44,7 @@ struct PatternSearch: ~Copyable {
 
     // MARK: Words
 
-    /// Words as they are, with digits for letters, and backwards.
+    /// Words as they are, with digits for letters, and reversed.
     private func addWords() {
         let table = WordTable.common
         for begin in whole {
@@ -55,7 +56,7 @@ struct PatternSearch: ~Copyable {
                 if let rank = table.rank(of: plain) { add(range, log10(Double(rank)) + capitals(range)) }
                 let substituted = range.count { letter(for: lowercase($0)) != lowercase($0) }
                 if substituted > 0, let rank = table.rank(of: leet) {
-                    // Each of its kind may have been changed or not.
+                    // Each substitutable letter may have been changed or not.
                     add(range, log10(Double(rank)) + capitals(range) + Double(substituted) * log10(2) + log10(2))
                 }
             }
@@ -87,7 +88,7 @@ struct PatternSearch: ~Copyable {
         }
     }
 
-    /// How many ways there are to write as many capitals as there are.
+    /// The number of ways to write that many capitals.
     private func capitals(_ range: Range<Int>) -> Double {
         let upper = range.count { isUppercase(byte($0)) }
         if upper == 0 { return 0 }
@@ -124,9 +125,9 @@ struct PatternSearch: ~Copyable {
         }
     }
 
-    /// The same part several times on end.
+    /// The same part several times in a row.
     ///
-    /// - Parameter guesses: for what is repeated.
+    /// - Parameter guesses: the cost of the repeated part.
     func addRepetitions(
         _ guesses: (Range<Int>) throws(CryptoError) -> Double
     ) throws(CryptoError) {
@@ -150,7 +151,7 @@ struct PatternSearch: ~Copyable {
         Array($0.utf8)
     }
 
-    /// Row and column of a key, in halves of a key's width.
+    /// Row and column of a key; columns count half the width of a key.
     private func place(_ index: Int) -> (row: Int, column: Int)? {
         let key = lowercase(index)
         guard key > 32 else { return nil }
@@ -160,7 +161,7 @@ struct PatternSearch: ~Copyable {
         return nil
     }
 
-    /// A walk over keys that lie side by side.
+    /// A run over adjacent keys.
     private func addKeyboardRuns() {
         var begin = whole.lowerBound
         while begin + 2 < whole.upperBound {
@@ -186,7 +187,7 @@ struct PatternSearch: ~Copyable {
 
     // MARK: Dates
 
-    /// A year of the last or next hundred, and dates of six or eight digits or with separators.
+    /// Years from 1900 to 2100, and dates of six or eight digits or with separators.
     private func addDates() {
         for begin in whole {
             if begin + 4 <= whole.upperBound, let year = number(begin..<begin + 4), 1900...2100 ~= year {
@@ -235,15 +236,15 @@ struct PatternSearch: ~Copyable {
         return range.reduce(0) { $0 * 10 + Int(byte($1) - UInt8(ascii: "0")) }
     }
 
-    /// How many years lie between that and the time of writing, at least 20.
+    /// The distance of a year from the time of writing, at least 20.
     private static func years(_ year: Int) -> Double { Double(max(abs(year - 2026), 20)) }
 
-    /// Of a year and a day; nil if they are none.
+    /// The year of a year and a day; nil if they are not valid.
     private static func year(_ parts: (Int, Int)) -> Int? {
         1900...2100 ~= parts.0 && isDay(parts.1) ? parts.0 : nil
     }
 
-    /// Day and month in four digits, in either order.
+    /// Whether four digits are a day and a month, in either order.
     private static func isDay(_ value: Int) -> Bool {
         let (a, b) = (value / 100, value % 100)
         return (1...31 ~= a && 1...12 ~= b) || (1...12 ~= a && 1...31 ~= b)

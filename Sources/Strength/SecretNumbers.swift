@@ -1,10 +1,10 @@
 import Crypto
 import Glibc
 
-/// Numbers that tell of a passcode, in pages of their own: left out of core files and, where the limit of locked memory allows it, of
-/// swap; wiped and given back with it.
+/// Numbers derived from a passcode, in their own pages: excluded from core files and, as far as the limit of locked
+/// memory allows, from swap; wiped and freed at the end of its lifetime.
 ///
-/// Not in the locked heap, where the largest of them might find no room beside the keys of a busy daemon.
+/// Not in the locked heap, where the largest of them might not fit beside the keys of a busy daemon.
 @safe
 struct SecretNumbers: ~Copyable {
     private let numbers: UnsafeMutablePointer<Double>

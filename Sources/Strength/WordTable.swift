@@ -1,10 +1,10 @@
-/// The ranks of common words by a hash of their bytes: what is looked up in it is copied nowhere.
+/// The ranks of common words by a hash of their bytes, so that a lookup copies nothing of the passcode.
 struct WordTable: Sendable {
     static let common = WordTable(CommonWords.text)
 
     private let ranks: [UInt64: Int]
 
-    /// - Parameter text: words between spaces, the likeliest first.
+    /// - Parameter text: words separated by spaces, the most frequent first.
     init(_ text: StaticString) {
         var ranks: [UInt64: Int] = [:]
         text.withUTF8Buffer { bytes in
@@ -25,11 +25,11 @@ struct WordTable: Sendable {
 
     var count: Int { ranks.count }
 
-    /// 1 for the likeliest; nil for what is not in the table.
+    /// 1 for the most frequent word; nil if the table does not contain it.
     func rank(of hash: WordHash) -> Int? { ranks[hash.value] }
 }
 
-/// FNV-1a with 64 bits: good enough to tell a few thousand words apart, and it keeps nothing of them.
+/// FNV-1a with 64 bits: sufficient to distinguish a few thousand words, and it keeps no bytes of them.
 struct WordHash {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
     private(set) var isEmpty = true

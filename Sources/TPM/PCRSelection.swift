@@ -5,20 +5,20 @@ public struct PCRSelection: Hashable, Sendable {
     /// Bit n for PCR n; the upper 8 bits are zero.
     public let mask: UInt32
 
-    /// None: whoever has the authorization value unseals, whatever was started.
+    /// None: the authorization value alone unseals, whatever software was booted.
     public static let none = PCRSelection(validMask: 0)
 
     private init(validMask: UInt32) {
         mask = validMask
     }
 
-    /// nil if there is a bit for a register beyond 23.
+    /// nil if a bit for a register beyond 23 is set.
     public init?(mask: UInt32) {
         guard mask >> 24 == 0 else { return nil }
         self.mask = mask
     }
 
-    /// nil if one is not in 0 to 23.
+    /// nil if a register is not in 0 to 23.
     public init?(_ registers: some Sequence<Int>) {
         var mask: UInt32 = 0
         for register in registers {
@@ -28,7 +28,7 @@ public struct PCRSelection: Hashable, Sendable {
         self.mask = mask
     }
 
-    /// Decimal numbers with commas between them, such as "0,2,7", in any order; no text at all is none of them.
+    /// Decimal numbers separated by commas, such as "0,2,7", in any order; an empty text is the empty set.
     public init?(_ text: String) {
         guard !text.isEmpty else {
             self = .none
@@ -36,7 +36,7 @@ public struct PCRSelection: Hashable, Sendable {
         }
         var registers: [Int] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-            // Int("+7") would be a number too.
+            // Int would also accept "+7".
             guard part.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let register = Int(part) else { return nil }
             registers.append(register)
         }
@@ -50,6 +50,6 @@ public struct PCRSelection: Hashable, Sendable {
 }
 
 extension PCRSelection: CustomStringConvertible {
-    /// As `init(_:)` takes it.
+    /// In the format of `init(_:)`.
     public var description: String { registers.map(String.init).joined(separator: ",") }
 }

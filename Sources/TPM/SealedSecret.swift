@@ -1,11 +1,11 @@
 internal import CTPM
 
-/// A secret that only one TPM can open: no secret itself.
+/// A secret sealed for one TPM: not secret itself.
 ///
-/// It says nothing of where it belongs. Whoever can replace it can replace it by one of his own, so authenticate what
-/// comes out of it.
+/// It does not say where it belongs. An attacker who can replace it can replace it by another one, so the caller must
+/// authenticate the unsealed secret.
 public struct SealedSecret: Hashable, Sendable {
-    /// The most bytes that one has encoded.
+    /// The largest size of an encoded one, in bytes.
     public static let maximumSize = 1024
 
     /// A marshalled TPM2B_PUBLIC (TCG TPM 2.0 part 2, 12.2.5).
@@ -13,9 +13,9 @@ public struct SealedSecret: Hashable, Sendable {
     /// A marshalled TPM2B_PRIVATE (part 2, 12.3.7).
     let privatePart: [UInt8]
 
-    /// Reads what `encoded` gave.
-    /// - Throws: `malformed` unless the lengths are exactly those of the parts, neither is empty, and the whole has at
-    ///   most `maximumSize` bytes. Whether a TPM takes it is seen at the unsealing.
+    /// Decodes the format of `encoded`.
+    /// - Throws: `malformed` unless the lengths are exactly those of the parts, neither part is empty, and the whole
+    ///   has at most `maximumSize` bytes. Whether a TPM accepts it shows only at the unsealing.
     public init(decoding bytes: [UInt8]) throws(TPMError) {
         guard bytes.count <= Self.maximumSize else { throw .malformed }
         var rest = bytes[...]
@@ -32,7 +32,7 @@ public struct SealedSecret: Hashable, Sendable {
         return Array(rest.prefix(count))
     }
 
-    /// Each part after its length in 16 bits, the lower byte first: the public one, then the private one.
+    /// Each part after its length in 16 bits, little-endian: the public one, then the private one.
     public var encoded: [UInt8] {
         var bytes: [UInt8] = []
         for part in [publicPart, privatePart] {

@@ -1,22 +1,22 @@
 internal import CTPM
 public import Crypto
 
-// The object lies under the storage root key of elliptic curve P-256 in the owner hierarchy: the one at 0x81000001 if
-// it is of the TCG's template, else one made from it, which is the same each time until the TPM is cleared. What goes
-// to the TPM and back is encrypted under a secret that is agreed with that key. Whether the key is that TPM's is not
-// proven: somebody who stands between processor and TPM and answers for it is not kept out.
+// The parent of the object is the storage root key of elliptic curve P-256 in the owner hierarchy: the one at
+// 0x81000001 if it has the TCG's template, else one created from that template, which is the same each time until the
+// TPM is cleared. Traffic with the TPM is encrypted under a secret that is agreed with that key. It is not verified
+// that the key belongs to this TPM: an active attacker between processor and TPM who answers for it is not excluded.
 //
 // Source: TCG TPM 2.0 part 1, sections 19.6 (sessions), 21 (parameter encryption), 27.7 (sealed data).
 
 extension TPM {
-    /// The most bytes that can be sealed at once (MAX_SYM_DATA).
+    /// The largest secret in bytes (MAX_SYM_DATA).
     public static let maximumSecretSize = Int(LK_TPM_SECRET_MAX)
     public static let maximumAuthorizationSize = Int(LK_TPM_AUTH_MAX)
 
-    /// Seals a secret that only this TPM releases, and only with PCRs as they are now.
+    /// Seals a secret that only this TPM releases, and only while the PCRs have their present values.
     /// - Parameters:
-    ///   - secret: 1 to 128 bytes, the caller's to keep or wipe.
-    ///   - pcrs: those that must not change; with none this machine is all that is needed.
+    ///   - secret: 1 to 128 bytes; the caller keeps or wipes it.
+    ///   - pcrs: those that must not change; with none, this machine suffices.
     /// - Throws: `invalidInput`, `noStorageKey`, `noDevice`, `other`.
     public func seal(_ secret: borrowing Secret, pcrs: PCRSelection = .none) throws(TPMError) -> SealedSecret {
         try secret.withBytes { bytes throws(TPMError) in
@@ -24,12 +24,13 @@ extension TPM {
         }
     }
 
-    /// Seals a secret that only this TPM releases, only for an authorization value, and only with PCRs as they are now.
+    /// Seals a secret that only this TPM releases, only for an authorization value, and only while the PCRs have their
+    /// present values.
     ///
-    /// Wrong values are counted, and after too many the TPM refuses them all for a while.
+    /// The TPM counts wrong values, and after too many refuses all of them for a while.
     /// - Parameters:
-    ///   - secret: 1 to 128 bytes, the caller's to keep or wipe.
-    ///   - auth: 1 to 32 bytes. Zeros at its end do not count (part 1, 19.6.4.3), so one of zeros alone is none.
+    ///   - secret: 1 to 128 bytes; the caller keeps or wipes it.
+    ///   - auth: 1 to 32 bytes. Trailing zeros do not count (part 1, 19.6.4.3), so one of zeros alone is none.
     /// - Throws: `invalidInput`, `noStorageKey`, `noDevice`, `other`.
     public func seal(
         _ secret: borrowing Secret, auth: borrowing Secret, pcrs: PCRSelection = .none
@@ -44,15 +45,15 @@ extension TPM {
 
     /// Releases a secret that was sealed without an authorization value.
     /// - Parameter pcrs: those that it was sealed with.
-    /// - Throws: `wrongAuthorization` if there is one, which is not counted; `pcrsDiffer`; `foreign`; `noStorageKey`,
-    ///   `noDevice`, `crypto`, `other`.
+    /// - Throws: `wrongAuthorization` if it was sealed with one, which is not counted; `pcrsDiffer`; `foreign`;
+    ///   `noStorageKey`, `noDevice`, `crypto`, `other`.
     public func unseal(_ sealed: SealedSecret, pcrs: PCRSelection = .none) throws(TPMError) -> Secret {
         try unseal(sealed, nil, pcrs)
     }
 
     /// Releases a secret that was sealed with an authorization value.
-    /// - Throws: `wrongAuthorization`, which is counted; `lockedOut`, for right ones too; `pcrsDiffer`, found before
-    ///   the value is looked at; `foreign`; `invalidInput`, `noStorageKey`, `noDevice`, `crypto`, `other`.
+    /// - Throws: `wrongAuthorization`, which is counted; `lockedOut`, also for a right value; `pcrsDiffer`, which is
+    ///   checked before the value; `foreign`; `invalidInput`, `noStorageKey`, `noDevice`, `crypto`, `other`.
     public func unseal(
         _ sealed: SealedSecret, auth: borrowing Secret, pcrs: PCRSelection = .none
     ) throws(TPMError) -> Secret {
@@ -85,7 +86,7 @@ extension TPM {
     }
 
     private func unseal(_ sealed: SealedSecret, _ auth: RawSpan?, _ pcrs: PCRSelection) throws(TPMError) -> Secret {
-        // It is known how long the secret is only when it is there.
+        // The length of the secret is known only when it is released.
         var room = try Self.room()
         var count = 0
         var parts = sealed.parts

@@ -1,21 +1,22 @@
 internal import CTPM
 internal import Crypto
 
-/// A connection to a TPM 2.0, one thread at a time.
+/// A connection to a TPM 2.0; one thread at a time.
 ///
-/// Without a resource manager (/dev/tpm0) nobody else can use the TPM meanwhile, so do not keep it longer than needed.
+/// Without a resource manager (/dev/tpm0) no other program can use the TPM meanwhile, so do not keep it longer than
+/// needed.
 @safe
 public struct TPM: ~Copyable {
     let connection: OpaquePointer
 
     /// Connects.
     ///
-    /// The first one in a process loads tpm2-tss and, unless TSS2_LOG is set, sets that in the environment: make it
-    /// before there are threads that read the environment.
-    /// - Parameter tcti: tpm2-tss's configuration of the way to it, such as "device:/dev/tpmrm0" (tpm2-tss,
+    /// The first connection of a process loads tpm2-tss and, unless TSS2_LOG is set, sets that in the environment: make
+    /// it before there are threads that read the environment.
+    /// - Parameter tcti: tpm2-tss's configuration of the connection, such as "device:/dev/tpmrm0" (tpm2-tss,
     ///   Tss2_TctiLdr_Initialize); nil is the first of /dev/tpmrm0, /dev/tpm0 and the resource manager on D-Bus.
-    /// - Throws: `noLibrary`; `noDevice`; `crypto` when the locked heap, in which OpenSSL then works for tpm2-tss too,
-    ///   cannot be had.
+    /// - Throws: `noLibrary`; `noDevice`; `crypto` if the locked heap, which OpenSSL then uses for tpm2-tss too, cannot
+    ///   be set up.
     public init(tcti: String? = nil) throws(TPMError) {
         do {
             try SecureHeap.initialize()
@@ -32,15 +33,16 @@ public struct TPM: ~Copyable {
 
     deinit { unsafe lk_tpm_close(connection) }
 
-    /// The state of the dictionary attack protection, which counts wrong authorization values for everything in the TPM.
+    /// The state of the dictionary attack protection, which counts wrong authorization values for all objects of the
+    /// TPM.
     ///
     /// Source: TCG TPM 2.0 part 1, section 19.8.
     public struct Lockout: Hashable, Sendable {
-        /// Wrong ones that are not forgotten yet. A loss of power after one may count as another.
+        /// Wrong values that are not forgotten yet. A power loss after one may count as another.
         public let failedTries: Int
-        /// With so many the TPM is locked out.
+        /// The number at which the TPM locks out.
         public let maximumTries: Int
-        /// Seconds until one is forgotten; 0 if that never happens or tries are not counted.
+        /// Seconds until one is forgotten; 0 if that never happens, or if the TPM does not count.
         public let recoverySeconds: Int
         public let isLockedOut: Bool
     }
@@ -55,7 +57,7 @@ public struct TPM: ~Copyable {
         }
     }
 
-    /// The manufacturer's letters and its name for the model, such as "INTC SPT": printable ASCII, at most 21 bytes.
+    /// The manufacturer's ID and its name for the model, such as "INTC SPT": printable ASCII, at most 21 bytes.
     public var name: String {
         get throws(TPMError) {
             var manufacturer = [CChar](repeating: 0, count: 5)

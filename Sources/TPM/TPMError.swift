@@ -1,25 +1,25 @@
 internal import CTPM
 public import Crypto
 
-/// What a TPM, or the way to it, can fail with.
+/// The errors of a TPM and of the connection to it.
 public enum TPMError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The program was built without tpm2-tss, or libtss2-esys or libtss2-tctildr is not installed.
     case noLibrary
-    /// There is no TPM where it was looked for, or it no longer answers. A `TPM` that threw this is of no more use.
+    /// There is no TPM at the given location, or it no longer answers. A `TPM` that threw this is unusable.
     case noDevice
-    /// The authorization value is wrong, missing, or there should be none. A wrong one is counted.
+    /// The authorization value is wrong or missing, or there should be none. A wrong one is counted.
     case wrongAuthorization
-    /// Too many wrong ones: for now the TPM refuses right ones too. `TPM.lockout` says for how long.
+    /// After too many wrong values, the TPM refuses right ones too. `TPM.lockout` says for how long.
     case lockedOut
-    /// The PCRs are not as they were at the sealing, or other ones were chosen.
+    /// The PCRs differ from those at the sealing, or other PCRs were chosen.
     case pcrsDiffer
-    /// Sealed by another TPM, or by this one before it was cleared; or damaged.
+    /// Sealed by another TPM, or by this one before it was cleared, or damaged.
     case foreign
     /// The owner hierarchy has a password, and there is no storage root key at 0x81000001 that needs none.
     case noStorageKey
-    /// A sealed secret that does not decode.
+    /// A sealed secret cannot be decoded.
     case malformed
-    /// The caller passed sizes that the TPM does not take.
+    /// The caller passed sizes that the TPM does not accept.
     case invalidInput(String)
     case crypto(CryptoError)
     /// Another response code of the TPM or of tpm2-tss: `tpm2_rc_decode` explains it.
@@ -42,7 +42,7 @@ public enum TPMError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Turns what came of a call into a typed error.
+/// Turns the result of a call into a typed error.
 func check(_ result: lk_tpm_result) throws(TPMError) {
     switch Int(result.kind) {
     case Int(LK_TPM_DONE): return
@@ -57,7 +57,7 @@ func check(_ result: lk_tpm_result) throws(TPMError) {
     }
 }
 
-/// A condition on what the caller passed.
+/// Checks the caller's input.
 func require(_ condition: Bool, _ text: @autoclosure () -> String) throws(TPMError) {
     guard condition else { throw .invalidInput(text()) }
 }
