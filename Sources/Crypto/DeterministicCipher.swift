@@ -9,6 +9,7 @@ public final class DeterministicCipher: Sendable {
     public static let tagSize = 16
 
     private let key: Secret
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let idle = Mutex<[SIVContext]>([])
 
     /// - Parameter key: 64 bytes: 32 for S2V, 32 for CTR.

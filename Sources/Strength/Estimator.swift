@@ -27,7 +27,7 @@ struct Estimator {
             try search.addRepetitions { (part) throws(CryptoError) in try logGuesses(part, isRepeated: true) }
         }
         return try Division(count: whole.count, sequencesAtLeast: Self.sequencesAtLeast).logGuesses { begin, end in
-            // What no pattern covers, character by character.
+            // Text outside of all patterns, character by character.
             min(search.cost(begin, end), Self.plainCharacter * Double(end + 1 - begin))
         }
     }

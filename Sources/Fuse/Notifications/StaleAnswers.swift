@@ -29,6 +29,7 @@ final class StaleAnswers: Sendable {
 
     /// The bound of the list: threads that never repeat their call leave their entries behind.
     static let most = 256
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let threads = Mutex<[Int32]>([])
     /// The number of entries. It is almost always 0, and then no thread takes the lock.
     private let count = Atomic<Int>(0)

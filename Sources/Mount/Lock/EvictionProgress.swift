@@ -10,8 +10,9 @@ public enum EvictionStep: Hashable, Sendable {
     case wiping
 }
 
-/// The current step of an eviction, for `latchkey status`. A leaf lock: no other lock is taken under it.
+/// The current step of an eviction, for `latchkey status`.
 final class EvictionProgress: Sendable {
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex<EvictionStep?>(nil)
 
     /// Nil while none runs.

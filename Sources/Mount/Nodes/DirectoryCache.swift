@@ -5,6 +5,8 @@ import Synchronization
 /// Bounds the number of open directories: a tree may have more of them than the process may have descriptors.
 final class DirectoryCache: Sendable {
     /// By number, not by reference: a node that the kernel forgets is freed at once, with its descriptor.
+    ///
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let queue = Mutex<(ids: [NodeID], next: Int)>(([], 0))
     private let limit: Int
     private let nodes: NodeTable

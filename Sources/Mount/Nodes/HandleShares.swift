@@ -8,6 +8,7 @@ import Synchronization
 final class HandleShares: Sendable {
     private let owner: UInt32
     private let most: (each: Int, all: Int)
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let counts = Mutex<(users: [UInt32: Int], all: Int)>(([:], 0))
 
     /// - Parameters:

@@ -28,6 +28,7 @@ final class PlainBuffer: @unchecked Sendable {  // unchecked: the pool lends it 
 
 /// The buffers that no request uses at the moment.
 final class PlainBufferPool: Sendable {
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let idle = Mutex<[PlainBuffer]>([])
 
     func take() -> PlainBuffer {

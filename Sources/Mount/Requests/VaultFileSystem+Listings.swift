@@ -5,6 +5,7 @@ import Vault
 
 /// Open directories. Each handle lists the entries as they were at its last rewind.
 final class ListingTable: Sendable {
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex<(listings: [HandleID: OpenListing], next: UInt64)>(([:], 1))
 
     func open(_ share: HandleShare) -> HandleID {

@@ -7,6 +7,7 @@ package final class WorkQueue: Sendable {
         var isStopped = false
     }
 
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let monitor = Monitor(State())
     private let worker = Worker()
 
