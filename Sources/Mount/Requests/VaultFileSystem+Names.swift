@@ -14,8 +14,8 @@ extension VaultFileSystem {
         }
     }
 
-    /// Runs `body` with `tree` shared and answers with its entry. If the kernel does not take the reply, undoes the lookup
-    /// that `body` counted.
+    /// Runs `body` with `tree` shared and answers with its entry. If the kernel does not take the reply, undoes the
+    /// lookup that `body` counted.
     func answerEntry(
         _ reply: consuming Reply<Fuse.Entry>, in parent: NodeID, _ name: Name,
         _ body: (Node) throws(VaultError) -> Fuse.Entry
