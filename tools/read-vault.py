@@ -45,7 +45,7 @@ class TooNew(Refused):
 
 
 class Locked(Exception):
-    """The object is sound as far as anyone can see, but the key of its class is not at hand."""
+    """The object is sound as far as this reader can see, but the key of its class is not at hand."""
 
 
 class WrongPasscode(Exception):
@@ -125,7 +125,7 @@ class VolumeKeys:
     xattrs: bytes
     directories: bytes
     headers: bytes
-    places: bytes
+    bindings: bytes
     journal: bytes
     summaries: bytes
 
@@ -141,7 +141,7 @@ class VolumeKeys:
             xattrs=subkey("xattrs", 64),
             directories=subkey("directories", 64),
             headers=subkey("headers", 32),
-            places=subkey("places", 32),
+            bindings=subkey("places", 32),
             journal=subkey("journal", 32),
             summaries=subkey("summaries", 32),
         )
@@ -164,13 +164,13 @@ def check_sidecar(backing_name: bytes, sealed: bytes) -> bytes:
     return sealed
 
 
-# Places ------------------------------------------------------------------------------------------------------------
+# Name bindings -----------------------------------------------------------------------------------------------------
 
-ROOT_PLACE = bytes(16)
+ROOT_BINDING = bytes(16)
 
 
-def place_of(keys: VolumeKeys, directory: bytes, name: bytes) -> bytes:
-    return hmac_sha256(keys.places, directory + name)[:16]
+def name_binding(keys: VolumeKeys, directory: bytes, name: bytes) -> bytes:
+    return hmac_sha256(keys.bindings, directory + name)[:16]
 
 
 # Directory records -------------------------------------------------------------------------------------------------
@@ -191,10 +191,10 @@ class DirectoryRecord:
     explicit: bool
 
 
-def open_directory_record(keys: VolumeKeys, place: bytes, target: bytes) -> DirectoryRecord:
+def open_directory_record(keys: VolumeKeys, binding: bytes, target: bytes) -> DirectoryRecord:
     if len(target) != 59:
         refuse(f"directory record of {len(target)} bytes")
-    record = siv_open(keys.directories, [keys.volume, place], b64_decode(target), "directory record")
+    record = siv_open(keys.directories, [keys.volume, binding], b64_decode(target), "directory record")
     identifier, default_class, flags, zero = struct.unpack("<16sBB10s", record)
     if default_class not in CLASS_NAMES:
         refuse("directory record: no such class")
@@ -207,7 +207,7 @@ def open_directory_record(keys: VolumeKeys, place: bytes, target: bytes) -> Dire
 
 HEADER_SIZE = 512
 HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI208sqIIqIIqq")
-PLACES_ROOM, WRAPS_ROOM = 13, 120
+MOST_BINDINGS, WRAPS_ROOM = 13, 120
 WRAP_LENGTHS = {1: 40, 2: 72}
 EXPLICIT, MANY_LINKS, MOVING = 1, 2, 4
 
@@ -231,7 +231,7 @@ class FileHeader:
     length: int
     provisional_length: int
     first_sparse_block: int
-    places: list[bytes]
+    bindings: list[bytes]
     modified: tuple[int, int]
     stamp: int
     changed: tuple[int, int]
@@ -246,11 +246,11 @@ class FileHeader:
         seconds, nanoseconds = self.written
         return self.changed if self.written <= backing <= (seconds + 1, nanoseconds) else backing
 
-    def at(self, place: bytes) -> FileProtection:
-        """What holds for the file that is found at `place`."""
-        if self.places and place not in self.places:
+    def at(self, binding: bytes) -> FileProtection:
+        """The protection of the file, found under the name with this binding."""
+        if self.bindings and binding not in self.bindings:
             refuse("this file belongs under another name: it was moved or copied here")
-        return self.second if self.second is not None and place == self.places[-1] else self.first
+        return self.second if self.second is not None and binding == self.bindings[-1] else self.first
 
 
 def is_void(raw: bytes) -> bool:
@@ -269,7 +269,7 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     raw = raw[:HEADER_SIZE]
     (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, count,
      wrap_length, second_class, second_flags, generation, length, sparse, provisional, second_algorithm, zero1,
-     second_length, nanoseconds, places, change_seconds, change_nanoseconds, zero2, written_seconds,
+     second_length, nanoseconds, bindings, change_seconds, change_nanoseconds, zero2, written_seconds,
      written_nanoseconds, zero3, seconds, stamp) = HEADER_FIELDS.unpack(raw[:360])
     if magic != b"LKFILE\r\n":
         refuse("not a file of a vault")
@@ -287,8 +287,8 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse(f"generation {generation}")
     if not length <= provisional <= 1 << 62:
         refuse(f"lengths of {length} and {provisional} bytes")
-    if count > PLACES_ROOM or (count == 0) != bool(flags & MANY_LINKS):
-        refuse(f"{count} places with flags {flags:#x}")
+    if count > MOST_BINDINGS or (count == 0) != bool(flags & MANY_LINKS):
+        refuse(f"{count} name bindings with flags {flags:#x}")
     if wrap_length + second_length > WRAPS_ROOM:
         refuse(f"wraps of {wrap_length} and {second_length} bytes")
     if protection not in CLASS_NAMES:
@@ -298,7 +298,7 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     first, second = FileProtection(protection, bool(flags & EXPLICIT), algorithm, wraps[:wrap_length]), None
     if flags & MOVING:
         if count == 0:
-            refuse("a file that is moving and has no places")
+            refuse("a file that is moving and has no name binding")
         if second_class not in CLASS_NAMES or second_flags & ~EXPLICIT:
             refuse(f"no second class {second_class} with flags {second_flags:#x}")
         check_algorithm(second_class, second_algorithm, second_length)
@@ -309,10 +309,10 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     for count_of in (nanoseconds, change_nanoseconds, written_nanoseconds):
         if count_of >= 10**9:
             refuse(f"{count_of} nanoseconds")
-    if zero1 or zero2 or zero3 or any(places[16 * count:]) or any(wraps[wrap_length + second_length:]):
+    if zero1 or zero2 or zero3 or any(bindings[16 * count:]) or any(wraps[wrap_length + second_length:]):
         refuse("header: a zero byte is otherwise")
     return FileHeader(file, first, second, generation, length, provisional, sparse,
-                      [places[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
+                      [bindings[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
                       (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds))
 
 
@@ -341,8 +341,8 @@ class Summary:
                 header.modified, header.changed, header.written))
 
 
-def open_summary(keys: VolumeKeys, raw: bytes, place: bytes, size: int, stamp: int) -> Summary:
-    """What is said of the file at `place` whose backing file has `size` bytes and the time of modification `stamp`."""
+def open_summary(keys: VolumeKeys, raw: bytes, binding: bytes, size: int, stamp: int) -> Summary:
+    """The summary of a file with this name binding, whose backing file has `size` bytes and was modified at `stamp`."""
     if len(raw) != 66:
         refuse(f"summary: {len(raw)} bytes")
     version, kind, file, generation, modified, changed, written = struct.unpack("<BB16sQqqq", raw[:50])
@@ -350,11 +350,11 @@ def open_summary(keys: VolumeKeys, raw: bytes, place: bytes, size: int, stamp: i
         raise TooNew(f"summary: version {version}")
     if not 1 <= kind & 127 <= 4:
         refuse(f"summary: class {kind & 127}")
-    tag = hmac_sha256(keys.summaries, raw[:50] + place + struct.pack("<Qq", size, stamp))
+    tag = hmac_sha256(keys.summaries, raw[:50] + binding + struct.pack("<Qq", size, stamp))
     if not hmac.compare_digest(raw[50:], tag[:16]):
         refuse("summary: not of this file as it is")
-    blocks, rest = divmod(max(0, size - HEADER_SIZE), 4128)
-    return Summary(kind & 127, kind >= 128, file, generation, 4096 * blocks + max(0, rest - 32),
+    blocks, partial = divmod(max(0, size - HEADER_SIZE), 4128)
+    return Summary(kind & 127, kind >= 128, file, generation, 4096 * blocks + max(0, partial - 32),
                    divmod(modified, 10**9), divmod(changed, 10**9), divmod(written, 10**9))
 
 
@@ -465,7 +465,7 @@ class BackingFile:
         return self.read(HEADER_SIZE, 0)
 
     def data(self) -> list[tuple[int, int]]:
-        """Where something is stored, from and to, in order: the rest are holes."""
+        """Where something is stored, from and to, in order: between them are holes."""
         ranges = [(offset, offset + len(raw)) for offset, raw in self.writes.items() if raw]
         offset = 0
         while True:
@@ -488,13 +488,13 @@ def open_block(file_key: bytes, volume: bytes, file: bytes, index: int, stored: 
 
 
 def blocks_of(header: FileHeader) -> int:
-    """How many blocks the provisional length makes, there or not: as many as a header intents, and that may be 2^50."""
+    """How many blocks the provisional length makes, stored or not. A header can say any length: that may be 2^50."""
     return (header.provisional_length + BLOCK - 1) // BLOCK
 
 
 def telling_blocks(backing: BackingFile, header: FileHeader) -> Iterator[int]:
-    """The blocks that tell whether all of a file can be read: those that are stored, and of those that are not the first
-    of each gap and the one at the backing file's end. All others of a gap read as that one does."""
+    """The blocks that show whether all of a file can be read: each stored block, the first block of each gap, and the
+    block at the backing file's end. All other blocks of a gap read as its first one does."""
     end, following = blocks_of(header), 0
     for start, stop in backing.data():
         first, last = block_index(start), block_index(stop - 1)
@@ -586,8 +586,8 @@ def split_xattr(stored_name: str, stored_value: bytes, prefix: str) -> tuple[byt
     return sealed_name, stored_value[end:]
 
 
-def rest_name(stored_name: str, stored_value: bytes, prefix: str) -> Optional[str]:
-    """Where the rest of a stored value is, if it has one."""
+def continuation_name(stored_name: str, stored_value: bytes, prefix: str) -> Optional[str]:
+    """The attribute that holds the continuation of a stored value, if the value may have one."""
     if len(stored_value) != LARGEST_XATTR:
         return None
     return prefix + "rest." + b64_encode(split_xattr(stored_name, stored_value, prefix)[1][:16]).decode()
@@ -610,7 +610,8 @@ def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: b
 JOURNAL_AREA, LARGEST_HALF = 4096, 1 << 30
 HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQB7s")
 RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")
-FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD, ASIDE_RECORD, TWIN_RECORD, HOLE_RECORD = 1, 2, 3, 4, 5, 6, 7
+FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD = 1, 2, 3, 4
+TOMBSTONE_RECORD, DUPLICATE_RECORD, HOLE_RECORD = 5, 6, 7
 LARGEST_PAYLOAD = 8192
 
 
@@ -673,15 +674,15 @@ def parts_of(path: bytes) -> list[bytes]:
     return parts
 
 
-def aside_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
-    """The folder, the name that the directory has in it, and the one that it had."""
+def tombstone_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
+    """The folder, the name of the tombstone in it, and the name that the directory had."""
     fields = payload.split(b"\0")
     if len(fields) != 3 or any(b"/" in field for field in fields[1:]):
-        refuse("journal: an aside record of another form")
-    folder, aside, name = fields
-    parts_of(os.path.join(folder, aside))
+        refuse("journal: a tombstone record of another form")
+    folder, tombstone, name = fields
+    parts_of(os.path.join(folder, tombstone))
     parts_of(name)
-    return folder, aside, name
+    return folder, tombstone, name
 
 
 def open_record(keys: VolumeKeys, raw: bytes, epoch: Optional[int], position: int) -> JournalRecord:
@@ -698,7 +699,7 @@ def open_record(keys: VolumeKeys, raw: bytes, epoch: Optional[int], position: in
     if own_epoch > 1 << 62:
         refuse(f"record: epoch {own_epoch}")
     if own_position != position or epoch not in (None, own_epoch):
-        refuse("record: of another place or epoch")
+        refuse("record: of another position or epoch")
     payload = signed[RECORD_FIELDS.size:][:length]
     if any(zero1) or zero2 or not FILE_RECORD <= kind <= HOLE_RECORD:
         refuse(f"record: type {kind}, or a zero byte that is otherwise")
@@ -707,14 +708,16 @@ def open_record(keys: VolumeKeys, raw: bytes, epoch: Optional[int], position: in
 
 def intent_of(record: JournalRecord) -> tuple[bytes, bytes]:
     """The ID and the path of the file that a file or duplicate record is about."""
-    return (record.payload[:16], record.payload[16:]) if record.kind == TWIN_RECORD else (record.file, record.payload)
+    if record.kind == DUPLICATE_RECORD:
+        return record.payload[:16], record.payload[16:]
+    return record.file, record.payload
 
 
 def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
     """Refuses what a record of its type does not hold. `file` is the ID of the file that it is about."""
     length = len(record.payload)
-    if record.kind in (FILE_RECORD, TWIN_RECORD):
-        if record.kind == TWIN_RECORD and length < 16:
+    if record.kind in (FILE_RECORD, DUPLICATE_RECORD):
+        if record.kind == DUPLICATE_RECORD and length < 16:
             refuse("record: no ID")
         if intent_of(record)[1]:
             if parts_of(intent_of(record)[1])[-1] in RESERVED:
@@ -731,8 +734,8 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
             refuse("record: a hole that can be none")
     elif record.kind == FORGET_RECORD and record.payload:
         refuse("record: a payload where there is none")
-    elif record.kind == ASIDE_RECORD:
-        aside_note(record.payload)
+    elif record.kind == TOMBSTONE_RECORD:
+        tombstone_note(record.payload)
 
 
 def read_half(keys: VolumeKeys, descriptor: int, start: int, half_size: int) -> list[JournalRecord]:
@@ -763,8 +766,8 @@ class Replay:
     headers: set[bytes] = field(default_factory=set)
     renamed: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
 
-    def left_by_a_cut(self, status: os.stat_result) -> bool:
-        """Whether an object changed last in a session that did not end cleanly, as far as one can tell."""
+    def left_by_a_crash(self, status: os.stat_result) -> bool:
+        """Whether an object last changed in a session that did not end cleanly, as far as its ctime shows."""
         if self.head is None:
             return False
         changed = status.st_ctime_ns // 10**9
@@ -801,7 +804,7 @@ def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
                   for half in (0, 1)]
     finally:
         os.close(descriptor)
-    # A half of a lower epoch is what an earlier session left.
+    # A half of a lower epoch belongs to an earlier session.
     halves = [half for half in halves if half and half[0].epoch >= replay.head.next_epoch]
     replay.records = [record for half in sorted(halves, key=lambda half: half[0].epoch) for record in half]
     replay_records(replay, keys, vault)
@@ -818,18 +821,18 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
             check_payload(keys, record, duplicates.get(record.file, record.file))
         except Refused:
             continue
-        if record.kind == ASIDE_RECORD:
-            put_back(replay, vault, *aside_note(record.payload))
+        if record.kind == TOMBSTONE_RECORD:
+            put_back(replay, vault, *tombstone_note(record.payload))
             continue
         files.setdefault(record.file, []).append(record)
-        if record.kind == TWIN_RECORD:
+        if record.kind == DUPLICATE_RECORD:
             duplicates[record.file] = intent_of(record)[0]
-        if record.kind in (FILE_RECORD, TWIN_RECORD):
+        if record.kind in (FILE_RECORD, DUPLICATE_RECORD):
             owners[intent_of(record)[1]] = record.file
     # Of several that lead to one file the last counts.
     effects: dict[bytes, list[JournalRecord]] = {}
     for tag, records in files.items():
-        paths = [(at, record) for at, record in enumerate(records) if record.kind in (FILE_RECORD, TWIN_RECORD)]
+        paths = [(at, record) for at, record in enumerate(records) if record.kind in (FILE_RECORD, DUPLICATE_RECORD)]
         if not paths:
             continue
         at, last = paths[-1]
@@ -848,11 +851,11 @@ def replay_records(replay: Replay, keys: VolumeKeys, vault: bytes) -> None:
         replay_file(replay, keys, path, counting)
 
 
-def put_back(replay: Replay, vault: bytes, folder: bytes, aside: bytes, name: bytes) -> None:
+def put_back(replay: Replay, vault: bytes, folder: bytes, tombstone: bytes, name: bytes) -> None:
     if status_below(vault, os.path.join(folder, name)) is None \
-            and status_below(vault, os.path.join(folder, aside)) is not None:
+            and status_below(vault, os.path.join(folder, tombstone)) is not None:
         path = os.path.join(vault, folder) if folder else vault
-        replay.renamed.setdefault(path, {})[aside] = name
+        replay.renamed.setdefault(path, {})[tombstone] = name
 
 
 def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path: bytes,
@@ -883,7 +886,7 @@ def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path:
 
 def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[JournalRecord]) -> None:
     """The writes that bring one file up to date."""
-    # Blocks behind the last header are of a write that nobody waited for; that header may not fit them.
+    # Blocks behind the last header belong to a write that was not acknowledged; that header may not fit them.
     while records and records[-1].kind != HEADER_RECORD:
         records = records[:-1]
     if not records:
@@ -1026,11 +1029,11 @@ def parse_security_key_slot(value: bytes) -> SecurityKeySlot:
     identifier, created, demands, zero, count, salt = struct.unpack("<IQBBH32s", value[:48])
     if demands > 3 or zero or not 1 <= count <= 1024:
         refuse("keybag: security key slot out of bounds")
-    rest = value[48 + count:]
-    if len(rest) < BUNDLE_WRAP:
+    behind = value[48 + count:]
+    if len(behind) < BUNDLE_WRAP:
         refuse("keybag: security key slot truncated")
-    return SecurityKeySlot(identifier, created, demands, salt, value[48:48 + count], rest[:BUNDLE_WRAP],
-                           slot_label(rest[BUNDLE_WRAP:]))
+    return SecurityKeySlot(identifier, created, demands, salt, value[48:48 + count], behind[:BUNDLE_WRAP],
+                           slot_label(behind[BUNDLE_WRAP:]))
 
 
 def keybag_records(body: bytes) -> list[tuple[int, bytes]]:
@@ -1295,17 +1298,17 @@ RESERVED = (*RESERVED_IN_ROOT, b"lk.dir", b"lk.dir.new")
 @dataclass
 class Directory:
     backing: bytes
-    place: bytes
+    binding: bytes
     record: DirectoryRecord
 
 
 @dataclass
 class Entry:
-    """One name in a directory. `backing` is a path in the vault, `place` what the name's MAC says."""
+    """One name in a directory. `backing` is a path in the vault, `binding` the MAC that ties a file to this name."""
 
     name: bytes
     backing: bytes
-    place: bytes
+    binding: bytes
     status: os.stat_result
 
 
@@ -1313,7 +1316,7 @@ class Entry:
 class Listing:
     entries: list[Entry] = field(default_factory=list)
     foreign: list[bytes] = field(default_factory=list)
-    rubbish: list[bytes] = field(default_factory=list)
+    temporary: list[bytes] = field(default_factory=list)
     orphans: list[bytes] = field(default_factory=list)
 
 
@@ -1360,13 +1363,13 @@ class Vault:
                 return (keybag, *unlock(keybag, given, from_device_slot))
         raise failure
 
-    def directory(self, backing: bytes, place: bytes) -> Directory:
+    def directory(self, backing: bytes, binding: bytes) -> Directory:
         failure = Refused("no directory record")
         for name in (b"lk.dir", b"lk.dir.new"):
             path = os.path.join(backing, name)
             try:
                 target = read_file(path, 59) if self.keybag.records_are_files else os.readlink(path)
-                return Directory(backing, place, open_directory_record(self.keys, place, target))
+                return Directory(backing, binding, open_directory_record(self.keys, binding, target))
             except Refused as refused:
                 failure = refused
             except OSError:
@@ -1374,7 +1377,7 @@ class Vault:
         raise failure
 
     def root(self) -> Directory:
-        return self.directory(self.path, ROOT_PLACE)
+        return self.directory(self.path, ROOT_BINDING)
 
     def list(self, directory: Directory) -> Listing:
         listing = Listing()
@@ -1383,15 +1386,15 @@ class Vault:
         for backing_name, stored_name in sorted(present.items()):
             if backing_name in (b"lk.dir", b"lk.dir.new"):
                 continue
-            in_root = directory.place == ROOT_PLACE
+            in_root = directory.binding == ROOT_BINDING
             if in_root and backing_name in RESERVED_IN_ROOT:
                 continue
             if backing_name.startswith(b"lk.tmp."):
-                listing.rubbish.append(backing_name)
+                listing.temporary.append(backing_name)
                 continue
             if backing_name.startswith(b"lk.long.") and backing_name.endswith(b".name"):
                 if backing_name[:-len(b".name")] not in present:
-                    listing.rubbish.append(backing_name)
+                    listing.temporary.append(backing_name)
                 continue
             try:
                 name = self.name(directory, backing_name)
@@ -1399,8 +1402,8 @@ class Vault:
                 listing.foreign.append(backing_name)
                 continue
             backing = os.path.join(directory.backing, stored_name)
-            place = place_of(self.keys, directory.record.identifier, name)
-            entry = Entry(name, backing, place, os.lstat(backing))
+            binding = name_binding(self.keys, directory.record.identifier, name)
+            entry = Entry(name, backing, binding, os.lstat(backing))
             if self.is_orphan(entry):
                 listing.orphans.append(backing_name)
             else:
@@ -1409,8 +1412,8 @@ class Vault:
         return listing
 
     def is_orphan(self, entry: Entry) -> bool:
-        """Whether this is what a crash left of something that nothing had made durable."""
-        if not self.replay.left_by_a_cut(entry.status):
+        """Whether this is an orphan: a name that a crash left, and whose file or directory was never durable."""
+        if not self.replay.left_by_a_crash(entry.status):
             return False
         try:
             if stat.S_ISDIR(entry.status.st_mode):
@@ -1437,7 +1440,7 @@ class Vault:
             if entry is not None:
                 if not stat.S_ISDIR(entry.status.st_mode):
                     raise NotADirectoryError(20, "Not a directory", path)
-                directory = self.directory(entry.backing, entry.place)
+                directory = self.directory(entry.backing, entry.binding)
             entry = next((found for found in self.list(directory).entries if found.name == name), None)
             if entry is None:
                 raise FileNotFoundError(2, "No such file or directory", path)
@@ -1448,10 +1451,10 @@ class Vault:
                            self.replay.holes.get(entry.backing, []))
 
     def header(self, entry: Entry) -> tuple[FileHeader, FileProtection]:
-        """The header, and what of it holds where the file was found."""
+        """The header, and the protection that it gives the file under the name at which that was found."""
         with self.backing_file(entry) as backing:
             header = open_header(self.keys, backing.header())
-        return header, header.at(entry.place)
+        return header, header.at(entry.binding)
 
     def contents(self, entry: Entry) -> Iterator[bytes]:
         header, protection = self.header(entry)
@@ -1460,7 +1463,7 @@ class Vault:
             yield from read_blocks(backing, header, self.keys.volume, file_key)
 
     def check_contents(self, entry: Entry) -> None:
-        """The same for what it refuses: in a time that goes by what is stored, not by what the header intents."""
+        """Refuses what `contents` refuses, in a time that grows with what is stored, not with the header's length."""
         header, protection = self.header(entry)
         file_key = open_file_key(header.file, protection, self.keys.volume, self.classes)
         with self.backing_file(entry) as backing:
@@ -1486,7 +1489,7 @@ class Vault:
             return None
         try:
             raw = os.getxattr(entry.backing, SUMMARY, follow_symlinks=False)
-            return open_summary(self.keys, raw, entry.place, own.st_size, own.st_mtime_ns // 10**9)
+            return open_summary(self.keys, raw, entry.binding, own.st_size, own.st_mtime_ns // 10**9)
         except (Refused, OSError):
             return None
 
@@ -1507,9 +1510,9 @@ class Vault:
             if stored_name.startswith(prefix + "rest."):
                 continue
             value = os.getxattr(backing, stored_name, follow_symlinks=False)
-            rest = rest_name(stored_name, value, prefix)
-            if rest in stored:
-                value += os.getxattr(backing, rest, follow_symlinks=False)
+            continuation = continuation_name(stored_name, value, prefix)
+            if continuation in stored:
+                value += os.getxattr(backing, continuation, follow_symlinks=False)
             name, plain = open_xattr(self.keys, owner, stored_name, value, prefix)
             found[name] = plain
         return found
@@ -1531,7 +1534,7 @@ def list_command(vault: Vault, path: bytes) -> None:
     if entry is not None and not stat.S_ISDIR(entry.status.st_mode):
         names = [entry.name]
     else:
-        directory = vault.root() if entry is None else vault.directory(entry.backing, entry.place)
+        directory = vault.root() if entry is None else vault.directory(entry.backing, entry.binding)
         names = [found.name for found in vault.list(directory).entries]
     for name in names:
         sys.stdout.buffer.write(name + b"\n")
@@ -1550,7 +1553,7 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
     mode = stat.S_IFDIR if entry is None else entry.status.st_mode
     facts: dict[str, object] = {"backing": shown(os.path.relpath(backing, vault.path))}
     if stat.S_ISDIR(mode):
-        record = (vault.root() if entry is None else vault.directory(backing, entry.place)).record
+        record = (vault.root() if entry is None else vault.directory(backing, entry.binding)).record
         facts |= {"kind": "directory", "id": record.identifier.hex(),
                   "class": CLASS_NAMES[record.default_class], "explicit": record.explicit,
                   "xattrs": vault.xattrs(backing, record.identifier)}
@@ -1559,7 +1562,7 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
         sparse = None if header.first_sparse_block == 2**64 - 1 else header.first_sparse_block
         facts |= {"kind": "file", "id": header.file.hex(), "class": CLASS_NAMES[protection.protection],
                   "explicit": protection.explicit, "wrapAlgorithm": protection.algorithm,
-                  "places": len(header.places) or "any", "moving": header.second is not None,
+                  "bindings": len(header.bindings) or "any", "moving": header.second is not None,
                   "generation": header.generation, "length": header.length,
                   "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
                   "modified": vault.modified(entry, header), "changed": vault.changed(entry, header),
@@ -1582,7 +1585,7 @@ def stat_command(vault: Vault, path: bytes) -> None:
 def verify_command(vault: Vault) -> int:
     """Open everything that the keys at hand open. Returns how many objects were refused."""
     counted = {"files": 0, "directories": 0, "symbolic links": 0, "special files": 0, "not unlocked": 0,
-               "foreign": 0, "rubbish": 0, "remnants": 0, "replayed": len(vault.replay.writes), "refused": 0}
+               "foreign": 0, "temporary": 0, "orphans": 0, "replayed": len(vault.replay.writes), "refused": 0}
 
     def report(what: str, path: bytes, why: str) -> None:
         counted[what] += 1
@@ -1603,14 +1606,14 @@ def verify_command(vault: Vault) -> int:
                 counted["special files"] += 1
             else:
                 counted["directories"] += 1
-                directory = vault.root() if entry is None else vault.directory(entry.backing, entry.place)
+                directory = vault.root() if entry is None else vault.directory(entry.backing, entry.binding)
                 listing = vault.list(directory)
                 for name in listing.foreign:
                     report("foreign", path, shown(name))
-                for name in listing.rubbish:
-                    report("rubbish", path, shown(name))
+                for name in listing.temporary:
+                    report("temporary", path, shown(name))
                 for name in listing.orphans:
-                    report("remnants", path, shown(name))
+                    report("orphans", path, shown(name))
                 pending += [(os.path.join(path, found.name), found) for found in listing.entries]
         except Locked:
             counted["not unlocked"] += 1

@@ -93,8 +93,8 @@ def check_attributes(failures: list[str]) -> None:
     for case in given["large"]:
         whole = xattr(given["ownerID"], case["name"].encode(), case["size"] * b"v")[1]
         first, rest = whole[:65536], case.get("rest", b"")
-        rest_name = fmt.rest_name(case["storedName"], first, "user.lk.")
-        expect(first + rest == whole and (case["size"] <= 65503 or rest_name == case["restName"]), case)
+        continuation = fmt.continuation_name(case["storedName"], first, "user.lk.")
+        expect(first + rest == whole and (case["size"] <= 65503 or continuation == case["restName"]), case)
         found = fmt.open_xattr(KEYS, given["ownerID"], case["storedName"], first + rest)
         expect(found == (case["name"].encode(), case["size"] * b"v"), case)
         if rest:
@@ -171,10 +171,10 @@ def check_journal(failures: list[str]) -> None:
         record = fmt.open_record(KEYS, case["record"], case["lap"], case["position"])
         expect(refusal(fmt.check_payload, KEYS, record, record.file), f"not refused: {case['why']}")
     for case in given["asides"]["cases"]:
-        expect(fmt.aside_note(case["payload"]) == tuple(case[part].encode() for part in ("folder", "aside", "name")),
+        expect(fmt.tombstone_note(case["payload"]) == tuple(case[part].encode() for part in ("folder", "aside", "name")),
                "an aside record's payload")
     for case in given["asides"]["refused"]:
-        expect(refusal(fmt.aside_note, case["payload"]), f"not refused: {case['why']}")
+        expect(refusal(fmt.tombstone_note, case["payload"]), f"not refused: {case['why']}")
     for case in given["journals"]:
         expect(found_records(case) == case["found"], case["what"])
 

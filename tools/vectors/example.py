@@ -21,10 +21,10 @@ def worked_example() -> str:
     """The file hello.txt of vault.json, step by step."""
     root, path, content = fixed("directory /", 16), b"/hello.txt", b"Hello, vault\n"
     name, file, file_key = path[1:], fixed(f"file {path.hex()}", 16), fixed(f"file key {path.hex()}", 32)
-    place, class_key = fmt.place_of(KEYS, root, name), CLASSES.key(3)
+    place, class_key = fmt.name_binding(KEYS, root, name), CLASSES.key(3)
     wrapped, record_bytes = wrap(file_key, file, 3), directory_record(root, 3, False)
     values = [
-        ("volume ID V", V), ("volume key", VOLUME_KEY), ("subkey names", KEYS.names), ("subkey places", KEYS.places),
+        ("volume ID V", V), ("volume key", VOLUME_KEY), ("subkey names", KEYS.names), ("subkey places", KEYS.bindings),
         ("subkey headers", KEYS.headers), ("subkey directories", KEYS.directories), None,
         ("root's ID D", root), ("root's record", record_bytes),
         ("root's lk.dir", directory_target(bytes(16), record_bytes)), None,

@@ -35,9 +35,9 @@ def name_vectors() -> dict[str, Any]:
     for name in names:
         backing, sidecar = backing_name(directory, name)
         cases.append({"name": name, "sealed": siv(KEYS.names, [directory], name), "backingName": backing,
-                      "sidecar": sidecar, "place": fmt.place_of(KEYS, directory, name)})
+                      "sidecar": sidecar, "place": fmt.name_binding(KEYS, directory, name)})
     other = fixed("another directory ID", 16)
-    return {"namesKey": KEYS.names, "placesKey": KEYS.places, "directoryID": directory, "nameMax": 255, "cases": cases,
+    return {"namesKey": KEYS.names, "placesKey": KEYS.bindings, "directoryID": directory, "nameMax": 255, "cases": cases,
             "refused": [
                 {"why": "sealed for another directory", "backingName": backing_name(other, b"a")[0]},
                 {"why": "a slash in it", "backingName": backing_name(directory, b"a/b")[0]},

@@ -19,7 +19,7 @@ class Folder:
     path: bytes
 
     def place(self, name: bytes) -> bytes:
-        return fmt.place_of(KEYS, self.identifier, name)
+        return fmt.name_binding(KEYS, self.identifier, name)
 
     def backing_path(self, name: bytes) -> str:
         return self.backing + backing_name(self.identifier, name)[0]
