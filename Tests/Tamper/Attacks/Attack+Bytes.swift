@@ -31,7 +31,7 @@ extension Attack {
 
 extension Documented {
     static let unsynced = Documented(
-        .zeros, "what does not verify there counts as truncated by a crash, and reads as zeros")
+        .zeros, "a block there that does not verify counts as lost in a crash, and reads as zeros")
 }
 
 extension TamperScene {
