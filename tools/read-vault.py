@@ -225,8 +225,8 @@ class FileProtection:
 @dataclass
 class FileHeader:
     file: bytes
-    first: FileProtection
-    second: Optional[FileProtection]
+    current: FileProtection
+    pending: Optional[FileProtection]
     generation: int
     length: int
     provisional_length: int
@@ -250,7 +250,7 @@ class FileHeader:
         """The protection of the file, found under the name with this binding."""
         if self.bindings and binding not in self.bindings:
             refuse("this file belongs under another name: it was moved or copied here")
-        return self.second if self.second is not None and binding == self.bindings[-1] else self.first
+        return self.pending if self.pending is not None and binding == self.bindings[-1] else self.current
 
 
 def is_void(raw: bytes) -> bool:
@@ -268,8 +268,8 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse(f"a file of {len(raw)} bytes has no header")
     raw = raw[:HEADER_SIZE]
     (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, count,
-     wrap_length, second_class, second_flags, generation, length, sparse, provisional, second_algorithm, zero1,
-     second_length, nanoseconds, bindings, change_seconds, change_nanoseconds, zero2, written_seconds,
+     wrap_length, pending_class, pending_flags, generation, length, sparse, provisional, pending_algorithm, zero1,
+     pending_length, nanoseconds, bindings, change_seconds, change_nanoseconds, zero2, written_seconds,
      written_nanoseconds, zero3, seconds, stamp) = HEADER_FIELDS.unpack(raw[:360])
     if magic != b"LKFILE\r\n":
         refuse("not a file of a vault")
@@ -289,29 +289,29 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse(f"lengths of {length} and {provisional} bytes")
     if count > MOST_BINDINGS or (count == 0) != bool(flags & MANY_LINKS):
         refuse(f"{count} name bindings with flags {flags:#x}")
-    if wrap_length + second_length > WRAPS_ROOM:
-        refuse(f"wraps of {wrap_length} and {second_length} bytes")
+    if wrap_length + pending_length > WRAPS_ROOM:
+        refuse(f"wraps of {wrap_length} and {pending_length} bytes")
     if protection not in CLASS_NAMES:
         refuse(f"no class {protection}")
     check_algorithm(protection, algorithm, wrap_length)
     wraps = raw[360:480]
-    first, second = FileProtection(protection, bool(flags & EXPLICIT), algorithm, wraps[:wrap_length]), None
+    current, pending = FileProtection(protection, bool(flags & EXPLICIT), algorithm, wraps[:wrap_length]), None
     if flags & MOVING:
         if count == 0:
             refuse("a file that is moving and has no name binding")
-        if second_class not in CLASS_NAMES or second_flags & ~EXPLICIT:
-            refuse(f"no second class {second_class} with flags {second_flags:#x}")
-        check_algorithm(second_class, second_algorithm, second_length)
-        second_wrap = wraps[wrap_length:wrap_length + second_length]
-        second = FileProtection(second_class, bool(second_flags & EXPLICIT), second_algorithm, second_wrap)
-    elif second_class or second_flags or second_algorithm or second_length:
-        refuse("a second class without moving")
+        if pending_class not in CLASS_NAMES or pending_flags & ~EXPLICIT:
+            refuse(f"no pending class {pending_class} with flags {pending_flags:#x}")
+        check_algorithm(pending_class, pending_algorithm, pending_length)
+        pending_wrap = wraps[wrap_length:wrap_length + pending_length]
+        pending = FileProtection(pending_class, bool(pending_flags & EXPLICIT), pending_algorithm, pending_wrap)
+    elif pending_class or pending_flags or pending_algorithm or pending_length:
+        refuse("a pending class without moving")
     for count_of in (nanoseconds, change_nanoseconds, written_nanoseconds):
         if count_of >= 10**9:
             refuse(f"{count_of} nanoseconds")
-    if zero1 or zero2 or zero3 or any(bindings[16 * count:]) or any(wraps[wrap_length + second_length:]):
+    if zero1 or zero2 or zero3 or any(bindings[16 * count:]) or any(wraps[wrap_length + pending_length:]):
         refuse("header: a zero byte is otherwise")
-    return FileHeader(file, first, second, generation, length, provisional, sparse,
+    return FileHeader(file, current, pending, generation, length, provisional, sparse,
                       [bindings[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
                       (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds))
 
@@ -337,7 +337,7 @@ class Summary:
         """Whether it says what the header says; one of another generation need not."""
         return self.generation != header.generation or (
             (self.protection, self.explicit, self.file, self.length, self.modified, self.changed, self.written)
-            == (header.first.protection, header.first.explicit, header.file, header.provisional_length,
+            == (header.current.protection, header.current.explicit, header.file, header.provisional_length,
                 header.modified, header.changed, header.written))
 
 
@@ -1562,7 +1562,7 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
         sparse = None if header.first_sparse_block == 2**64 - 1 else header.first_sparse_block
         facts |= {"kind": "file", "id": header.file.hex(), "class": CLASS_NAMES[protection.protection],
                   "explicit": protection.explicit, "wrapAlgorithm": protection.algorithm,
-                  "bindings": len(header.bindings) or "any", "moving": header.second is not None,
+                  "bindings": len(header.bindings) or "any", "moving": header.pending is not None,
                   "generation": header.generation, "length": header.length,
                   "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
                   "modified": vault.modified(entry, header), "changed": vault.changed(entry, header),
