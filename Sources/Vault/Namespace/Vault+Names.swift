@@ -64,7 +64,7 @@ extension Vault {
         String(decoding: Base64URL.encode(unsafe sha256(ciphertext.span.bytes)), as: UTF8.self)
     }
 
-    /// The binding of a name in a directory; docs/FORMAT.md, "Places".
+    /// Where an entry of that name belongs. docs/FORMAT.md, "Name bindings".
     package func binding(of name: Name, in directory: Directory) -> NameBinding {
         directory.identifier.withBytes { identifier in
             NameBinding(unsafe keys.bindings.tag(of: identifier, name.bytes.span.bytes))
