@@ -3,8 +3,8 @@ import Format
 import Glibc
 import Posix
 
-// One block at a time: docs/FORMAT.md, "Blocks". The pointers are slices of a `Scratch` or of the caller's buffer, of
-// the sizes that the block has; they do not outlive the call.
+// One block at a time: docs/FORMAT.md, "Blocks". The pointers are slices of a `Scratch` or of the caller's buffer, as
+// long as the block is; no function keeps one.
 
 extension File {
     private static var blockSize: Int { Int(BlockGeometry.blockSize) }
@@ -56,8 +56,9 @@ extension File {
         return try body(unsafe data.span.bytes)
     }
 
-    /// Reads stored blocks into `buffer`, which has room for whole ones, from where they lie: in the backing file or in
-    /// the journal. Returns how many bytes the backing file had, or will have once the journal is in it.
+    /// Reads stored blocks into `buffer`, which has room for whole ones, from wherever they lie: the backing file, the
+    /// journal or, if torn, memory. Returns how many bytes the backing file has, or will have once the journal's blocks
+    /// are in it.
     package func readStored(_ buffer: UnsafeMutableRawBufferPointer, fromBlock block: UInt64) throws(VaultError) -> Int
     {
         let offset = BlockGeometry.backingOffset(ofBlock: block)
@@ -89,8 +90,8 @@ extension File {
         return count
     }
 
-    /// How many bytes block `block` is stored in, if that is not in the backing file. In a vault that is only read all
-    /// of them count as if they were there: as replay puts them.
+    /// How many bytes block `block` is stored in, if it does not lie in the backing file; else nil. In a read-only
+    /// vault all blocks count as if they lay there, as replay would put them.
     private func elsewhere(_ block: UInt64) -> Int? {
         guard !vault.isReadOnly else { return nil }
         return state.writeback.slots[block]?.count ?? state.writeback.torn[block]?.count
@@ -101,16 +102,17 @@ extension File {
         if let count = elsewhere(block) { return count }
         let most = Int(BlockGeometry.storedBlockSize)
         let placed = state.writeback.inPlaceLength
-        // What follows a last block may have been written before that one was checkpointed in its new length.
+        // A last block that has grown may lie in place with its old length until its checkpoint, while the block behind
+        // it is in place already: the length in the header that is in place tells where the old one ends.
         guard block < state.writeback.inPlaceBlocks else { return max(0, min(most, available)) }
         return min(most, Int(placed - block * BlockGeometry.blockSize) + Self.overhead, max(0, available))
     }
 
-    /// Decrypts block `block` from `stored`, which has room for a whole one, into `plain`, a whole one too. What is
-    /// past the block's own bytes are zeros.
+    /// Decrypts block `block` from `stored` into `plain`; both have room for a whole block. Bytes of `plain` past the
+    /// block's own become zeros.
     ///
     /// - Parameter available: how many bytes the backing file has from the block's beginning on.
-    /// - Returns: how many bytes of `stored` it was.
+    /// - Returns: how many bytes of `stored` the block takes.
     package func openStored(
         _ stored: UnsafeMutableRawBufferPointer, available: Int, block: UInt64,
         into plain: UnsafeMutableRawBufferPointer, _ scratch: Scratch
@@ -119,7 +121,7 @@ extension File {
         let live = liveCount(ofBlock: block)
         do throws(VaultError) {
             let confirmed = state.isUnproven ? confirmedCount(ofBlock: block) : live
-            // A copy of the vault may have caught the header before the last block grew, and that after.
+            // A copy of the vault may have read the header before the last block grew, and the block after that.
             let longer = elsewhere(block) == nil ? min(Int(BlockGeometry.storedBlockSize), available) : 0
             if count < confirmed + Self.overhead { count = max(count, longer) }
             guard count >= confirmed + Self.overhead, count > Self.overhead else {
@@ -128,8 +130,8 @@ extension File {
             do throws(VaultError) {
                 try unsafe open(stored, count, block: block, into: plain, scratch)
             } catch {
-                // The last block may have grown without the confirmed length, and what an earlier, longer file left may
-                // lie behind it.
+                // The last block may have grown while the confirmed length did not, and the stale tail of an earlier,
+                // longer file may lie behind it.
                 let provisional = min(live + Self.overhead, longer)
                 let others = [provisional, longer].filter { $0 != count && $0 >= confirmed + Self.overhead }
                 guard let other = try unsafe openFirst(others, of: stored, block: block, into: plain, scratch) else {
@@ -139,7 +141,7 @@ extension File {
             }
         } catch {
             guard state.isUnproven, confirmedCount(ofBlock: block) == 0, case .damaged = error else { throw error }
-            // Written, but not to the end, and never confirmed.
+            // The block was not written to its end and was never confirmed: it reads as zeros.
             unsafe explicit_bzero(plain.baseAddress!, plain.count)
             return Self.overhead
         }
@@ -185,9 +187,9 @@ extension File {
         return length <= start ? 0 : Int(min(BlockGeometry.blockSize, length - start))
     }
 
-    /// Reads one block's plaintext into the scratch's plain block `slot`; what is past its live bytes are zeros.
+    /// Reads one block's plaintext into the scratch's plain block `slot`; bytes past its live ones become zeros.
     ///
-    /// Leaves the stored bytes, as many as returned, in the scratch's first stored block.
+    /// The stored bytes, as many as it returns, are then in the scratch's first stored block.
     @discardableResult
     func loadBlock(_ block: UInt64, slot: Int, _ scratch: Scratch) throws(VaultError) -> Int {
         let stored = unsafe scratch.stored(0, count: Self.blockSize + Self.overhead)

@@ -7,20 +7,21 @@ import Store
 extension File {
     /// Sets the class of the file explicitly.
     ///
-    /// An empty file that gets a stricter class gets a new key too, so that no weaker wrap of its key was ever on
-    /// disk. `locked` when the key of the old or of the new class is away, also if the file key itself is at hand:
+    /// An empty file that gets a stricter class gets a new key too, so that no weaker wrap of its key was ever on disk.
+    /// `locked` when the class key of the old or of the new class is not in memory, even if the file key itself is:
     /// what a class promises about changes of class holds for open files as well.
     public func setClass(_ protectionClass: ProtectionClass) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             let old = state.header.protectionClass
             guard vault.ring.has(old) else { throw .locked }
-            // Where it stood before a rename it must not stay in the class that it had there.
+            // After a rename the header may still give the file another class at its old name: the file must not keep
+            // it there.
             try flushBindings()
             if state.length == 0 && protectionClass.isStricter(than: old) {
                 let fresh = FileKey(
                     try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: vault.fileKeys)
                 let wrap = try self.wrap(fresh, for: protectionClass)
-                // What lies beyond the length belongs to the old key, and is truncated before anything is written.
+                // What lies behind the length belongs to the old key. It is truncated before the next write.
                 state.hasStaleTail = true
                 try changeProtection(FileProtection(protectionClass, isExplicit: true, wrap))
                 key.withLock { if $0 != nil { $0 = fresh } }
@@ -32,8 +33,8 @@ extension File {
         }
     }
 
-    /// In the backing file at once: what somebody looks at there is what he has asked for, and the wrap for a weaker
-    /// class is gone from it. Needs `lock` exclusively, and room in the journal.
+    /// Changes the protection in the backing file at once: a user who inspects it finds the class that was asked for,
+    /// and the wrap for a weaker class is gone from it. Needs `lock` exclusively, and room in the journal.
     private func changeProtection(_ protection: FileProtection) throws(VaultError) {
         noteTouch()
         guard state.writeback.isJournaled || isStampSpent else {
@@ -53,7 +54,7 @@ extension File {
         }
     }
 
-    /// The wrap of this file's key for a class: the one it has, if that is its class. Needs `lock`.
+    /// The wrap of this file's key for a class; if the file has that class already, its present wrap. Needs `lock`.
     func rewrapped(for protectionClass: ProtectionClass) throws(VaultError) -> FileKeyWrap {
         let header = state.header
         if header.protectionClass == protectionClass {

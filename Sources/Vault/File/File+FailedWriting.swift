@@ -3,23 +3,23 @@ import Glibc
 import Posix
 import Store
 
-// A write that stops half-way, on a full disk as a rule, leaves a block of which a part is new: such a block does not
-// verify, and the saved bytes in it would be lost.
+// A write that fails half-way, usually on a full disk, leaves a block that is new in part. Such a block does not
+// verify, and the bytes that were stored in it would be lost.
 
 extension File {
     /// The stored blocks of a pass that go into the backing file.
     struct Pass {
         /// Where they lie in the scratch.
         let range: Range<Int>
-        /// The number of the first.
+        /// The number of the first block.
         let first: UInt64
-        /// The block of which the scratch has the bytes that are on disk now, as many as `savedCount`.
+        /// The block whose present bytes on disk are also in the scratch, as many as `savedCount`.
         let saved: UInt64
         let savedCount: Int
     }
 
-    /// Puts the pass's stored blocks into the backing file. When that fails, each block that was there is as it was or
-    /// as it was to be. Needs `lock` exclusively.
+    /// Puts the pass's stored blocks into the backing file. When that fails, each block that was there has its old or
+    /// its new contents. Needs `lock` exclusively.
     func commit(_ pass: Pass, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         let file = try writable()
         do {
@@ -30,7 +30,8 @@ extension File {
             if !state.writeback.torn.isEmpty { forgetTorn(from: pass.first, count: pass.range.count) }
         } catch {
             if pass.savedCount > 0 { putBack(pass, scratch, in: file) }
-            // A block is as long as the file makes it: the rest of the attempt would make the old bytes another block.
+            // The end of the backing file may tell how long its last block is: what the failed write left there would
+            // make the old bytes a block of another length.
             state.hasStaleTail = true
             let size = Int64(neededBackingSize)
             if let status = try? vault.store.status(of: descriptor), status.size > size {
@@ -50,7 +51,8 @@ extension File {
         }
     }
 
-    /// Makes sure that a hole is not written to by half: nothing would be left of its zeros.
+    /// Reserves space in holes, so that a full disk does not stop a write in the middle of a block: what is left would
+    /// no longer read as zeros.
     private func reserveHoles(of pass: Pass, in file: Descriptor) throws(Errno) {
         let end = BlockGeometry.blockCount(forLength: state.length)
         let first = max(pass.first, state.header.firstSparseBlock)
@@ -66,7 +68,7 @@ extension File {
         }
     }
 
-    /// Finds the block that was written by half, if there is one, and keeps it until the disk has room for it.
+    /// Finds the block that was written only in part, if there is one, and keeps it until the disk has room for it.
     private func mendTorn(_ pass: Pass, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         let size = Int(BlockGeometry.storedBlockSize)
         let end = BlockGeometry.blockCount(forLength: state.length)
@@ -80,7 +82,7 @@ extension File {
         }
     }
 
-    /// Writes a stored block in nobody's name: who wrote it has been answered.
+    /// Writes a stored block whose write(2) was answered earlier, and keeps the file's set-ID bits.
     func writeInPlace(_ stored: RawSpan, asBlock block: UInt64, in file: Descriptor) throws(Errno) {
         try vault.keepingSetID(of: file) { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
@@ -104,7 +106,7 @@ extension File {
         }
     }
 
-    /// How many blocks lie in as many stored bytes, the last one truncated perhaps.
+    /// How many blocks lie in so many stored bytes; the last one may be partial.
     private static func blockCount(ofStored count: Int) -> UInt64 {
         (UInt64(count) + BlockGeometry.storedBlockSize - 1) / BlockGeometry.storedBlockSize
     }
@@ -114,7 +116,7 @@ extension File {
         for torn in state.writeback.torn.keys where torn >= block && torn < behind { state.writeback.torn[torn] = nil }
     }
 
-    /// Writes what a full disk has kept from being written: before anything is confirmed. Needs `lock` exclusively.
+    /// Writes the blocks that a full disk has refused, before anything is confirmed. Needs `lock` exclusively.
     func writeTornInPlace() throws(VaultError) {
         guard !state.writeback.torn.isEmpty else { return }
         let file = try writable()

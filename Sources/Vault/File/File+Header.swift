@@ -5,9 +5,10 @@ import Posix
 import Store
 
 extension File {
-    /// The backing file, open for writing: as it was opened, or else from the first write on. Needs `lock` exclusively.
+    /// The backing file, open for writing; if it was opened for reading only, the first write opens it again. Needs
+    /// `lock` exclusively.
     ///
-    /// Also a file that its owner may not write to: renaming it writes its header.
+    /// It opens a file even if its owner may not write to it: a rename writes the header of such a file too.
     func writable() throws(VaultError) -> Descriptor {
         if let writable = state.writable { return writable }
         let writable = try vault.withOwnerPermissions(0o200, of: .file(descriptor)) { () throws(VaultError) in
@@ -17,12 +18,13 @@ extension File {
         return writable
     }
 
-    /// Makes sure that the file can be written to: what open(2) for writing does, so that it fails there and then.
+    /// Makes sure that the file can be written to. open(2) for writing calls this, so that it fails and not a later
+    /// write.
     public func prepareToWrite() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in _ = try writable() }
     }
 
-    /// The 512 bytes of the header as `state` has it, showing other times if there are any. Needs `lock`.
+    /// The 512 bytes of the header as `state` has it, with `times` in place of its own if they are given. Needs `lock`.
     func signedHeader(times: (modified: Timespec, changed: Timespec)? = nil) -> InlineArray<512, UInt8> {
         var header = state.header
         if let times {
@@ -43,7 +45,7 @@ extension File {
         let file = try writable()
         state.header.generation += 1
         let bytes = signedHeader()
-        // A header that may be on disk guards what it confirms.
+        // A header that may be on disk protects what it confirms: the durable end is not below its length.
         state.writeback.durableEnd = max(state.writeback.durableEnd, state.header.length)
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
@@ -55,14 +57,14 @@ extension File {
         state.writeback.isHeaderCurrent = true
     }
 
-    /// Writes the header as `state` has it, and nothing that stat(2) shows but the time of change. Needs `lock`
+    /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
         if state.writeback.isJournaled || isStampSpent { return try journalHeader() }
         try writeStampedHeader()
     }
 
-    /// Changes the header, all or nothing. Needs `lock` exclusively, and room in the journal.
+    /// Changes the header, or leaves it as it was. Needs `lock` exclusively, and room in the journal.
     func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
         let before = state.header
         change(&state.header)
@@ -71,19 +73,19 @@ extension File {
             try writeHeader()
         } catch {
             state.header = before
-            // What came before the records may have placed a header: no later one goes below it.
+            // A step before the records may have put a header in place: no later generation may be below that one's.
             state.header.generation = max(before.generation, state.writeback.inPlaceGeneration)
             throw error
         }
     }
 
-    /// From now on a header tells of the length whenever it has grown, before that is acknowledged: nobody will be told
-    /// of a close(2).
+    /// From now on each growth of the length is in a header before it is acknowledged: the kernel will not report
+    /// close(2).
     public func keepLengths() { keepsLengths.store(true, ordering: .relaxed) }
 
-    /// After a change: has a header tell of the length, if it is to. In the backing file it is not stamped: a copy that
-    /// goes by size and time sees by the size that the file has grown, and the header that follows the last change is.
-    /// Needs `lock` exclusively, and room in the journal.
+    /// After a change: writes a header with the length, if `keepLengths` demands it. In the backing file this header is
+    /// not stamped: a copier that compares size and time sees the growth by the size, and the header that follows the
+    /// last change is stamped. Needs `lock` exclusively, and room in the journal.
     func keepLength() throws(VaultError) {
         guard keepsLengths.load(ordering: .relaxed), !state.writeback.isHeaderCurrent,
             state.length != state.writeback.toldLength
@@ -96,7 +98,7 @@ extension File {
         state.writeback.isHeaderCurrent = false
     }
 
-    /// Writes a length that grew since the last time. What close(2) does.
+    /// Writes the header if it is not current, for example after the length grew. close(2) does this.
     public func persistLength() throws(VaultError) {
         guard lock.withShared({ !state.writeback.isHeaderCurrent }), !vault.isReadOnly else { return }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in

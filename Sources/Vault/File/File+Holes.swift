@@ -4,21 +4,21 @@ import Glibc
 import Posix
 import Store
 
-// fallocate(2) and lseek(2). A hole is whole blocks of which all stored bytes are zeros, at or past the header's first
-// sparse block: docs/FORMAT.md, "Blocks".
+// fallocate(2) and lseek(2). A hole is made of whole blocks whose stored bytes are all zeros, at or past the header's
+// first sparse block: docs/FORMAT.md, "Blocks".
 
 extension File {
-    /// Makes sure that writing to a range will not fail for want of space, and unless `keepingLength` that the file
-    /// reaches to its end: fallocate(2) with mode 0 and FALLOC_FL_KEEP_SIZE.
+    /// Reserves space, so that a write to a range does not fail for want of it. Unless `keepingLength`, it also extends
+    /// the file to the range's end: fallocate(2) with mode 0, or with FALLOC_FL_KEEP_SIZE.
     public func allocate(_ range: Range<UInt64>, keepingLength: Bool) throws(VaultError) {
         guard range.upperBound <= FileHeader.largestLength else { throw .system(.EFBIG) }
         try changingLength { (key, scratch) throws(VaultError) in
             let first = BlockGeometry.block(at: range.lowerBound)
             let behind = BlockGeometry.blockCount(forLength: range.upperBound)
-            // Space that is about to be given back would be given back after this.
+            // The checkpoint of a hole gives its space back: it must come before the space is reserved.
             if !state.writeback.holes.intersection(RangeSet(first..<behind)).isEmpty { try checkpointAlone() }
             let file = try writable()
-            // First: the zeros that follow cannot then fail for want of it.
+            // Reserved first: the zeros that follow cannot then fail for want of space.
             try backing { () throws(Errno) in
                 try vault.store.reserve(
                     file, Self.backingRange(first..<behind, end: BlockGeometry.backingSize(forLength: range.upperBound))
@@ -30,8 +30,8 @@ extension File {
         }
     }
 
-    /// Makes zeros of what lies in a range, as far as the file reaches, and gives the space of the whole blocks among
-    /// it back: fallocate(2) with FALLOC_FL_PUNCH_HOLE.
+    /// Zeroes a range as far as the file reaches, and gives the space of the whole blocks in it back: fallocate(2) with
+    /// FALLOC_FL_PUNCH_HOLE.
     public func punch(_ range: Range<UInt64>) throws(VaultError) {
         try changingLength { (key, scratch) throws(VaultError) in
             let end = min(range.upperBound, state.length)
@@ -52,9 +52,9 @@ extension File {
         }
     }
 
-    /// Whole blocks below the end become a hole. Those that a crash must find unharmed do so when the file is
-    /// checkpointed: until then the journal says that they are one. Needs `lock` exclusively, and room for a record and
-    /// a header.
+    /// Makes whole blocks below the end a hole. Those that a crash must find unharmed become one only when the file is
+    /// checkpointed: until then a record in the journal says that they are. Needs `lock` exclusively, and room for a
+    /// record and a header.
     private func makeHole(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
         let file = try writable()
         noteChange()
@@ -68,10 +68,11 @@ extension File {
         }
         guard !journaled.isEmpty else { return }
         let isNamed = try beginRecords()
-        // Without a name no crash leaves anything of the file, once it is durable that the name is gone.
+        // Without a name, a crash leaves nothing of the file, once it is durable that the name is gone.
         if !isNamed { try makeRemovalDurable() }
         try backing { () throws(Errno) in
-            // What has grown lies in the journal perhaps, and was to make it longer.
+            // Blocks by which the file grew may lie in the journal alone; their checkpoint would have extended the
+            // backing file.
             let end = Self.backingRange(journaled).upperBound
             if try vault.store.status(of: descriptor).size < end { try vault.store.truncate(file, to: end) }
         }
@@ -91,7 +92,7 @@ extension File {
         try journalHeader()
     }
 
-    /// Makes a hole in the backing file, where no crash need find what is there.
+    /// Makes a hole in the backing file, of blocks that no crash must find unharmed.
     private func punch(_ blocks: Range<UInt64>, of file: Descriptor, _ key: FileKey) throws(VaultError) {
         do throws(Errno) { try vault.store.punch(file, Self.backingRange(blocks)) } catch {
             try? mendPunched(blocks, key)
@@ -100,10 +101,10 @@ extension File {
         forgetStored(blocks)
     }
 
-    /// Finds the blocks that were made zeros by half, if there are any: they are to be zeros when the disk has room for
-    /// it.
+    /// Finds the blocks that were zeroed only in part, if there are any. They become zeros as soon as the disk has room
+    /// for it.
     private func mendPunched(_ blocks: Range<UInt64>, _ key: FileKey) throws(VaultError) {
-        // Zeros are written from the front to the back, but for the bytes at both edges that share a page with others.
+        // The store zeroes from front to back, except for the bytes at both edges, which share a page with others.
         var edges = [blocks.upperBound - 1]
         var block = try skipHole(at: blocks.lowerBound)
         while block < blocks.upperBound, try look(at: block, key) == .zeros { block = try skipHole(at: block + 1) }
@@ -115,14 +116,14 @@ extension File {
         try writeTornInPlace()
     }
 
-    /// Nothing of these blocks counts any more that lies elsewhere than in the backing file.
+    /// Forgets the versions of these blocks that lie elsewhere than in the backing file.
     private func forgetStored(_ blocks: Range<UInt64>) {
         for block in state.writeback.slots.keys where blocks.contains(block) { state.writeback.slots[block] = nil }
         for block in state.writeback.torn.keys where blocks.contains(block) { state.writeback.torn[block] = nil }
     }
 
-    /// Makes holes in the backing file where the journal says so, but for blocks that were written since. Needs `lock`
-    /// exclusively.
+    /// Makes the holes of the journal's records in the backing file, except for blocks that were written since. Needs
+    /// `lock` exclusively.
     func punchHolesInPlace(in file: Descriptor) throws(Errno) {
         var holes = state.writeback.holes
         guard !holes.isEmpty else { return }
@@ -134,7 +135,7 @@ extension File {
         }
     }
 
-    /// Zeros the stored bytes of blocks that are holes according to the journal. `buffer` begins with block `first`.
+    /// Zeroes the stored bytes of blocks that are holes according to the journal. `buffer` begins with block `first`.
     func coverHoles(_ buffer: UnsafeMutableRawBufferPointer, fromBlock first: UInt64) {
         guard !state.writeback.holes.isEmpty else { return }
         let size = Int(BlockGeometry.storedBlockSize)
@@ -154,8 +155,8 @@ extension File {
 
     // MARK: Where there is data
 
-    /// The first byte at or after `offset` that is data, or, with `hole`, in a hole; nil where there is none. The end
-    /// of the file is a hole. A block is data as a whole, or not at all.
+    /// The first byte at or after `offset` that is data or, with `hole`, in a hole; nil where there is none. The end of
+    /// the file counts as a hole. A block is data or a hole as a whole.
     ///
     /// Source: lseek(2), SEEK_DATA and SEEK_HOLE.
     public func next(hole: Bool, from offset: UInt64) throws(VaultError) -> UInt64? {
@@ -173,7 +174,7 @@ extension File {
     private func nextData(from first: UInt64, _ end: UInt64) throws(VaultError) -> UInt64 {
         var block = first
         while block < end, block >= state.header.firstSparseBlock, state.writeback.slots[block] == nil {
-            // A hole that the backing file does not have yet.
+            // The backing file does not have this hole yet.
             if let hole = state.writeback.holes.ranges.first(where: { $0.contains(block) }) {
                 block = min(hole.upperBound, nextSlot(from: block))
                 continue
@@ -201,7 +202,7 @@ extension File {
             guard let hole, hole < BlockGeometry.backingOffset(ofBlock: end) else {
                 return nextPendingHole(from: block, end)
             }
-            // The first block that can lie in it as a whole.
+            // The first block that can lie in the hole as a whole.
             let next = block + (UInt64(hole) - offset + size - 1) / size
             if next == block {
                 let data = try backing { () throws(Errno) in

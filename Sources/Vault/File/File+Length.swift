@@ -9,7 +9,8 @@ extension File {
     static let largestFill: UInt64 = 1 << 20
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 
-    /// A truncation of more than this is checkpointed at once: then the new blocks need not go through the journal.
+    /// A truncation of more than this is checkpointed at once, so that blocks written later need not go through the
+    /// journal.
     static let largestJournaledTruncation: UInt64 = 256 << 10
 
     /// Sets the length: ftruncate(2).
@@ -22,15 +23,16 @@ extension File {
             } else if length < state.length {
                 try shrink(to: length, key, scratch)
             }
-            // A change of length shows as a change of contents, also when it is a hole that grew.
+            // A change of length shows as a change of contents, even if only a hole grew.
             noteModification()
         }
     }
 
-    /// Runs `body`, which changes the length or makes holes, with the lock held, a key, and room in the journal.
+    /// Runs `body`, which changes the length or makes holes, under the exclusive lock, with a key and room in the
+    /// journal.
     func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
         if lock.withShared({ state.isUnproven }) { try prove() }
-        // The last block, and those below the durable end behind the new end.
+        // The last block, and the blocks behind the new end that lie below the durable end.
         let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestJournaledTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
             let key = try currentKey()
@@ -43,7 +45,7 @@ extension File {
         }
     }
 
-    /// Grows the file to `length` with zeros, or leaves it as long as it was. Needs `lock` exclusively.
+    /// Extends the file to `length` with zeros, or leaves it as long as it was. Needs `lock` exclusively.
     func extend(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         let before = state.length
         do throws(VaultError) {
@@ -60,8 +62,8 @@ extension File {
             try fill(to: length, key, scratch)
             return
         }
-        // The last block becomes a whole one, the hole begins behind it, and behind all that an earlier, longer file
-        // has left there.
+        // The last block becomes a whole one. The hole begins behind it, and behind all blocks below the durable end,
+        // which an earlier, longer file may have left there.
         if state.writeback.durableBlocks * BlockGeometry.blockSize > length { try checkpointAlone() }
         let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.writeback.durableBlocks)
         try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
@@ -91,46 +93,46 @@ extension File {
         }
     }
 
-    /// Truncates the file, or leaves it as it was. What lies behind the new end stays where it is until the header says
-    /// so durably. Needs `lock` exclusively.
+    /// Truncates the file, or leaves it as it was. What lies behind the new end stays in the backing file until the new
+    /// length is durable in a header. Needs `lock` exclusively.
     private func shrink(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         let hasTail = length % BlockGeometry.blockSize > 0
-        // Read first: if the block is damaged nothing has changed yet.
+        // Read first: if the block is damaged, nothing has changed yet.
         if hasTail {
             try prepare(scratch, key, .open)
             try loadBlock(BlockGeometry.block(at: length), slot: 0, scratch)
         }
         noteChange()
         let hasTailWritten = try lowerHeader(to: length, key, scratch)
-        // After the header: the block as it was is one of the new length too, with more behind it.
+        // After the header: the old block is a valid one of the new length too, with more bytes behind it.
         do throws(VaultError) {
             if hasTail && !hasTailWritten { try putTail(of: length, key, scratch) }
             try truncateBackingFile(isConfirmed: false)
         } catch {
-            // The file has been truncated. The next write truncates its backing file.
+            // The truncation has succeeded. The next write truncates the backing file.
             state.hasStaleTail = true
             return
         }
         if state.writeback.durableEnd > length, state.writeback.durableEnd - length > Self.largestJournaledTruncation {
-            // The file has been truncated. A durable end above the length goes with a later checkpoint.
+            // The truncation has succeeded. A later checkpoint lowers a durable end that is above the length.
             try? checkpointAlone()
         }
     }
 
-    /// Has the header say that the file is shorter, all or nothing. Where the last block goes into the journal it does
-    /// so with the header, from the scratch's first plain block: true.
+    /// Writes a header with the shorter length, all or nothing. If the last block must go into the journal, it goes
+    /// there together with the header, from the scratch's first plain block; then this returns true.
     private func lowerHeader(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) -> Bool {
         let isBelowDurableEnd =
             length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.writeback.durableBlocks
         let goesToJournal = isBelowDurableEnd || state.writeback.isJournaled || isStampSpent
-        // Before anything counts as shorter: it may flush the file, or put a header in place.
+        // Before the length is lowered: this may flush the file or put a header in place.
         let isNamed = goesToJournal ? try beginRecords() : true
         let tail = isBelowDurableEnd && isNamed ? try sealTail(of: length, key, scratch) : nil
 
         let before = (state.length, state.header.length, state.header.firstSparseBlock)
         let stored = (state.writeback.slots, state.writeback.torn, state.writeback.holes)
         state.length = length
-        // Whoever flushes at the moment does not know what it confirms any more.
+        // A flush that is under way does not know any more what it confirms.
         state.writeback.round += 1
         state.header.length = min(state.header.length, length)
         if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
@@ -152,7 +154,7 @@ extension File {
         }
     }
 
-    /// Writes the last block of a file of `length` bytes anew, from the scratch's first plain block.
+    /// Writes the last block of a file of `length` bytes again, from the scratch's first plain block.
     func putTail(of length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         guard length % BlockGeometry.blockSize > 0 else { return }
         let (block, range) = try sealTail(of: length, key, scratch)
@@ -172,11 +174,11 @@ extension File {
         return (block, 0..<stored.count)
     }
 
-    /// Writes a stored block where it may be written: into the backing file, or the journal.
+    /// Writes a stored block below the durable end into the journal, any other into the backing file.
     func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
         if block < state.writeback.durableBlocks { return try journal(stored, asBlock: block) }
         let file = try writable()
-        // What stands there may be gone by half when this fails.
+        // If the write fails, a part of the block that was there may be gone.
         state.writeback.torn[block] = stored.array(0..<stored.byteCount)
         try backing { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))

@@ -2,10 +2,10 @@ import Format
 import Posix
 
 extension File {
-    /// Reads from `offset` until `buffer` is full or the file ends; returns how many bytes it was.
+    /// Reads from `offset` until `buffer` is full or the file ends; returns the number of bytes.
     ///
-    /// Nothing is left in `buffer` of a block that does not verify; what was read before it stays, and is not
-    /// returned.
+    /// If a block does not verify, the read fails: `buffer` then has nothing of that block, but may have blocks before
+    /// it.
     public func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(VaultError) -> Int {
         lock.lockShared()
         defer { lock.unlockShared() }

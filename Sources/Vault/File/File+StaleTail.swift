@@ -3,10 +3,10 @@ import Format
 import Posix
 import Store
 
-// What lies behind the end of a file in its backing file, and what a crash has left before it.
+// The stale tail of a backing file, and what a crash has left of the blocks before the file's end.
 
 extension File {
-    /// Truncates what lies behind the length in the backing file, once after a crash or a failed write.
+    /// Truncates the stale tail of the backing file: once after a crash or a failed write.
     func truncateStaleTail(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         guard state.hasStaleTail else { return }
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
@@ -15,13 +15,14 @@ extension File {
             let block = BlockGeometry.block(at: state.length)
             if tail > 0 {
                 try prepare(scratch, key, .open)
-                // As long as the header says, it need not be written again. A damaged one stays as it is.
+                // A block as long as the header says need not be written again. A damaged one stays as it is.
                 guard let count = try loadUndamaged(block, scratch) else { return }
                 if count != tail + Int(BlockGeometry.overhead) {
                     try putTail(of: state.length, key, scratch)
                     if state.writeback.isJournaled {
                         try journalHeader()
-                        // What is truncated is part of the only block that is durable, until this one is.
+                        // The stale tail is part of the only durable version of this block, until the new version is
+                        // durable.
                         try backing { () throws(Errno) in
                             try vault.openJournal().flush(upTo: state.writeback.sequence)
                         }
@@ -33,9 +34,9 @@ extension File {
         state.hasStaleTail = false
     }
 
-    /// Truncates the backing file as far as nothing is needed of it.
+    /// Truncates the backing file to the size that is needed.
     ///
-    /// - Parameter isConfirmed: a header that is durable says that it ends there.
+    /// - Parameter isConfirmed: a durable header says that the file ends there.
     func truncateBackingFile(isConfirmed: Bool) throws(VaultError) {
         let needed = Int64(neededBackingSize)
         let file = try writable()
@@ -49,27 +50,27 @@ extension File {
         }
         if !isConfirmed && state.writeback.truncation == .durable { state.writeback.truncation = .unsynced }
         guard isConfirmed else { return }
-        // At once: nobody knows of it any more when the file is next opened.
+        // Flushed at once: when the file is next opened, nothing tells of this truncation.
         try flush(dataOnly: true)
         state.writeback.truncation = .durable
     }
 
-    /// Before the file grows: what a sync has said is gone must not be found behind its new length by a crash, for it
-    /// verifies. Needs `lock` exclusively.
+    /// Flushes a truncation before the file grows. A sync has acknowledged that the old blocks are gone, but they still
+    /// verify: a crash must not find them behind the old end, within the new length. Needs `lock` exclusively.
     func flushTruncation() throws(VaultError) {
         guard state.writeback.truncation == .synced else { return }
         try flush(dataOnly: true)
         state.writeback.truncation = .durable
     }
 
-    /// How long the backing file must be for what it holds now, and for what a crash must find in it.
+    /// How long the backing file must be for what it holds now and for what a crash must find in it.
     var neededBackingSize: UInt64 {
         BlockGeometry.backingSize(forLength: max(state.length, state.writeback.durableEnd))
     }
 
-    /// Puts what a crash left behind into order: blocks that no sync confirmed and that did not come to the disk are
-    /// zeros from now on. `locked` when the key is away; `damaged` when confirmed ones are truncated, and then it stays
-    /// as it is.
+    /// Repairs what a crash left: blocks that no sync confirmed and that did not reach the disk become zeros. `locked`
+    /// when the class key is not in memory. `damaged` when confirmed blocks are truncated; the file then stays as it
+    /// is.
     func prove() throws(VaultError) {
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
             guard state.isUnproven else { return true }
@@ -84,20 +85,20 @@ extension File {
         try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
             defer { scratch.wipePlain() }
             let shown = try backing { () throws(Errno) in try shownTime() }
-            // What reads is what it was, also if a full disk stops this.
+            // Readers see the same contents as before, so the time stays too, even if a full disk stops this.
             defer { state.writeback.modified = shown }
             try truncateStaleTail(key, scratch)
             noteChange()
             let first = BlockGeometry.block(at: state.header.length)
             let end = BlockGeometry.blockCount(forLength: state.length)
             if let missing = try firstOfManyMissing(first..<end) { try declareSparse(from: missing) }
-            // Before zeros are added: the last block may be as long as the backing file makes it.
+            // Before zeros are appended: the end of the backing file may tell how long the last block is.
             let behind = min(end, try storedBlocks())
             if first < behind { try prove(first..<behind, key, scratch) }
             try extendBehindHole()
             if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
-            // Some of it may have been promised to somebody: the first sync of a file need not have confirmed it on the
-            // disk.
+            // A sync may have acknowledged some of this: the first sync of a file returns before the header that
+            // confirms it is on disk.
             raiseDurableEnd()
             state.isUnproven = false
             state.writeback.modified = shown
@@ -105,7 +106,8 @@ extension File {
         }
     }
 
-    /// In a backing file that grows, what was truncated becomes zeros: a sparse file would show a hole.
+    /// Refuses a backing file that is too short for the confirmed length: when it grows, what was truncated becomes
+    /// zeros, and a sparse file would show them as a hole.
     private func requireConfirmed() throws(VaultError) {
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         guard UInt64(size) >= BlockGeometry.backingSize(forLength: state.header.length) else {
@@ -113,8 +115,8 @@ extension File {
         }
     }
 
-    /// The first block in a range of which the backing file holds nothing, if it lacks more of them than are written as
-    /// zeros: the header's length proves nothing, and what is written for it is bounded by what is there.
+    /// The first block in a range that the backing file lacks, if it lacks more blocks than are written as zeros; else
+    /// nil. The header's length proves nothing, so the zeros that are written for it are bounded by what is there.
     private func firstOfManyMissing(_ blocks: Range<UInt64>) throws(VaultError) -> UInt64? {
         var first: UInt64?
         var count: UInt64 = 0
@@ -134,12 +136,12 @@ extension File {
             guard next < end, let data else { return nil }
             let hole = try backing { () throws(Errno) in try vault.store.nextHole(of: descriptor, from: data) }
             guard let hole, UInt64(hole) < BlockGeometry.backingOffset(ofBlock: end) else {
-                // No hole before the end of the backing file: what is behind that is missing.
+                // There is no hole before the end of the backing file: the blocks behind that end are missing.
                 block = max(next, try storedBlocks())
                 if block >= end { return nil }
                 continue
             }
-            // The first block that lies in the hole as a whole; always further on.
+            // The first block that lies in the hole as a whole. The search always moves forward.
             let behind = UInt64(hole) - BlockGeometry.backingOffset(ofBlock: 0)
             let size = BlockGeometry.storedBlockSize
             block = max(next + 1, (behind + size - 1) / size)
@@ -148,12 +150,12 @@ extension File {
     }
 
     /// From now on zeros from `block` on are a hole, which needs no space. The header says so before the backing file
-    /// gets longer. Needs `lock` exclusively, and room in the journal.
+    /// grows. Needs `lock` exclusively, and room in the journal.
     private func declareSparse(from block: UInt64) throws(VaultError) {
         try changeHeader { $0.firstSparseBlock = min($0.firstSparseBlock, block) }
     }
 
-    /// A crash may have left the backing file shorter than a hole at its end makes it.
+    /// Extends the backing file if a crash left it too short for a hole at its end.
     private func extendBehindHole() throws(VaultError) {
         let needed = Int64(BlockGeometry.backingSize(forLength: state.length))
         guard BlockGeometry.blockCount(forLength: state.length) > state.header.firstSparseBlock else { return }
@@ -167,7 +169,7 @@ extension File {
         }
     }
 
-    /// The next block at or after `block` that is not part of a hole: there may be very many of those.
+    /// The next block at or after `block` that is not in a hole: a hole may have very many.
     func skipHole(at block: UInt64) throws(VaultError) -> UInt64 {
         guard block >= state.header.firstSparseBlock else { return block }
         let offset = BlockGeometry.backingOffset(ofBlock: block)
@@ -177,7 +179,7 @@ extension File {
         }
     }
 
-    /// How many blocks the backing file has, the last one truncated perhaps.
+    /// How many blocks the backing file has; the last one may be partial.
     private func storedBlocks() throws(VaultError) -> UInt64 {
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         let count = UInt64(size) - min(UInt64(size), BlockGeometry.backingOffset(ofBlock: 0))
@@ -196,7 +198,7 @@ extension File {
         let live = liveCount(ofBlock: block)
         let overhead = Int(BlockGeometry.overhead)
         try prepare(scratch, key, .open)
-        // A damaged one is for those who read it, and no reason not to open the file.
+        // A damaged block is an error for its readers, not a reason to refuse the open.
         guard let count = try loadUndamaged(block, scratch), count < live + overhead else { return }
         try prepare(scratch, key, .seal)
         scratch.drawNonces(1)
@@ -205,7 +207,7 @@ extension File {
         try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
     }
 
-    /// As `loadBlock`; nil for a block that does not verify.
+    /// Like `loadBlock`, but nil for a block that does not verify.
     private func loadUndamaged(_ block: UInt64, _ scratch: Scratch) throws(VaultError) -> Int? {
         do throws(VaultError) { return try loadBlock(block, slot: 0, scratch) } catch {
             guard case .damaged = error else { throw error }

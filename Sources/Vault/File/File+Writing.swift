@@ -5,8 +5,8 @@ import Posix
 import Store
 
 extension File {
-    /// Writes all of `bytes` at `offset`, past the end too. When it throws, what was there before is unharmed up to
-    /// the point that was reached, and the length says how far that is.
+    /// Writes all of `bytes` at `offset`, past the end too. When it throws, each block has its old or its new contents,
+    /// and the length says how far a write past the end has come.
     public func write(_ bytes: RawSpan, at offset: UInt64) throws(VaultError) {
         guard offset <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
@@ -18,7 +18,7 @@ extension File {
         }
     }
 
-    /// Writes behind the last byte, wherever that is by now: O_APPEND.
+    /// Writes behind the last byte, where that is once the lock is held: O_APPEND.
     public func append(_ bytes: RawSpan) throws(VaultError) {
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
             try changing(length, bytes.count) { (key, scratch) throws(VaultError) in
@@ -28,8 +28,8 @@ extension File {
         }
     }
 
-    /// Runs `body`, which writes up to `count` bytes from `offset` on and what lies between the end and there, with the
-    /// lock held, a key, and room in the journal.
+    /// Runs `body` under the exclusive lock, with a key and room in the journal. `body` writes up to `count` bytes from
+    /// `offset` on, and what lies between the file's end and `offset`.
     private func changing(
         _ offset: UInt64, _ count: Int, _ body: (FileKey, Scratch) throws(VaultError) -> Void
     ) throws(VaultError) {
@@ -37,7 +37,7 @@ extension File {
         try withRoom(room(offset, count)) { (reserved) throws(VaultError) in
             let key = try currentKey()
             guard count > 0 else { return true }
-            // It may have been confirmed further since it was asked for.
+            // The durable end may have risen since the room was computed.
             guard room(offset, count, isLocked: true) <= reserved else { return false }
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
@@ -48,7 +48,7 @@ extension File {
         }
     }
 
-    /// Room in the journal for a write: for the blocks below the durable end that it touches.
+    /// Room in the journal for a write: for the blocks that it touches below the durable end.
     private func room(_ offset: UInt64, _ count: Int, isLocked: Bool = false) -> UInt64 {
         let (length, durableEnd) =
             isLocked
@@ -90,7 +90,7 @@ extension File {
 
         if end > state.length { try flushTruncation() }
 
-        // What lies on disk of the block that grows, also when all of its bytes are replaced.
+        // The bytes on disk of the block that grows, even if the write replaces all of them.
         let growing = BlockGeometry.block(at: state.length)
         let grows = end > state.length && growing <= last
         let saved = grows ? growing : first
@@ -98,8 +98,8 @@ extension File {
             try unsafe (grows || hasHead || (hasTail && first == last)) && liveCount(ofBlock: saved) > 0
             && saved >= durable ? readStored(scratch.saved, fromBlock: saved) : 0
 
-        // The blocks that keep some of their bytes are read before anything is encrypted: the cipher has one key and
-        // one direction at a time.
+        // Blocks that keep some of their bytes are read before any block is encrypted: the cipher has one key and one
+        // direction at a time.
         if hasHead || hasTail { try prepare(scratch, key, .open) }
         if hasHead || (hasTail && first == last) {
             if saved == first && savedCount > 0 {
@@ -135,7 +135,7 @@ extension File {
             storedCount = Int(block - first) * storedSize + plainCount + overhead
         }
         noteChange()
-        // Those below the durable end go into the journal, and last: what fails before that has changed nothing.
+        // Blocks below the durable end go into the journal, and last: a failure before that has changed none of them.
         let behind = max(first, min(durable, last + 1))
         let skipped = Int(behind - first) * storedSize
         if storedCount > skipped {

@@ -4,15 +4,12 @@ import Posix
 import Store
 import Synchronization
 
-/// A regular file of the vault while somebody uses it, or until what was written to it is checkpointed: its backing
-/// descriptor, its header, and its key while that is in memory.
+/// A regular file of the vault: its backing descriptor, its header, and its key while that is in memory.
 ///
-/// At most one for each inode, shared by all who have the file open. Thread-safe: readers share `lock`, writers hold
-/// it alone.
+/// It exists while a program has the file open, and then until what was written is checkpointed. There is at most one
+/// for each inode, shared by all open handles. Thread-safe: readers share `lock`, a writer holds it alone.
 ///
-/// Lock order: the vault's `checkpointing`, a `Directory`'s state, `lock`, `key`, `flushing`; the vault's `paths`, the
-/// file table, the journal, its `modes` and the key ring's own lock come last. Room in the journal is made before
-/// `lock` is taken: whoever frees a half needs the locks of other files.
+/// Room in the journal is made before `lock` is taken, because freeing a half takes the locks of other files.
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault
@@ -20,39 +17,43 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     let identity: FileIdentity
     public var identifier: FileIdentifier { identity.identifier }
 
+    /// Guards `state`. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
     /// Guarded by `lock`.
     package var state: State
-    /// The file key, if it is in memory. Filled under the shared lock, emptied under the exclusive one.
+    /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
+    /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>
-    /// Held during a flush of the backing file.
+    /// Held during a flush of the backing file. Lock order: docs/ARCHITECTURE.md.
     let flushing = RecursiveLock()
-    /// Why a flush has failed, if one has.
+    /// The error of the flush that has failed, if one has. Lock order: docs/ARCHITECTURE.md.
     let flushFailure = Mutex<Errno?>(nil)
-    /// Where it stands while it has no name yet.
+    /// Where the backing file lies while the file has no name yet.
     let nameless = Mutex<UnnamedBinding?>(nil)
-    /// It may have file capabilities, which go when it is written to.
+    /// The file may have file capabilities, which a write removes.
     let mayHaveCapabilities = Atomic(true)
-    /// Each header that is needed for a length to last is written at once: see `keepLengths`.
+    /// A header with the new length is written before a growth is acknowledged: see `keepLengths`.
     let keepsLengths = Atomic(false)
     /// The second in which an access was last noted, 0 if none was.
     let noted = Atomic<Int64>(0)
 
     package struct State {
-        /// As it will be written next, but for the provisional length and the generation.
+        /// The header as it will be written next, but for the provisional length and the generation.
         var header: FileHeader
-        /// The live length; the header's is what was confirmed.
+        /// The live length; the header's is the confirmed one.
         var length: UInt64
-        /// The backing file may be longer than the length needs: what a crash left.
+        /// The backing file may have a stale tail: it may be longer than the length needs, after a crash or a failed
+        /// write.
         var hasStaleTail: Bool
-        /// A crash left blocks between the confirmed length and the live one that may not verify: those read as zeros.
+        /// A crash may have left blocks between the confirmed length and the live one that do not verify: those read as
+        /// zeros.
         var isUnproven: Bool
-        /// What has to be done until all of this lies in the backing file, durably.
+        /// What must be done until all of this is durable in the backing file.
         package var writeback = WritebackState()
-        /// The descriptor that is written to, if there is one already.
+        /// The descriptor that writes use, once it is open.
         var writable: Descriptor?
 
-        /// - Parameter status: of the backing file that has the header.
+        /// - Parameter status: the status of the backing file that has the header.
         init(_ header: FileHeader, isNew: Bool, _ status: FileStatus, writable: Descriptor?) {
             self.header = header
             self.writable = writable
@@ -82,7 +83,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         key = Mutex(nil)
     }
 
-    /// The file key, unwrapped when it is not in memory; `locked` when its class key is away. Needs `lock`.
+    /// The file key, unwrapped if it is not in memory. `locked` when its class key is not in memory. Needs `lock`.
     package func currentKey() throws(VaultError) -> FileKey {
         try key.withLock { (key) throws(VaultError) in
             if let key { return key }
@@ -98,9 +99,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         }
     }
 
-    /// Makes sure that the key is in memory: what open(2) does, so that class B can be used while locked.
+    /// Makes sure that the key is in memory. open(2) does so, so that an open file of class B can be used while locked.
     ///
-    /// With the key at hand, what a crash left half-written is put right.
+    /// With the key at hand, it also repairs what a crash left half-written.
     public func loadKey() throws(VaultError) {
         let isUnproven = try lock.withShared { () throws(VaultError) in
             _ = try currentKey()
@@ -108,17 +109,17 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         }
         guard isUnproven && !vault.isReadOnly else { return }
         do throws(VaultError) { try prove() } catch {
-            // Who reads can do without.
+            // A reader can do without the repair.
             guard error.isFullDisk || error.isDamage else { throw error }
         }
     }
 
-    /// Wipes the file key. Whoever is in the middle of a read or write finishes first.
+    /// Wipes the file key, after the reads and writes that are under way.
     public func dropKey() {
         lock.withExclusive { key.withLock { $0 = nil } }
     }
 
-    /// The last user has gone: the key goes too, also if the file stays in memory until it is checkpointed.
+    /// Wipes the key when the last handle is closed, even if the file stays in memory until it is checkpointed.
     public func close() {
         key.withLock { $0 = nil }
     }
@@ -146,9 +147,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         try vault.backingStatus(of: .file(descriptor)).permissions
     }
 
-    /// What stat(2) says of a name of the file.
+    /// The status of a name of the file, as stat(2) shows it.
     func status(of subject: Vault.Subject) throws(VaultError) -> FileStatus {
-        // With the lock: the time and the header that tells what it means belong together.
+        // Under the lock: the backing file's time and the header that says what the time means belong together.
         try lock.withShared { () throws(VaultError) in
             var status = try vault.backingStatus(of: subject)
             show(&status)
@@ -156,16 +157,17 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         }
     }
 
-    /// Shows what the journal has of it, in a vault that is only read.
+    /// Shows what the journal has of the file, in a read-only vault.
     ///
-    /// - Parameter status: of the backing file.
+    /// - Parameter status: the status of the backing file.
     package func show(_ overlay: Overlay, at binding: NameBinding, _ status: FileStatus) {
         lock.withExclusive {
             if let header = overlay.header {
                 state.header = header.resolved(at: binding)
                 state.length = header.provisionalLength
                 state.isUnproven = header.length < state.length
-                // As if it lay in the file: what an earlier header says of the last block counts no more.
+                // As if the header were in the backing file: the length that an older header gives the last block no
+                // longer counts.
                 state.writeback.inPlaceLength = header.length
             }
             state.writeback.slots = overlay.slots
@@ -178,7 +180,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         }
     }
 
-    /// Puts into what stat(2) says of the backing file what is not there yet. Needs `lock`.
+    /// Corrects the status of the backing file by what is not in that file yet: the length and the times. Needs `lock`.
     func show(_ status: inout FileStatus) {
         status.size = Int64(state.length)
         status.modified = state.writeback.modified ?? state.header.shownTime(of: status.modified)

@@ -2,26 +2,26 @@ import Format
 import Posix
 import Synchronization
 
-/// The files of a vault that are in memory, and among them those that are to be checkpointed.
+/// The files of a vault that are in memory, and among them the dirty ones, which wait for a checkpoint.
 ///
-/// There is at most one `File` for a file: two would write its header in each other's way.
+/// There is at most one `File` for a backing file: two would overwrite each other's headers.
 final class FileTable: Sendable {
     fileprivate struct State {
         var files: [FileIdentity: WeakFile] = [:]
         var dirty: [FileIdentity: File] = [:]
-        /// Those in memory, listed or not.
+        /// The files in memory, dirty or not, by inode.
         var byInode: [UInt64: FileIdentity] = [:]
-        /// Directories that were made and need not be on disk yet, by the folder that they were made in.
+        /// Directories that were made and may not be on disk yet, by the folder in which they were made.
         var freshFolders: [DirectoryIdentifier: FreshFolders] = [:]
         var freshFolderCount = 0
-        /// Tells one directory from a later one of the same name.
+        /// A counter that tells a directory from a later one of the same name.
         var madeFolders: UInt64 = 0
         var sweepAt = 1024
     }
 
     struct FreshFolders {
         let parent: Descriptor
-        /// Each with its number.
+        /// The names of the new directories, each with its number.
         var names: [Name: UInt64] = [:]
     }
 
@@ -29,13 +29,14 @@ final class FileTable: Sendable {
         weak var file: File?
     }
 
+    /// Lock order: docs/ARCHITECTURE.md.
     fileprivate let state = Mutex(State())
 
     subscript(identity: FileIdentity) -> File? {
         state.withLock { $0.files[identity]?.file }
     }
 
-    /// Inserts a file that was opened, unless there is one already; the one that counts.
+    /// Inserts a file that was opened, unless there is one already; returns the one in the table.
     func insert(_ file: File) -> File {
         let (inserted, inMemory) = state.withLock { state -> (File, [File]) in
             if let known = state.files[file.identity]?.file { return (known, []) }
@@ -43,15 +44,15 @@ final class FileTable: Sendable {
             state.byInode[file.identity.inode] = file.identity
             return (file, state.files.count > state.sweepAt ? state.sweep() : [])
         }
-        // Let go of outside the lock: somebody else's reference may be gone by now.
+        // Released outside the lock: by now each may be the last reference.
         withExtendedLifetime(inMemory) {}
         return inserted
     }
 
-    /// Those in memory.
+    /// The files in memory.
     var all: [File] { state.withLock { $0.files.values.compactMap(\.file) } }
 
-    // MARK: To be checkpointed
+    // MARK: Dirty files
 
     func list(_ file: File) { state.withLock { $0.dirty[file.identity] = file } }
 
@@ -61,12 +62,12 @@ final class FileTable: Sendable {
     }
 
     func unlist(_ file: File) {
-        // Let go of outside the lock: it may be the last reference.
+        // Released outside the lock: it may be the last reference.
         let gone = state.withLock { $0.dirty.removeValue(forKey: file.identity) }
         withExtendedLifetime(gone) {}
     }
 
-    /// Lets go of the files that wait to be checkpointed, which keep the vault in memory.
+    /// Drops the references to the dirty files, which keep the vault in memory.
     func forgetDirty() {
         let gone = state.withLock { state in
             defer { state.dirty = [:] }
@@ -83,7 +84,7 @@ final class FileTable: Sendable {
         state.withLock { state in identities.compactMap { state.dirty[$0] } }
     }
 
-    // MARK: Directories that were just made
+    // MARK: Directories that may not be on disk yet
 
     func noteFolder(_ name: Name, in parent: Directory) {
         state.withLock { state in
@@ -94,7 +95,7 @@ final class FileTable: Sendable {
         }
     }
 
-    /// It is gone, or has another name and was flushed before.
+    /// Forgets a directory that is gone, or that was flushed before it got another name.
     func forgetFolder(_ name: Name, in parent: Directory) {
         state.withLock { $0.forgetFolder(name, in: parent.identifier) }
     }
@@ -105,7 +106,7 @@ final class FileTable: Sendable {
 
     var allFolders: [DirectoryIdentifier: FreshFolders] { state.withLock { $0.freshFolders } }
 
-    /// They are on disk. Not before: whoever syncs their folder meanwhile must not find nothing to do.
+    /// Forgets directories that are on disk. Before they are, a second sync of their parent must still find them here.
     func forget(_ folders: [DirectoryIdentifier: FreshFolders]) {
         state.withLock { state in
             for (parent, flushed) in folders {
@@ -116,14 +117,14 @@ final class FileTable: Sendable {
         }
     }
 
-    /// How many there are, and in how many folders, each of which is kept open.
+    /// How many such directories there are, and in how many folders, each of which keeps a descriptor open.
     var freshFolderCounts: (folders: Int, parents: Int) {
         state.withLock { ($0.freshFolderCount, $0.freshFolders.count) }
     }
 }
 
 extension FileTable.State {
-    /// Forgets the files that are gone; the others.
+    /// Forgets the files that are gone; returns the others.
     fileprivate mutating func sweep() -> [File] {
         let inMemory = files.compactMapValues(\.file)
         files = files.filter { inMemory[$0.key] != nil }

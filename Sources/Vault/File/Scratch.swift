@@ -4,10 +4,10 @@ import Glibc
 import Posix
 import Synchronization
 
-/// What one request needs to encrypt or decrypt: a cipher and memory for the blocks as they lie on disk.
+/// What one request needs to encrypt or decrypt: a cipher, and memory for blocks as they lie on disk.
 ///
-/// Used by one thread at a time. The memory for plaintext is kept out of swap where it may be and out of core files,
-/// and is wiped by whoever filled it.
+/// Used by one thread at a time. The memory for plaintext is kept out of core files and, where permitted, out of swap;
+/// the function that fills it wipes it.
 @safe
 package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands it to one thread at a time
     /// Blocks in one pass: 1 MiB and a partial block at either end.
@@ -20,7 +20,7 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
     /// Two blocks of plaintext, for those at either end that a request covers in part.
     let plain: UnsafeMutableRawBufferPointer
     private let isLocked: Bool
-    /// One stored block as it was, to put back when a write fails half-way.
+    /// One stored block as it was, to be put back when a write fails half-way.
     let saved: UnsafeMutableRawBufferPointer
     /// Nonces for the blocks of a pass, drawn with one call.
     private let nonces: UnsafeMutableRawBufferPointer
@@ -97,7 +97,7 @@ final class ScratchPool: Sendable {
     }
 }
 
-/// A file's key while it is in memory; wiped when the last user lets go of it.
+/// A file's key while it is in memory; it is wiped when the last reference is dropped.
 package final class FileKey: Sendable {
     package let secret: Secret
     private let keys: KeyCount
@@ -111,7 +111,7 @@ package final class FileKey: Sendable {
     deinit { keys.count.subtract(1, ordering: .relaxed) }
 }
 
-/// How many file keys of a vault are in memory: whoever asks waits for no file.
+/// How many file keys of a vault are in memory. Reading the number takes no lock of a file.
 final class KeyCount: Sendable {
     let count = Atomic(0)
 }

@@ -6,11 +6,11 @@ import Posix
 import Store
 
 extension Vault {
-    /// Opens the file `name`: the one that is in memory already, if there is one. Its key is not loaded: metadata can
-    /// be changed without one.
+    /// Opens the file `name`, or returns the one that is in memory already. Its key is not loaded: metadata can be
+    /// changed without one.
     ///
-    /// - Parameter expected: the file that is looked for, and the inode of its backing file; `ESTALE`, and nothing is
-    ///   touched, when another stands there by now.
+    /// - Parameter expected: the ID and the backing inode of the file that the caller wants. If another file has the
+    ///   name by now, this throws `ESTALE` and changes nothing.
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
@@ -26,7 +26,7 @@ extension Vault {
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
-        // A sync program replaces a file by one of the same ID.
+        // A program that synchronizes folders replaces a file by one of the same ID.
         guard expected == nil || status.inode == expected?.inode else { throw .system(.ESTALE) }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
         if expected != nil, self.headerWrites.load(ordering: .acquiring) == headerWrites {
@@ -37,20 +37,20 @@ extension Vault {
                 vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
                 isNew: false, status: status), at: binding, since: headerWrites)
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
-        // A crash in the middle of a rename: this is where it has come to stand.
+        // A crash came in the middle of a rename: the file belongs where it was found.
         let isBetween = header.pending != nil || (status.linkCount == 1 && header.bindings.count > 1)
         if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? binding : nil) }
         return file
     }
 
-    /// Inserts a file that was opened; the one that counts. Who had it open when its header was read need not have it
-    /// any more, but may have written it since: then it is read again.
+    /// Inserts a file that was opened; returns the one in the table. Between the reading of its header and this call,
+    /// an earlier `File` may have written the header and gone: then the header is read again.
     ///
     /// - Parameters:
-    ///   - binding: where it was found; nil where it does not belong.
-    ///   - headerWrites: how many headers had been written before it was read.
+    ///   - binding: where the file was found; nil if it does not belong there.
+    ///   - headerWrites: how many headers had been written before this one was read.
     func register(_ file: File, at binding: NameBinding?, since headerWrites: UInt64) throws(VaultError) -> File {
-        // Whoever else finds it in the table waits until it is right.
+        // A thread that finds the file in the table waits until its state is right.
         try file.lock.withExclusive { () throws(VaultError) in
             let known = files.insert(file)
             guard known === file, self.headerWrites.load(ordering: .acquiring) != headerWrites else { return known }
@@ -64,10 +64,10 @@ extension Vault {
         }
     }
 
-    /// Makes an empty file, open and with its key in memory, whole or not at all.
+    /// Makes an empty file, open and with its key in memory, as a whole or not at all.
     ///
-    /// Its class is as a rule what `classOfNewFile` says. `locked` when the key for it is away; then no name is left
-    /// behind.
+    /// Its class is usually what `classOfNewFile` says. `locked` when the key for that class is not in memory; then no
+    /// name is left behind.
     public func createFile(
         _ name: Name, in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
@@ -80,7 +80,7 @@ extension Vault {
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
         } catch {
-            // Whoever checkpoints it has it in memory yet, and no eviction knows of its key.
+            // A checkpoint may still have the file in memory, and no eviction knows of its key.
             file.close()
             files.unlist(file)
             try? store.unlink(temporary, in: parent.descriptor)
@@ -89,7 +89,7 @@ extension Vault {
         return file
     }
 
-    /// Makes an empty file in a folder of the store, to belong at `binding`.
+    /// Makes an empty file in a folder of the store; it belongs at `binding`.
     ///
     /// - Parameter createdIn: the directory whose sync makes it durable that the file is there.
     func makeFile(
@@ -119,7 +119,7 @@ extension Vault {
                     status: status))
             file.key.withLock { $0 = key }
             file.mayHaveCapabilities.store(false, ordering: .relaxed)
-            // Whoever gives files new keys may have come past here before it was.
+            // Rekeying may have passed this folder before the file was there.
             if ring.generation != generation { renames.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.writeHeaderInPlace()
@@ -140,16 +140,16 @@ extension Vault {
         }
     }
 
-    /// The class of what is made in a folder.
+    /// The class of a new entry in a folder.
     public func classOfNew(in parent: Directory) -> ProtectionClass { min(parent.record.defaultClass, minimumClass) }
 
     /// The class that a file created under `name` gets.
     ///
     /// SQLite keeps a database's contents in `-wal` and `-journal` too. Its `-shm` is an index without contents that
-    /// every user of a database in WAL mode maps: of a stricter class than C, each lock would kill those programs with
-    /// SIGBUS.
+    /// all users of a database in WAL mode map: if its class were stricter than C, each lock would kill those programs
+    /// with SIGBUS.
     ///
-    /// - Throws: what keeps the database from being looked at: nobody may know then how strict it is.
+    /// - Throws: the error of looking the database up: without it, the class that the file needs is unknown.
     public func classOfNewFile(_ name: Name, in parent: Directory) throws(VaultError) -> ProtectionClass {
         let inherited = classOfNew(in: parent)
         guard let side = SQLiteSideFile(name) else { return inherited }

@@ -3,10 +3,10 @@ import Format
 import Posix
 import Store
 
-// Files without a name, which they may get later: open(2), O_TMPFILE. They stand in a folder of their own that is shown
-// nowhere; a name is a rename out of it. What a session leaves there goes when the next one begins.
+// Files without a name, which they may get later: open(2), O_TMPFILE. They lie in a folder of their own that is not
+// shown; giving one a name is a rename out of it. The next session removes what a session leaves there.
 
-/// Where a file stands that has no name yet.
+/// Where a file lies that has no name yet.
 struct UnnamedBinding {
     let name: Name
     let folder: Descriptor
@@ -14,9 +14,9 @@ struct UnnamedBinding {
 }
 
 extension Vault {
-    /// Makes an empty file without a name, open and with its key in memory, with what a file in `parent` would have.
+    /// Makes an empty file without a name, open and with its key in memory, with what a new file in `parent` inherits.
     ///
-    /// It lasts until `removeNameless`, or a name that `giveName` gives it.
+    /// It lasts until `removeNameless` removes it or `giveName` gives it a name.
     public func createNamelessFile(
         in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
@@ -36,7 +36,7 @@ extension Vault {
         return file
     }
 
-    /// Gives a file without a name one; `EEXIST` if something has that name, `ENOENT` if the file has had one.
+    /// Gives a name to a file without one; `EEXIST` if the name is taken, `ENOENT` if the file has had a name.
     public func giveName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
         try renames.noting([ConcurrentRenames.Renamed(name: name, parent: parent)]) { () throws(VaultError) in
             try giveFirstName(name, in: parent, to: file)
@@ -61,7 +61,7 @@ extension Vault {
         file.nameless.withLock { $0 = nil }
     }
 
-    /// Removes a file that has had no name, if it has none now.
+    /// Removes a file that was made without a name, if it has got none since.
     public func removeNameless(_ file: File) throws(VaultError) {
         let old = file.nameless.withLock { nameless in
             defer { nameless = nil }
@@ -74,12 +74,12 @@ extension Vault {
         if let created { noteRemoval(of: created) }
     }
 
-    /// Removes what an earlier session has left without a name.
+    /// Removes the files without a name that an earlier session left.
     func clearNameless() {
         guard let folder = try? store.open(.nameless, in: store.root, OpenFlags.directory, mode: 0),
             let entries = try? store.entries(of: folder)
         else { return }
-        // A failure leaves it for the next time.
+        // If one cannot be removed, the next session tries again.
         for entry in entries where BackingName(entry.name.bytes) == .temporary {
             try? store.unlink(entry.name, in: folder)
         }
@@ -87,6 +87,6 @@ extension Vault {
 }
 
 extension File {
-    /// It has no name yet.
+    /// The file has no name yet.
     public var isNameless: Bool { nameless.withLock { $0 != nil } }
 }

@@ -4,7 +4,7 @@ import Store
 
 /// Flags for opening backing files.
 package enum OpenFlags {
-    // Non-blocking: a FIFO that somebody planted under a file's name must not stop us.
+    // Non-blocking: if an attacker plants a FIFO under a file's name, open(2) must not wait.
     package static let read = O_RDONLY | O_NONBLOCK
     static let write = O_WRONLY | O_NONBLOCK
     package static let readWrite = O_RDWR | O_NONBLOCK
@@ -13,9 +13,9 @@ package enum OpenFlags {
 }
 
 extension Vault {
-    /// Replaces or makes a small file of the vault's own, so that it is there whole or not at all.
+    /// Writes a small file of the vault's own, in place of an older one or as a new one, as a whole or not at all.
     ///
-    /// - Parameter replaced: whose place it will take in the end.
+    /// - Parameter replaced: the file that this one will replace in the end; this one gets another time.
     func writeWholeFile(
         _ bytes: [UInt8], at name: Name, in directory: Descriptor, replacing replaced: Name? = nil
     ) throws(Errno) {
@@ -32,7 +32,8 @@ extension Vault {
         }
     }
 
-    /// The contents of a small file of the vault's own; longer than `limit` bytes is damage, and so is what is no file.
+    /// The contents of a small file of the vault's own. If it is longer than `limit` bytes or no regular file, it is
+    /// damaged.
     func readAll(_ name: Name, in folder: Descriptor, upTo limit: Int) throws(VaultError) -> [UInt8] {
         let file: Descriptor
         let kind: FileKind?
@@ -40,7 +41,7 @@ extension Vault {
             file = try store.open(name, in: folder, OpenFlags.read, mode: 0)
             kind = try store.status(of: file).kind
         } catch {
-            // A link, a socket.
+            // A symbolic link or a socket.
             throw error == .ELOOP || error == .ENXIO ? .damaged(Self.noFile) : .system(error)
         }
         guard kind == .regular else { throw .damaged(Self.noFile) }
