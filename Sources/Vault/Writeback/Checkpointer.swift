@@ -1,10 +1,10 @@
 import Posix
 
-/// A thread that checkpoints a vault's files by and by, so that a crash finds little to lose and the journal room.
+/// A thread that checkpoints a vault's files in the background, so that a crash loses little and the journal has room.
 public final class Checkpointer: Sendable {
-    /// As long as file systems commonly let data wait.
+    /// As long as file systems commonly let dirty data wait.
     private static let interval = Duration.seconds(5)
-    /// How often it looks whether there is anything to checkpoint.
+    /// How often the thread looks for something to checkpoint.
     private static let pollInterval = Duration.milliseconds(500)
 
     private let vault: Vault
@@ -13,20 +13,20 @@ public final class Checkpointer: Sendable {
     private let lowSpace: Wakeup
     private let worker = Worker()
 
-    /// - Parameter failed: told of each checkpoint that fails, which is tried again.
+    /// - Parameter failed: called for each checkpoint that fails; the checkpoint is tried again.
     public init(_ vault: Vault, failed: @escaping @Sendable (VaultError) -> Void) throws(Errno) {
         self.vault = vault
         self.failed = failed
         (end, lowSpace) = (try Wakeup(), try Wakeup())
     }
 
-    /// - Throws: why no thread can be made.
+    /// - Throws: the reason why no thread can be made.
     public func start() throws(Errno) {
         try worker.start { [self] in run() }
         vault.lowSpace.withLock { [lowSpace] in $0 = lowSpace }
     }
 
-    /// Ends the thread; returns when it has ended.
+    /// Ends the thread and waits until it has ended.
     public func stop() {
         end.signal()
         worker.join()
@@ -51,7 +51,7 @@ public final class Checkpointer: Sendable {
             guard BootClock.now - since >= Self.interval || vault.isLowOnSpace else { continue }
             do throws(VaultError) { try vault.checkpoint() } catch {
                 failed(error)
-                // Or it would fail, and say so, as often as somebody writes.
+                // Otherwise each write would start a checkpoint that fails and is reported.
                 isListening = false
             }
             dirtySince = nil

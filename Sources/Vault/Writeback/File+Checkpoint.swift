@@ -2,18 +2,18 @@ import Format
 import Posix
 import Store
 
-// Bringing a file's backing file up to date: what the journal has goes into place, the length is confirmed, bindings
-// that it has left are forgotten. docs/DURABILITY.md has the order and why.
+// Bringing a backing file up to date: what the journal has goes into place, the length is confirmed, and old name
+// bindings are forgotten. docs/DURABILITY.md has the order and the reasons.
 
 extension File {
     /// Checkpoints the file at once, with flushes of its own. Needs `lock` exclusively.
     ///
     /// - Parameters:
-    ///   - all: makes durable what stat(2) says too.
-    ///   - confirming: makes durable what was written since the last sync; otherwise only what the journal has.
-    ///   - isMoving: it will be checkpointed again after a rename.
-    ///   - replaced: the time of a backing file in whose place this one is about to be put.
-    ///   - change: is made to the header, and is durable when this returns.
+    ///   - all: what stat(2) shows becomes durable too.
+    ///   - confirming: what was written since the last sync becomes durable; otherwise only what the journal has.
+    ///   - isMoving: a rename and another checkpoint follow.
+    ///   - replaced: the time of the backing file that this one is about to replace.
+    ///   - change: a change to the header, which is durable when this returns.
     package func checkpointAlone(
         all: Bool = false, confirming: Bool = true, isMoving: Bool = false, replacing replaced: Timespec? = nil,
         _ change: (inout FileHeader) -> Void = { _ in }
@@ -32,11 +32,11 @@ extension File {
         change(&state.header)
         do throws(VaultError) {
             try writeCheckpointedHeader(replacing: replaced)
-            // A header that is durable before its stamp would look to a copy like the one before.
+            // If the header were durable before its stamp, a copier would take it for the one before.
             try flush(dataOnly: isMoving)
             state.writeback.truncation = .durable
         } catch {
-            // What is on disk now nobody knows; what is there for the next reader is what it was.
+            // What is on disk now is unknown. The next reader finds the header as it was.
             let generation = state.header.generation
             state.header = before
             state.header.generation = generation
@@ -48,8 +48,8 @@ extension File {
         try finishCheckpoint(state.writeback.inPlaceGeneration)
     }
 
-    /// Copies the blocks that lie in the journal into the backing file, once they are durable there. Needs `lock`
-    /// exclusively.
+    /// Copies the blocks that lie in the journal into the backing file, once they are durable in the journal. Needs
+    /// `lock` exclusively.
     func copyIntoPlace() throws(VaultError) {
         try writeTornInPlace()
         guard !state.writeback.slots.isEmpty || !state.writeback.holes.isEmpty else { return }
@@ -58,10 +58,10 @@ extension File {
         try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
     }
 
-    /// Takes a summary away that tells of more than the file has, and says whether that has to be made durable. Needs
-    /// `lock` exclusively.
+    /// Removes a summary that tells of a longer file, and says whether the removal must be made durable. Needs `lock`
+    /// exclusively.
     private func dropLongerSummary() throws(VaultError) -> Bool {
-        // As a rule nothing has been truncated, and this is all that it costs.
+        // Usually nothing has been truncated, and this is all that it costs.
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         guard UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else { return false }
         let file = try writable()
@@ -75,7 +75,7 @@ extension File {
     private func copyIntoPlace(of file: Descriptor) throws(VaultError) {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
-            // Before: a crash in the middle of the copying needs them.
+            // Flushed first: a crash in the middle of the copying needs the records.
             try journal.flush(upTo: state.writeback.sequence)
             let modified = try shownTime()
             try punchHolesInPlace(in: file)
@@ -84,7 +84,7 @@ extension File {
         }
     }
 
-    /// Copies the blocks that lie in the journal, as many with one write as lie one behind the other in the file.
+    /// Copies the blocks that lie in the journal, with one write for each run of adjacent blocks of the file.
     private func writeSlotsInPlace(of journal: Journal, in file: Descriptor) throws(Errno) {
         let slots = state.writeback.slots.sorted { $0.key < $1.key }
         let size = Int(BlockGeometry.storedBlockSize)
@@ -92,7 +92,7 @@ extension File {
         var begin = 0
         while begin < slots.count {
             var (end, count) = (begin, 0)
-            // Only a last block is shorter: none comes behind it.
+            // Only a last block is shorter, and no block comes behind it.
             while end < slots.count, end - begin < Scratch.blocks, count == (end - begin) * size,
                 slots[end].key == slots[begin].key + UInt64(end - begin)
             {
@@ -109,12 +109,12 @@ extension File {
         }
     }
 
-    /// Writes the header on top of blocks that are all durable where they are, or never will be confirmed. From here on
-    /// the records before count for nothing, once this header is durable. Needs `lock` exclusively.
+    /// Writes the header on top of blocks that are all durable in place, or will never be confirmed. Once this header
+    /// is durable, all records before it are dead. Needs `lock` exclusively.
     func writeCheckpointedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         state.writeback.durableEndSinceHeader = state.header.length
         let generation = state.writeback.inPlaceGeneration
-        // Also when its time could not be set: no record so far fits the header that is there.
+        // Even if its time could not be set: no record so far fits the header that is in place now.
         defer {
             if state.writeback.inPlaceGeneration != generation {
                 state.writeback.isJournaled = false
@@ -127,26 +127,27 @@ extension File {
         try writeStampedHeader(replacing: replaced)
     }
 
-    /// After the header of a generation was flushed: its file needs neither journal nor what it has left behind. Needs
-    /// `lock` exclusively.
+    /// Ends a checkpoint after the header of a generation was flushed: the file needs neither its records nor what lies
+    /// behind its end. Needs `lock` exclusively.
     func finishCheckpoint(_ generation: UInt64) throws(VaultError) {
         state.writeback.noteDurable(generation)
         state.writeback.createdIn = nil
         try backing { () throws(Errno) in
-            // A rename of a folder above may have told another path, of which the file does not know.
+            // A rename of a folder above may have appended a record with another path, of which the file does not know.
             try vault.openJournal().release(
                 identity, upTo: state.writeback.isJournaled ? state.writeback.inPlaceSequence : .max)
         }
-        // While that was flushed, blocks below the durable end still have gone into the journal: they stay below it,
-        // for what the journal has of them would come over what were written in place now. The next checkpoint ends it.
+        // During that flush more blocks below the durable end have gone into the journal. They stay below it: if they
+        // were written in place now, replay would put the journal's older versions over them. The next checkpoint
+        // lowers the durable end.
         guard !state.writeback.isJournaled else { return }
         state.writeback.durableEnd = state.writeback.durableEndSinceHeader
-        // What was found behind the end may be the rest of the last block: whoever writes looks at it, with a key.
+        // A stale tail may be a part of the last block: the next writer, which has a key, looks at it.
         if !state.hasStaleTail { try truncateBackingFile(isConfirmed: true) }
         unlistIfClean()
     }
 
-    /// Needs `lock` exclusively.
+    /// Takes the file off the dirty list if nothing of it waits for a checkpoint. Needs `lock` exclusively.
     func unlistIfClean() {
         guard state.writeback.isListed, !state.writeback.isJournaled, state.writeback.movedIn.isEmpty,
             state.header.length == state.length || state.isUnproven, state.writeback.isHeaderCurrent,
@@ -156,9 +157,9 @@ extension File {
         vault.files.unlist(self)
     }
 
-    // MARK: Together with others
+    // MARK: Several files at once
 
-    /// What was found when a file's checkpoint began.
+    /// What a file's checkpoint found when it began.
     struct Checkpoint {
         let file: File
         let status: FileStatus
@@ -166,24 +167,24 @@ extension File {
         let generation: UInt64
         let round: UInt64
         let sequence: UInt64
-        /// Whose names must be durable.
+        /// The folders whose names must be durable.
         let folders: [Descriptor]
-        /// It has lost its last name, and the journal what was synced before.
+        /// The file has lost its last name, and the journal has what was synced before.
         var isRemoval = false
-        /// The new header must be durable before the file is done.
+        /// The new header must be durable before the checkpoint of the file is done.
         let needsSecondFlush: Bool
-        /// Its summary has been taken away, which must be durable before the new header is.
+        /// The file's summary has been removed, which must be durable before the new header is.
         var hasLostSummary = false
     }
 
-    /// Puts into place what the journal has; nil for a file without a name, which is done.
+    /// Puts into place what the journal has; nil for a file without a name that needs nothing more.
     func beginCheckpoint() throws(VaultError) -> Checkpoint? {
         try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
-            // Nothing is written to it here: a crash may take its removal back, and must find it unharmed.
+            // Nothing is written to it here: a crash may undo the removal, and must find the file unharmed.
             if status.linkCount == 0 && state.writeback.slots.isEmpty && state.writeback.holes.isEmpty {
                 state.writeback.isRemoved = true
-                // Then it must find the records too, which may have more than the backing file.
+                // That crash must find the records too, which may have more than the backing file.
                 let isKnown = state.writeback.isJournaled || !state.writeback.movedIn.isEmpty
                 if isKnown && !state.writeback.isRemovalDurable {
                     return Checkpoint(
@@ -207,7 +208,7 @@ extension File {
         }
     }
 
-    /// It is durable that the file has lost its last name.
+    /// Ends the checkpoint of a file after it is durable that the file has lost its last name.
     func finishRemoval() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             state.writeback.isRemovalDurable = true
@@ -216,7 +217,7 @@ extension File {
         }
     }
 
-    /// Nothing is to be checkpointed of a file that is gone for good. Needs `lock` exclusively.
+    /// Forgets a file that is gone for good: nothing of it needs a checkpoint. Needs `lock` exclusively.
     private func forgetRemoved() throws(VaultError) {
         state.writeback.isJournaled = false
         state.writeback.isListed = false
@@ -224,22 +225,24 @@ extension File {
         vault.files.unlist(self)
     }
 
-    /// A header that says so, and is to be flushed.
+    /// A header that a checkpoint has written in place, and that is to be flushed.
     struct CheckpointedHeader {
         let file: File
         let generation: UInt64
         let round: UInt64
     }
 
-    /// What was there when the checkpoint began is durable in place: the header says so now. Nil if the file is done.
+    /// Writes the header, once all that was there when the checkpoint began is durable in place. Nil if the file is
+    /// done.
     func continueCheckpoint(_ checkpoint: Checkpoint) throws(VaultError) -> CheckpointedHeader? {
         try lock.withExclusive { () throws(VaultError) in
-            // Another thread has checkpointed it since, or it was truncated: it is done, or its turn comes again.
+            // Another thread has checkpointed it since, or it was truncated: it is done, or the next checkpoint takes
+            // it.
             guard state.writeback.round == checkpoint.round else { return nil }
             state.writeback.noteDurable(checkpoint.generation)
             state.writeback.createdIn = nil
             if state.writeback.sequence != checkpoint.sequence {
-                // It is written to all the time. The rest is little.
+                // The file is written to all the time. What still has to be flushed is little.
                 try checkpointAlone()
                 return nil
             }

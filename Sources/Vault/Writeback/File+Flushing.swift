@@ -2,11 +2,11 @@ import Posix
 import Store
 
 extension File {
-    /// Flushes the backing file. A failure is final: the kernel tells of it once, and takes what it could not write for
-    /// written from then on. What is on disk then the next session finds out.
+    /// Flushes the backing file. A failure is final: the kernel reports it once, and from then on takes what it could
+    /// not write for written. The next session finds out what is on disk.
     ///
-    /// Needs no other lock than its own, which makes two flushes at once one after the other: both learn of a failure.
-    /// That may be taken again by what an observer of the store does meanwhile.
+    /// Needs no lock but its own, which puts concurrent flushes one after the other, so that both learn of a failure.
+    /// That lock is recursive because an observer of the store may flush the file once more meanwhile.
     func flush(dataOnly: Bool) throws(VaultError) {
         try flushing.withLock { () throws(VaultError) in
             try refuseAfterFailure()
@@ -24,18 +24,18 @@ extension File {
 }
 
 extension Vault {
-    /// Makes the names in a folder of the backing store durable. A failure is final, as of a file: until the next mount
-    /// no flush of this folder says again that all is well.
+    /// Makes the names in a folder of the backing store durable. A failure is final, as with a file: until the next
+    /// mount no later flush of this folder succeeds.
     func flush(folder: Descriptor) throws(VaultError) {
         try backing { () throws(Errno) in
-            // Asked for only where one has failed.
+            // Called only after a flush has failed.
             func inode() throws(Errno) -> UInt64 { try store.status(of: folder).inode }
             if folderFailures.withLock({ !$0.isEmpty }) {
                 let inode = try inode()
                 if let failure = folderFailures.withLock({ $0[inode] ?? $0[0] }) { throw failure }
             }
             do throws(Errno) { try store.synchronize(folder, dataOnly: false) } catch {
-                // Remembered whether it can be told which one it was or not: no inode has the number 0.
+                // The failure is kept even if the folder's inode is unknown: no inode has the number 0.
                 let inode = (try? inode()) ?? 0
                 folderFailures.withLock { $0[inode] = error }
                 throw error
@@ -43,7 +43,8 @@ extension Vault {
         }
     }
 
-    /// Flushes all that the backing store's file system has. A failure is final here too, also that of a single folder.
+    /// Flushes the backing store's whole file system. A failure is final here too, and so is one of a single folder's
+    /// flush.
     package func flushAll() throws(VaultError) {
         try flushingAll.withLock { () throws(VaultError) in
             if let failure = folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
@@ -55,11 +56,11 @@ extension Vault {
         }
     }
 
-    /// Whether all was flushed, so that each file was which has not failed by itself. Once a flush of all has failed,
-    /// or one of a folder, it says nothing any more: each is to be asked.
+    /// Whether all was flushed: then each file was, unless its own flush has failed. After a failed flush of all, or of
+    /// a folder, this is false, and each file must be flushed alone.
     func haveFlushedAll() -> Bool { (try? flushAll()) != nil }
 
-    /// A folder is gone, and its inode's number may come back.
+    /// Forgets the failure of a folder that is being removed: its inode number may be used again.
     func forgetFailure(ofFolder name: Name, in parent: Descriptor) {
         guard folderFailures.withLock({ !$0.isEmpty }), let inode = try? store.status(of: name, in: parent).inode else {
             return

@@ -2,20 +2,20 @@ import Format
 import Posix
 import Store
 
-// How the journal knows a file.
+// How the journal knows a file: its intent.
 
 extension File {
-    /// Makes sure that the journal knows the file, on top of the header that the backing file has; false for a file
-    /// without a name. Needs `lock` exclusively, and room in the journal.
+    /// Makes sure that the journal has an intent of the file, on top of the header in the backing file; false for a
+    /// file without a name. Needs `lock` exclusively, and room in the journal.
     func beginRecords() throws(VaultError) -> Bool {
         if state.writeback.isRemoved { return false }
         if state.writeback.isJournaled { return true }
-        // A crash must not find the file under another name than the journal does.
+        // A crash must not find the file under another name than the one that the journal has.
         try flushBindings()
         try distinguishFromDuplicates()
         try proveGeneration()
         while true {
-            // Until the record is there no folder gets another name.
+            // Under `paths`: no folder gets another name until the record is there.
             let intent = try backing { () throws(Errno) in
                 try vault.paths.withShared { () throws(Errno) in try declareIntent() }
             }
@@ -29,9 +29,9 @@ extension File {
         }
     }
 
-    /// A copier that does not know of hard links makes several files of one, with one ID: a crash must not give one
-    /// what the journal has of another. So this one gets a generation that none of those has or comes to, before the
-    /// journal speaks of it.
+    /// Gives the file a generation that none of its duplicates has or will reach, before the journal has records of it.
+    /// A copier that does not know of hard links makes several files of one, with one ID: after a crash, replay must
+    /// not apply the records of one to another.
     private func distinguishFromDuplicates() throws(VaultError) {
         guard state.writeback.mayHaveDuplicates, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else {
             return
@@ -49,19 +49,19 @@ extension File {
         state.writeback.mayHaveDuplicates = false
     }
 
-    /// The journal must not say that the disk has a header which only the page cache has: a crash would find an older
-    /// one, which no record fits.
+    /// Flushes the header before the journal names its generation. If the header is in the page cache alone, a crash
+    /// leaves an older one, which no record fits.
     private func proveGeneration() throws(VaultError) {
         guard state.writeback.isAssumedDurable else { return }
         try flush(dataOnly: true)
         state.writeback.noteDurable(state.writeback.inPlaceGeneration)
     }
 
-    /// A crash must not bring back the last name of a file that is written to without one: it would show what was there
-    /// before. Needs `lock` exclusively.
+    /// Makes it durable that the file has lost its last name, before it is written to without one. If a crash brought
+    /// the name back, it would show what the file held before. Needs `lock` exclusively.
     func makeRemovalDurable() throws(VaultError) {
         guard !state.writeback.isRemovalDurable else { return }
-        // Nor one that it has left before.
+        // No crash may bring back an earlier name either.
         try flushBindings()
         if let folder = state.writeback.removedFrom {
             try vault.flush(folder: folder)
@@ -71,7 +71,7 @@ extension File {
         state.writeback.isRemovalDurable = true
     }
 
-    /// Its last name has gone from a folder.
+    /// Notes that the file's last name has gone from a folder.
     func noteRemoval(from folder: Descriptor) {
         lock.withExclusive {
             state.writeback.removedFrom = folder
@@ -83,7 +83,7 @@ extension File {
         case made
         /// The file has no name.
         case removed
-        /// Nobody can tell its path: a replay that looks for it everywhere knows it by its header alone.
+        /// Its path cannot be found out. Replay then searches the whole vault and knows the file by its header alone.
         case needsHeader
     }
 
@@ -99,7 +99,7 @@ extension File {
             if state.writeback.durableGeneration == 0 { return .needsHeader }
         }
         let journal = try vault.openJournal()
-        // Listed before it has records: whoever frees a half takes a file that is not listed for checkpointed.
+        // Listed before it has records: when a half is freed, a file that is not listed counts as checkpointed.
         list()
         let slot = try journal.append(
             Journal.Intent(

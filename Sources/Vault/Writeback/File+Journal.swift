@@ -5,7 +5,7 @@ import Posix
 import Store
 
 extension Journal {
-    /// Room for a file's record and a header.
+    /// Room for a file's intent and a header.
     package static let roomForFile = room(
         records: 2, payload: FileIdentifier.byteCount + Int(PATH_MAX) + FileHeader.byteCount)
 
@@ -15,13 +15,13 @@ extension Journal {
 }
 
 extension File {
-    /// Runs `body` with the lock held exclusively and with room in the journal; again, if it answers false because it
-    /// found that it needs more.
+    /// Runs `body` under the exclusive lock and with room in the journal; again, if it returns false because it needs
+    /// more room.
     package func withRoom(
         _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
     ) throws(VaultError) {
         while true {
-            // What guards more than a half has room for is a truncation that could not be checkpointed.
+            // More blocks below the durable end than a half has room for: a truncation could not be checkpointed.
             if count() > vault.halfSize {
                 try lock.withExclusive { () throws(VaultError) in try checkpointAlone() }
             }
@@ -34,14 +34,14 @@ extension File {
         }
     }
 
-    /// Before a change: what is durable is not all any more. Needs `lock` exclusively.
+    /// Notes a change before it is made: from then on not all is durable. Needs `lock` exclusively.
     func noteChange() {
         forgetAccess()
         state.writeback.isSynced = false
         state.writeback.isDataSynced = false
         state.writeback.changes += 1
         state.writeback.isHeaderCurrent = false
-        // A store with whole seconds, or every other one, tells a write in the second of the stamp only by this.
+        // A store with a time resolution of one or two seconds shows a write near the stamp's second only by this.
         let now = Timespec.now
         let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.writeback.inPlaceStamp)
         if state.writeback.modified != nil || isStamped { state.writeback.modified = now }
@@ -49,14 +49,14 @@ extension File {
         list()
     }
 
-    /// Has the vault checkpoint the file by and by. Needs `lock` exclusively.
+    /// Puts the file on the dirty list, so that the vault checkpoints it later. Needs `lock` exclusively.
     func list() {
         guard !state.writeback.isListed else { return }
         state.writeback.isListed = true
         vault.files.list(self)
     }
 
-    /// Writes a stored block where a crash cannot harm what is there now: into the journal, where a header must follow.
+    /// Writes a stored block into the journal, where no crash can harm the version in place. A header must follow.
     /// Needs `lock` exclusively, and room.
     func journal(_ stored: RawSpan, asBlock block: UInt64) throws(VaultError) {
         let file = try writable()
@@ -74,14 +74,15 @@ extension File {
         }
     }
 
-    /// Writes a stored block in place: without a name no crash leaves anything of the file, once it is durable that the
-    /// name is gone.
+    /// Writes a stored block of a file without a name in place: no crash leaves anything of the file, once it is
+    /// durable that the name is gone.
     private func putNameless(_ stored: RawSpan, as block: UInt64, in file: Descriptor) throws(VaultError) {
         try makeRemovalDurable()
         do {
             let size = try vault.store.status(of: descriptor).size
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
-            // What was there may be gone by half, and is not written in place of this.
+            // If the write fails, a part of what was there may be gone, and the journal's older version must not take
+            // the place of this one.
             state.writeback.torn[block] = stored.array(0..<stored.byteCount)
             state.writeback.slots[block] = nil
             state.writeback.holes.remove(contentsOf: block..<block + 1)
@@ -93,8 +94,8 @@ extension File {
     /// Stored blocks in a scratch, by number.
     typealias ScratchBlocks = [(number: UInt64, range: Range<Int>)]
 
-    /// Writes stored blocks, and behind them the header as it is now, where a crash cannot harm what is there now: all
-    /// of it or nothing. Needs `lock` exclusively, and room.
+    /// Writes stored blocks, and behind them the header as it is now, into the journal, where no crash can harm what is
+    /// in place: all of it or nothing. Needs `lock` exclusively, and room.
     func journal(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) {
         let file = try writable()
         guard try beginRecords() else {
@@ -118,8 +119,8 @@ extension File {
         }
     }
 
-    /// Copies blocks that were written to the backing file into the journal too, and behind them the header as it is
-    /// now, so that one flush confirms them. Needs `lock` exclusively, and room.
+    /// Copies blocks of the backing file into the journal too, and behind them the header as it is now, so that one
+    /// flush confirms them. Needs `lock` exclusively, and room.
     ///
     /// - Parameter blocks: in order, no more than a pass of the scratch holds.
     func mirror(_ blocks: [UInt64], _ scratch: Scratch) throws(VaultError) {
@@ -127,7 +128,7 @@ extension File {
         var copies: ScratchBlocks = []
         while copies.count < blocks.count {
             let begin = copies.count
-            // As many as lie one behind the other, with one read.
+            // One read for each run of adjacent blocks.
             let run = blocks[begin...].enumerated().prefix { $0.element == blocks[begin] + UInt64($0.offset) }.count
             let available = try unsafe readStored(
                 UnsafeMutableRawBufferPointer(rebasing: scratch.stored[begin * size..<(begin + run) * size]),
@@ -143,8 +144,8 @@ extension File {
         _ = try appendWithHeader(copies, of: scratch)
     }
 
-    /// Appends blocks and the header as it is now, with the time of modification; where the blocks went. Only what is
-    /// put into the backing file is stamped.
+    /// Appends blocks, then the header as it is now with the time of modification; returns where the blocks went. Only
+    /// a header that is written to the backing file is stamped.
     private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Slot] {
         try backing { () throws(Errno) in
             let times = try shownTimes()
@@ -179,8 +180,8 @@ extension File {
         }
     }
 
-    /// Appends the header that an earlier failure has kept from the blocks before it. Needs `lock` exclusively; makes
-    /// no room, since others may be checkpointing.
+    /// Appends the header that an earlier failure kept from following its blocks. Needs `lock` exclusively. It frees no
+    /// half of the journal, because another thread may be checkpointing.
     func journalMissingHeader() throws(VaultError) {
         guard try backing({ () throws(Errno) in try vault.openJournal().reserve(Journal.roomForFile) }) else {
             throw .system(.ENOSPC)
@@ -189,7 +190,8 @@ extension File {
         try journalHeader()
     }
 
-    /// Makes sure that checkpoint cannot fail for want of space: what was acknowledged must find its place.
+    /// Reserves space in the backing file, so that the checkpoint of an acknowledged write does not fail for want of
+    /// it.
     ///
     /// - Parameter size: of the backing file.
     private func reserveSpace(

@@ -2,19 +2,19 @@ import Format
 import Posix
 import Store
 
-// What fsync(2) does; docs/DURABILITY.md.
+// fsync(2): docs/DURABILITY.md.
 
 extension File {
-    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) says too,
-    /// and the names that it has got or lost.
+    /// Makes all that was written durable, with the length that covers it. Unless `dataOnly`, what stat(2) shows
+    /// becomes durable too, and the names that the file has got or lost.
     public func synchronize(dataOnly: Bool) throws(VaultError) {
         guard !vault.isReadOnly else { return }
-        // What the journal would copy may not be there any more.
+        // After a failed flush, the blocks that the journal would copy may be gone from the page cache.
         try refuseAfterFailure()
-        // A full disk has kept it so: nothing would confirm what is there.
+        // A full disk may have stopped an earlier attempt: no header confirms an unproven file.
         if lock.withShared({ state.isUnproven }) { try prove() }
         guard dataOnly else {
-            // The bulk of it without the lock, so that nobody waits for it.
+            // Most of it without the lock, so that other requests do not wait.
             if lock.withShared({ freshBlocks.count }) > Self.mostMirrored {
                 try flush(dataOnly: true)
             }
@@ -34,9 +34,9 @@ extension File {
         }
     }
 
-    /// Flushes a new file once, with the header that shows all of it; false where that does not do. A crash before the
-    /// end finds something that nobody was promised, and one that comes later finds all of it, confirmed or not. Needs
-    /// `lock` exclusively.
+    /// Flushes a new file once, with the header that shows all of it; false where that is not enough. After a crash
+    /// before the end of the flush, nothing that is found was acknowledged; after a later one all of the file is found,
+    /// confirmed or not. Needs `lock` exclusively.
     private func flushFirst() throws(VaultError) -> Bool {
         let writeback = state.writeback
         guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.durableEnd == 0,
@@ -56,8 +56,8 @@ extension File {
         return true
     }
 
-    /// Has the header that is in the backing file confirm all of the file, which is durable. Nothing else changes, not
-    /// even its generation and its time: which of the two a crash finds does not matter, so nobody waits for this one.
+    /// Has the header in the backing file confirm all of the file, which is durable. Nothing else in it changes, not
+    /// even its generation and its time. A crash may find the old or the new one, so no flush follows.
     private func confirmHeaderInPlace(over own: FileStatus) throws(VaultError) {
         let file = try writable()
         try confirming(state.length) { () throws(VaultError) in
@@ -73,7 +73,7 @@ extension File {
         do throws(Errno) {
             try vault.store.setTimes(accessed: .keep, modified: .at(own.modified), of: descriptor)
         } catch {
-            // It is checkpointed with its time once more.
+            // The next checkpoint writes the header again, with its time.
             state.writeback.modified = state.writeback.modified ?? state.header.shownTime(of: own.modified)
             state.writeback.isHeaderCurrent = false
             return list()
@@ -81,22 +81,22 @@ extension File {
         if own.linkCount == 1 { vault.summarize(state.header, of: descriptor) }
     }
 
-    /// It has got or lost a name since its folders were last flushed.
+    /// The file has got or lost a name since its folders were last flushed.
     public var hasFreshNames: Bool { lock.withShared { !state.writeback.movedIn.isEmpty } }
 
-    /// So many blocks are rather copied into the journal than flushed where they are: one flush instead of two.
+    /// Up to so many blocks are copied into the journal and not flushed in place: one flush instead of two.
     static let mostMirrored = 32
 
-    /// Blocks that are in the backing file and no header has confirmed, in order; of more than `mostMirrored`, some.
-    /// Also those that are below the durable end because somebody is flushing them: they are durable only when that is
-    /// done. Needs `lock`.
+    /// The blocks that are in the backing file and that no header has confirmed, in order; of more than `mostMirrored`,
+    /// only some. A block that is below the durable end because a flush is under way counts too: it is durable only
+    /// after that flush. Needs `lock`.
     private var freshBlocks: [UInt64] {
         var blocks: [UInt64] = []
         let first = BlockGeometry.blockCount(forLength: state.header.length)
         let end = BlockGeometry.blockCount(forLength: state.length)
         guard first < end else { return [] }
         var fresh = RangeSet(first..<end)
-        // As ranges: there may be more blocks in holes than anybody can look at.
+        // As ranges: a hole may have too many blocks to look at each.
         if !state.writeback.holes.isEmpty { fresh.subtract(state.writeback.holes) }
         for range in fresh.ranges {
             for block in range where state.writeback.slots[block] == nil {
@@ -107,7 +107,7 @@ extension File {
         return blocks
     }
 
-    /// False if there is more to copy than was thought.
+    /// False if there are more blocks to copy than expected.
     private func confirmInJournal() throws(VaultError) -> Bool {
         var sequence: UInt64 = 0
         var isDone = true
@@ -118,17 +118,17 @@ extension File {
                 isDone = false
                 return true
             }
-            // A header in the backing file may not be durable.
+            // A header that is only in the backing file may not be durable.
             let hasHeader = state.writeback.isJournaled && state.writeback.isHeaderCurrent
             guard try beginRecords() else {
                 try makeRemovalDurable()
                 state.writeback.isSynced = true
                 return true
             }
-            // What was written over has its header behind it already.
+            // Blocks that were overwritten have their header behind them in the journal already.
             if !fresh.isEmpty || state.header.length != state.length || !hasHeader {
                 try confirming(state.length) { () throws(VaultError) in
-                    // The cipher is not used: what is copied is encrypted.
+                    // The cipher is not used: the blocks are copied as they are, encrypted.
                     try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
                 }
             }
@@ -168,7 +168,7 @@ extension File {
             do throws(VaultError) {
                 try confirming(before.length) { () throws(VaultError) in try journalHeader() }
             } catch {
-                // What was confirmed before lies in the journal still.
+                // What was confirmed before still lies in the journal.
                 if isJournaled {
                     state.writeback.durableGeneration = durable
                     state.writeback.isJournaled = true
@@ -186,14 +186,14 @@ extension File {
         return isDone
     }
 
-    /// From now on nothing that lies in the backing file is written over; what is there can be flushed and
-    /// confirmed.
+    /// Raises the durable end to the length: from now on nothing in the backing file is overwritten, so that a flush
+    /// can confirm what is there.
     func raiseDurableEnd() {
         state.writeback.durableEnd = max(state.writeback.durableEnd, state.length)
         state.writeback.durableEndSinceHeader = max(state.writeback.durableEndSinceHeader, state.length)
     }
 
-    /// Confirms what is below `length` by the header that `body` appends to the journal, or not at all.
+    /// Confirms what is below `length` by the header that `body` writes, or not at all.
     private func confirming(_ length: UInt64, _ body: () throws(VaultError) -> Void) throws(VaultError) {
         let before = state.header.length
         confirm(length)
@@ -203,7 +203,8 @@ extension File {
         }
     }
 
-    /// All below `length` is durable, or in the journal before the header that will say so.
+    /// Raises the confirmed length. All below `length` is durable, or is in the journal before the header that will
+    /// confirm it.
     func confirm(_ length: UInt64) {
         guard !state.isUnproven else { return }
         state.header.length = max(state.header.length, length)

@@ -3,10 +3,10 @@ import Posix
 import Store
 
 extension Vault {
-    /// So many files are flushed one by one; more, with all that the backing store's file system has.
+    /// Up to so many files are flushed one by one; for more, the backing store's whole file system is flushed.
     static let mostFlushedAlone = 64
 
-    /// Brings all backing files up to date: what was written lies durably in them.
+    /// Brings all backing files up to date: what was written is then durable in them.
     public func checkpoint() throws(VaultError) {
         try checkpoint(ifMoreThan: 0)
     }
@@ -23,12 +23,12 @@ extension Vault {
 
     /// Checkpoints files; the first error is thrown, after the others have been checkpointed.
     ///
-    /// - Parameter files: asked whether there are any, and again when it is this one's turn. Who waits for that must
-    ///   not hold files that somebody else checkpoints meanwhile: each keeps a descriptor open.
+    /// - Parameter files: returns the files. It is called once before `checkpointing` is taken, to see whether there
+    ///   are any, and again under it: a waiting thread must not hold references to files that another one checkpoints
+    ///   meanwhile, since each keeps a descriptor open.
     func checkpoint(_ files: () -> [File]) throws(VaultError) {
         guard !files().isEmpty else { return }
-        // Let go of outside the lock: the last reference to a file that was removed frees its blocks, which may take
-        // long.
+        // Released outside the lock: the last reference to a removed file frees its blocks, which may take long.
         var checkpointed: [File] = []
         defer { checkpointed.removeAll() }
         try checkpointing.withLock { _ throws(VaultError) in
@@ -61,7 +61,7 @@ extension Vault {
         }
     }
 
-    /// Makes what lies in the backing files durable, and the names in their folders; those for which that succeeded.
+    /// Flushes backing files, and the folders that hold their names; returns those for which that succeeded.
     private func flush<Begun>(
         _ checkpoints: [Begun], _ file: (Begun) -> File, folders: (Begun) -> [Descriptor] = { _ in [] },
         needsAll: (Begun) -> Bool = { _ in false },
@@ -79,7 +79,7 @@ extension Vault {
         }
     }
 
-    /// Makes the names in folders durable; those for whose folders that succeeded.
+    /// Flushes folders; returns the checkpoints for whose folders that succeeded.
     private func flushFolders<Begun>(
         of checkpoints: [Begun], _ folders: (Begun) -> [Descriptor],
         _ trying: (() throws(VaultError) -> Void?) -> Void?
@@ -95,8 +95,8 @@ extension Vault {
         }
     }
 
-    /// Makes it durable that files have lost their last names; those for which that succeeded. One whose folder is not
-    /// known takes a flush of all.
+    /// Makes it durable that files have lost their last names; returns those for which that succeeded. If the folder of
+    /// one is unknown, all is flushed.
     private func flushRemovals(
         _ removals: [File.Checkpoint], _ trying: (() throws(VaultError) -> Void?) -> Void?
     ) -> [File.Checkpoint] {
@@ -106,7 +106,7 @@ extension Vault {
 
     // MARK: Room in the journal
 
-    /// Makes sure that the journal has room for records; frees a half if need be. No `File.lock` may be held.
+    /// Makes sure that the journal has room for records; if need be, it frees a half. No `File.lock` may be held.
     func makeRoom(_ count: UInt64) throws(VaultError) {
         try boundDirtyFiles()
         while true {
@@ -125,20 +125,21 @@ extension Vault {
         }
     }
 
-    /// Lets go of the records of all files that are checkpointed.
+    /// Releases the records of all files that are checkpointed.
     func releaseCheckpointed() throws(VaultError) {
         let users = try backing { () throws(Errno) in try openJournal().users }
         try release(users, but: Set(files.dirty(users.map(\.key)).map(\.identity)))
     }
 
-    /// What is not listed has been checkpointed; its last records only say that it is gone, or where it is.
+    /// Releases the records of files that are not listed: those have been checkpointed. Their last records only say
+    /// that they are gone, or where they are.
     private func release(_ users: [FileIdentity: UInt64], but listed: Set<FileIdentity>) throws(VaultError) {
         for user in users where !listed.contains(user.key) {
             try backing { () throws(Errno) in try openJournal().release(user.key, upTo: user.value) }
         }
     }
 
-    /// Checkpoints when too many files wait for it.
+    /// Checkpoints when too many files wait for it, and flushes new directories when there are too many.
     func boundDirtyFiles() throws(VaultError) {
         if files.dirtyCount > mostDirtyFiles { try checkpoint(ifMoreThan: mostDirtyFiles) }
         let fresh = files.freshFolderCounts
@@ -149,11 +150,11 @@ extension Vault {
         journal.withLock { $0 }?.unreserve(count)
     }
 
-    /// A file that the journal could make again was removed.
+    /// Notes that a file was removed which the journal could make again.
     func noteRemoval(of file: FileIdentity) {
         guard let journal = journal.withLock({ $0 }), journal.takeUncommittedCreate(file) else { return }
-        // Without it, a later file that a crash leaves empty under the same name would become this one: only then, and
-        // as if it had never been removed.
+        // Without the record, replay could turn a later file that a crash leaves empty under the same name into this
+        // one. A failure is ignored: only that crash is affected, and the file is then as if it had never been removed.
         do throws(VaultError) {
             try makeRoom(Journal.roomForFile)
             defer { giveBackRoom(Journal.roomForFile) }
@@ -163,7 +164,7 @@ extension Vault {
 }
 
 extension Journal {
-    /// Says that a file was removed, or stands elsewhere; the record's sequence number.
+    /// Appends a record that a file was removed, or lies elsewhere; returns its sequence number.
     func forget(_ file: FileIdentity) throws(Errno) -> UInt64 {
         let nothing: [UInt8] = []
         return try unsafe append(

@@ -1,99 +1,99 @@
 import Format
 import Posix
 
-/// How far a file's backing file is behind what was written to the file, and what a crash must find unharmed there.
+/// How far a backing file is behind what was written to its file, and what a crash must find unharmed in it.
 package struct WritebackState {
-    /// The confirmed length in the header as it was last written to the backing file: it says how long a block that
-    /// lies there below it is.
+    /// The confirmed length in the header that was last written to the backing file. It tells how long a block is that
+    /// lies there below it.
     var inPlaceLength: UInt64 = 0
     /// The generation of that header.
     var inPlaceGeneration: UInt64 = 0
-    /// Its stamp.
+    /// The stamp of that header.
     var inPlaceStamp: Int64 = 0
-    /// The generation that is on disk at least; 0 if no header need be there yet. A crash finds this one, the one
-    /// above, or one between.
+    /// The generation that is on disk at least; 0 if no header need be there yet. A crash finds this one,
+    /// `inPlaceGeneration`, or one between.
     var durableGeneration: UInt64 = 0
-    /// That is what was found when the file was opened, and need not be on disk: whoever had it open before has written
-    /// it, and perhaps nobody has flushed it since.
+    /// `durableGeneration` is what was found when the file was opened, and may not be on disk: an earlier `File` wrote
+    /// it, perhaps without a flush since.
     var isAssumedDurable = false
-    /// The length that the last header says that was written, to the backing file or the journal.
+    /// The length in the last header that was written, to the backing file or the journal.
     var toldLength: UInt64 = 0
-    /// Blocks that hold bytes below this are never written in the backing file but by a checkpoint: a header that says
-    /// so may be on disk, there or in the journal.
+    /// The durable end. Blocks that hold bytes below it are written in the backing file only by a checkpoint: a header
+    /// that confirms them may be on disk, there or in the journal.
     var durableEnd: UInt64 = 0
-    /// `durableEnd`, counting only headers since the last one that was written to the backing file.
+    /// `durableEnd`, but counting only headers since the last one that was written to the backing file.
     var durableEndSinceHeader: UInt64 = 0
 
-    /// What was last truncated from the backing file may be there again after a power loss.
+    /// Whether a power loss may bring back what was last truncated from the backing file.
     var truncation = Truncation.durable
 
     enum Truncation {
         case durable
-        /// It may be, and nobody was told otherwise.
+        /// It may, and no sync has acknowledged the truncation.
         case unsynced
-        /// A sync has said that it is gone: the file may not grow over it before a flush.
+        /// A sync has acknowledged the truncation: the file may not grow over it before a flush.
         case synced
     }
 
-    /// Records of this file stand in the journal on top of the header in the backing file, which from then on is only
-    /// written by a checkpoint.
+    /// The journal has records of this file on top of the header in the backing file. From then on only a checkpoint
+    /// writes that header.
     var isJournaled = false
-    /// Others may have its ID and a generation that the journal takes for one of this file.
+    /// Duplicates may exist: other files with this ID, and a generation that the journal takes for one of this file.
     var mayHaveDuplicates = false
     /// Blocks that lie in the journal and not in the backing file.
     package var slots: [UInt64: Journal.Slot] = [:]
-    /// Blocks that are holes according to the journal, where the backing file still has what was there, unless they
-    /// have been written since.
+    /// Blocks that are holes according to the journal. The backing file still has their old contents, unless they have
+    /// been written since.
     var holes = RangeSet<UInt64>()
-    /// How long those make the backing file of a vault that is only read, with a hole before them perhaps.
+    /// How long `slots` and `holes` make the backing file of a read-only vault, perhaps with a hole before them.
     var pendingSize: UInt64 = 0
-    /// Blocks that lie nowhere as a whole: a full disk has stopped their writing in the middle.
+    /// Blocks that lie nowhere as a whole: a full disk has stopped their write in the middle.
     var torn: [UInt64: [UInt8]] = [:]
-    /// The last record of the file in the journal.
+    /// The sequence number of the file's last record in the journal.
     var sequence: UInt64 = 0
-    /// The last record that the header in the backing file has made dead.
+    /// The sequence number of the last record that the header in the backing file has made dead.
     var inPlaceSequence: UInt64 = 0
-    /// No header stands behind the last blocks in the journal yet: they do not count.
+    /// No header follows the last blocks in the journal yet: they do not count.
     var isHeaderless = false
-    /// The header in `sequence`'s record, or in the backing file, is as the file is now.
+    /// The header in the record `sequence`, or the one in the backing file, is as the file is now.
     var isHeaderCurrent = true
-    /// All that was written is durable once the journal is, up to `sequence`.
+    /// All that was written is durable once the journal is flushed up to `sequence`.
     var isSynced = false
-    /// Nothing was written since it was last confirmed.
+    /// Nothing was written since the last confirmation.
     var isDataSynced = true
-    /// When it was last written to, if the backing file does not tell.
+    /// The time of the last write, if the backing file does not tell it.
     var modified: Timespec?
 
-    /// When it was last changed, if the backing file does not tell.
+    /// The time of the last change, if the backing file does not tell it.
     var touched: Timespec?
-    /// What is shown as the time of change while the backing file's is that of what was last done to it unseen.
+    /// The time of change to show while the backing file's is that of an operation that stat(2) must not show.
     var change: (shown: Timespec, backing: Timespec)?
 
-    /// Folders whose names must be durable before the file may cease to belong at `bindings` that it has left, and
-    /// before the journal may know it by a new one.
+    /// Folders that must be durable before the header may forget the old bindings, and before the journal may know the
+    /// file by a new path.
     var movedIn: [Descriptor] = []
-    /// The bindings that are left then.
+    /// The bindings that the header has after that.
     var finalBindings: [NameBinding]?
-    /// The class and wrap that hold where the file stood before a rename that took over another class.
+    /// The class and the wrap at the old name, after a rename that took over another class.
     var currentProtection: FileProtection?
-    /// The folder that it was made in, until its header is durable.
+    /// The folder that the file was made in, until its header is durable.
     var createdIn: DirectoryIdentifier?
-    /// It has no name any more.
+    /// The file has no name any more.
     var isRemoved = false
     /// The folder that its last name was in, if that is known.
     var removedFrom: Descriptor?
-    /// No crash gives that name back.
+    /// No crash brings that name back.
     var isRemovalDurable = false
 
-    /// Among the files that the vault will checkpoint.
+    /// The file is on the vault's dirty list.
     var isListed = false
-    /// Grows with each checkpoint, each truncation, and when bindings are left: who has flushed meanwhile does not know
-    /// what that confirms.
+    /// Grows with each checkpoint, with each truncation, and when old bindings are forgotten: a flush that began in an
+    /// earlier round does not know what it confirms.
     var round: UInt64 = 0
     /// Grows with each change.
     var changes: UInt64 = 0
 
-    /// The backing file was flushed when its header had this generation, or a later one.
+    /// Notes that the backing file was flushed when its header had this generation or a later one.
     mutating func noteDurable(_ generation: UInt64) {
         durableGeneration = max(durableGeneration, generation)
         isAssumedDurable = false
@@ -101,6 +101,6 @@ package struct WritebackState {
 
     /// Blocks below this one hold bytes below the durable end.
     var durableBlocks: UInt64 { BlockGeometry.blockCount(forLength: durableEnd) }
-    /// Blocks below this one lie in the backing file as long as `inPlaceLength` makes them.
+    /// Blocks below this one are as long in the backing file as `inPlaceLength` says.
     var inPlaceBlocks: UInt64 { BlockGeometry.blockCount(forLength: inPlaceLength) }
 }
