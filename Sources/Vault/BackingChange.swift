@@ -1,7 +1,7 @@
 import Posix
 import Store
 
-/// What the backing folder's own mode and owner are of: an open file, or an entry of an open directory.
+/// The object in the backing folder whose own mode and owner are meant: an open file, or an entry of an open directory.
 package enum BackingSubject: Sendable {
     case file(Descriptor)
     case entry(Name, in: Descriptor)

@@ -2,6 +2,6 @@ import Glibc
 
 /// Facts about the process that do not change while it runs.
 enum Process {
-    /// Root, with all that the backing store lets root do.
+    /// Whether the daemon is root, with all that the backing store lets root do.
     static let isPrivileged = geteuid() == 0
 }

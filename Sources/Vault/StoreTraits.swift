@@ -3,15 +3,15 @@ import Glibc
 import Posix
 import Store
 
-/// What a backing store can do, found out once when the vault is made.
+/// What a backing store can do. It is probed once, when the vault is made.
 public struct StoreTraits: Hashable, Sendable {
-    /// The longest name it takes, in bytes.
+    /// The longest name that the store takes, in bytes.
     public var nameMax: Int
     /// How the vault keeps directory records.
     public var recordKind: RecordKind
-    /// Whether it takes extended attributes of users; without them a mount has only the class.
+    /// Whether the store takes extended attributes of users. Without them a mount shows only the class.
     public var hasAttributes: Bool
-    /// Names that differ in case alone are two. A vault cannot live where they are not.
+    /// Whether names that differ in case alone are two. A vault cannot live in a store where they are one.
     public var isCaseSensitive: Bool
 
     public enum RecordKind: UInt8, Sendable {
@@ -26,7 +26,7 @@ public struct StoreTraits: Hashable, Sendable {
         self.isCaseSensitive = isCaseSensitive
     }
 
-    /// Tries it out in the store's root, with temporary names that are gone afterwards.
+    /// Probes the store in its root, with temporary names that are gone afterwards.
     public static func probe(_ store: any Store) throws(Errno) -> StoreTraits {
         var traits = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
         traits.nameMax = min(255, Int(clamping: try store.statistics().maximumNameLength))

@@ -1,11 +1,12 @@
 extension Vault {
-    /// Runs `body`, which changes nothing when it fails or may be done over, and once more if the store has no room for
-    /// it while files that are removed still have theirs: a crash must find them until their removal is durable. No
-    /// lock may be held.
+    /// Runs `body`, and once more if the store has no room while removed files still take theirs: a removed file keeps
+    /// its blocks for a crash until its removal is durable, and a checkpoint makes it so. A `body` that fails must have
+    /// changed nothing, or be repeatable. No lock may be held.
     public func reclaimingSpace<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
         do throws(VaultError) { return try body() } catch {
             guard error.isFullDisk, files.dirty.contains(where: \.hasLostItsName) else { throw error }
-            // Whoever asked for one of these flushes is told of its failure; this one is told that there is no room.
+            // If a flush fails, that is an error for the callers that wait for it; this caller learns that there is no
+            // room.
             try? checkpoint()
             return try body()
         }
@@ -13,6 +14,6 @@ extension Vault {
 }
 
 extension File {
-    /// Its last name is gone, and it waits to be checkpointed.
+    /// The file has lost its last name, and waits for a checkpoint.
     fileprivate var hasLostItsName: Bool { lock.withShared { state.writeback.removedFrom != nil } }
 }

@@ -4,12 +4,11 @@ import Posix
 import Store
 import Synchronization
 
-/// The encrypted tree in a backing folder: what lies there, opened with the keys that are at hand.
+/// The encrypted tree in a backing folder, opened with the keys that are in memory.
 ///
-/// It holds no state of single files; those that are open are `File` objects, of which there is at most one for each
-/// inode, and directories `Directory` objects. Both are the caller's to keep. Thread-safe: the store is, the keys are,
-/// and operations on one directory's names are ordered by the caller (the kernel holds the directory's lock for each
-/// of them).
+/// It has no state of single files: open files are `File` objects, at most one for each inode, and directories are
+/// `Directory` objects. The caller keeps both. Thread-safe: the store and the keys are, and the caller orders the
+/// operations on one directory's names (the kernel holds the directory's lock for each of them).
 public final class Vault: Sendable {
     package let store: any Store
     package let keys: VolumeKeys
@@ -19,62 +18,65 @@ public final class Vault: Sendable {
     let files = FileTable()
     let fileKeys = KeyCount()
     let renames = ConcurrentRenames()
-    /// How many file keys are in memory. Waits for nobody.
+    /// How many file keys are in memory. Takes no lock.
     public var fileKeysInMemory: Int { fileKeys.count.load(ordering: .relaxed) }
-    /// Held shared while the path of a file is put into the journal, and exclusively while a folder gets another name.
+    /// Held shared while the path of a file is put into the journal, exclusively while a folder gets another name. Lock
+    /// order: docs/ARCHITECTURE.md.
     let paths = ReadWriteLock()
-    /// Held by whoever checkpoints files.
+    /// Held while files are checkpointed. Lock order: docs/ARCHITECTURE.md.
     let checkpointing = Mutex<Void>(())
-    /// Opened with the root.
+    /// Opened with the root. Lock order: docs/ARCHITECTURE.md.
     let journal = Mutex<Journal?>(nil)
-    /// Sessions that ended in a crash: what is empty since then was never synced.
+    /// The sessions that ended in a crash: an entry that was last changed in one of them and is empty was never synced.
+    /// Lock order: docs/ARCHITECTURE.md.
     package let windows = Mutex<[JournalHead.Window]>([])
-    /// Of a vault that is only read: what its journal says.
+    /// What the journal of a read-only vault says. Lock order: docs/ARCHITECTURE.md.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
-    /// Backing inodes of files whose summaries were found not to be true.
+    /// Backing inodes of files whose summaries were found to be false. Lock order: docs/ARCHITECTURE.md.
     let distrusted = Mutex<Set<UInt64>>([])
     /// Grows with each header that is written to a backing file.
     let headerWrites = Atomic<UInt64>(0)
-    /// Held during a flush of all files at once.
+    /// Held during a flush of the whole store. Lock order: docs/ARCHITECTURE.md.
     let flushingAll = RecursiveLock()
-    /// The name of the folder of long targets is durable.
+    /// The name of the folder of long symlink targets is durable.
     let hasFlushedTargets = Atomic(false)
-    /// Why a flush of all has failed, if one has.
+    /// The error of the flush of the whole store that has failed, if one has. Lock order: docs/ARCHITECTURE.md.
     let flushAllFailure = Mutex<Errno?>(nil)
-    /// Why flushes of single folders have failed, by their inodes.
+    /// The errors of flushes of single folders, by the folders' inodes. Lock order: docs/ARCHITECTURE.md.
     let folderFailures = Mutex<[UInt64: Errno]>([:])
-    /// In a structure: a closure that a mutex holds bare is wrapped once more by each look at it, until a call of it
-    /// takes all of the stack.
+    /// In a structure: if a mutex holds a bare closure, each access wraps it once more, until a call of it takes all of
+    /// the stack.
     private struct CheckpointObserver: Sendable {
         let note: @Sendable (FileStatus, FileHeader) -> Void
     }
 
+    /// Lock order: docs/ARCHITECTURE.md.
     private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
     package let halfSize: UInt64
     /// Wakes the checkpointer, if there is one.
     let lowSpace = Mutex<Wakeup?>(nil)
     private let dirtyLimit = Atomic<Int>(1024)
-    /// How many files may wait to be checkpointed: each keeps a descriptor open.
+    /// How many files may be dirty: each keeps a descriptor open.
     public var mostDirtyFiles: Int {
         get { dirtyLimit.load(ordering: .relaxed) }
         set { dirtyLimit.store(max(64, newValue), ordering: .relaxed) }
     }
     public let isReadOnly: Bool
-    /// What is made gets no weaker class, whatever its folder says.
+    /// The weakest class that a new entry gets, whatever its folder says.
     let minimumClass: ProtectionClass
-    /// The daemon is root: it may open everything and give files away.
+    /// The daemon is root: it may open all files and change their owners.
     let isPrivileged: Bool
-    /// Held exclusively while permissions are lent and while a mode is set, shared while one is told: what is lent is
-    /// neither seen nor given back over a change.
+    /// Held exclusively while permissions are lent and while a mode is set, shared while a mode is read: a lent
+    /// permission is not shown, and giving it back does not undo a change. Lock order: docs/ARCHITECTURE.md.
     let modes = ReadWriteLock()
 
     /// `ring` holds the class keys, which come and go during the vault's life.
     ///
     /// - Parameters:
-    ///   - minimumClass: of what is made, whatever its folder says.
-    ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for as
-    ///     many as are usual.
+    ///   - minimumClass: the weakest class that a new entry gets, whatever its folder says.
+    ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for the
+    ///     usual size.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, halfSize: UInt64? = nil
@@ -85,7 +87,7 @@ public final class Vault: Sendable {
             isPrivileged: Process.isPrivileged, halfSize: halfSize ?? Journal.usualHalfSize)
     }
 
-    /// Bytes of a journal's half that holds all that one change can write at once.
+    /// The smallest size of a journal's half, in bytes: it holds all that one change can write at once.
     public static let smallestHalfSize: UInt64 = 1280 << 10
 
     init(
@@ -115,7 +117,7 @@ public final class Vault: Sendable {
     /// Makes all that was written durable.
     public func synchronize() throws(VaultError) {
         try checkpoint()
-        // Those that were truncated or written to meanwhile may have been left as they were.
+        // Files that were truncated or written to meanwhile may not have been checkpointed.
         if !isReadOnly { for file in files.dirty { try file.persistLength() } }
         try flushAll()
     }
@@ -125,8 +127,8 @@ public final class Vault: Sendable {
 }
 
 extension Vault {
-    /// Has `observer` told of each file whose header is written behind its users' backs, with the backing file's
-    /// status. It is called under locks that requests hold: it must not wait for any.
+    /// Calls `observer`, with the backing file's status, for each file whose header a checkpoint has written without a
+    /// request of a program. It is called under locks that requests hold: it must not wait for any.
     public func observeCheckpoints(_ observer: @escaping @Sendable (FileStatus, FileHeader) -> Void) {
         checkpointObserver.withLock { $0 = CheckpointObserver(note: observer) }
     }
@@ -137,7 +139,7 @@ extension Vault {
 }
 
 extension Vault {
-    /// Takes class keys in; false for those of before a rotation that has begun meanwhile.
+    /// Installs class keys; false if a rotation has begun meanwhile and they are those of before.
     @discardableResult
     public func admit(_ keys: consuming ClassKeys) -> Bool { ring.install(keys) }
 

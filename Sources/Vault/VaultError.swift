@@ -5,16 +5,16 @@ import Posix
 
 /// Why an operation on the encrypted tree failed.
 public enum VaultError: Error, Hashable, Sendable {
-    /// The backing store's own answer.
+    /// The error of the backing store.
     case system(Errno)
-    /// The class key that it takes is not in memory.
+    /// The class key that the operation needs is not in memory.
     case locked
-    /// What lies in the vault is not what was written there; the text says in what way, for the log.
+    /// What lies in the vault is not what was written there; the text says how it differs, for the log.
     case damaged(String)
     /// A later version of latchkey has written what lies there; the text says what.
     case unsupported(String)
 
-    /// What a program that called into the mount is told.
+    /// The error that a program gets from the mount.
     public var errno: Errno {
         switch self {
         case .system(let errno): errno
@@ -26,7 +26,7 @@ public enum VaultError: Error, Hashable, Sendable {
     /// The store has no room.
     var isFullDisk: Bool { self == .system(.ENOSPC) || self == .system(.EDQUOT) }
 
-    /// There is nothing of that name, or nothing that could be entered.
+    /// There is no such name, or no directory that can be entered.
     public var isAbsence: Bool { self == .system(.ENOENT) || self == .system(.ENOTDIR) || self == .system(.ELOOP) }
 
     package init(_ error: CryptoError, damaged what: String) {
@@ -46,13 +46,13 @@ public enum VaultError: Error, Hashable, Sendable {
     }
 }
 
-/// Runs calls to the backing store, whose errors become ours.
+/// Runs calls to the backing store; an error becomes a `VaultError`.
 @inline(__always)
 package func backing<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(VaultError) -> Result {
     do { return try body() } catch { throw .system(error) }
 }
 
-/// Runs a cipher; a failure to authenticate means that `what` is so.
+/// Runs a cipher; if authentication fails, `what` is the text of the damage.
 @inline(__always)
 package func authentic<Result: ~Copyable>(
     _ what: @autoclosure () -> String, _ body: () throws(CryptoError) -> Result

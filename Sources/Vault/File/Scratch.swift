@@ -74,6 +74,7 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
 
 /// Scratches that no request uses at the moment.
 final class ScratchPool: Sendable {
+    /// Lock order: docs/ARCHITECTURE.md.
     private let idle = Mutex<[Scratch]>([])
 
     /// Lends a scratch whose cipher is keyed with `key`; the expanded key is wiped before this returns.

@@ -2,14 +2,15 @@ import Format
 import Glibc
 import Posix
 
-/// A path that the journal names, from the vault's root: of components that lead down, and never out of the vault.
+/// A path in the journal, from the vault's root: its components lead down, and never out of the vault.
 ///
-/// The journal's MAC says who wrote it, not that what it names is sane: its maker knows the key.
+/// The journal's MAC says who wrote the path, not that it is sane: the maker of the vault, who may be an attacker,
+/// knows the key.
 struct BackingPath {
-    /// None for the root itself.
+    /// Empty for the root itself.
     let names: [Name]
 
-    /// Nil for a path with an empty component, `.` or `..`, for an absolute one, and for one that leads to what the
+    /// Nil for an absolute path, for one with an empty component, `.` or `..`, and for one that ends in a name that the
     /// vault keeps for itself, such as its keybag.
     init?(_ bytes: [UInt8]) {
         guard bytes.count < Int(PATH_MAX) else { return nil }
@@ -27,13 +28,13 @@ struct BackingPath {
     }
 }
 
-/// What a *tombstone* record says, with names that stay in their folder.
+/// The contents of a *tombstone* record: both names are single components, so that they stay in their folder.
 struct TombstoneNames {
     let folder: BackingPath
     let tombstone: Name
     let name: Name
 
-    /// Nil where a name is none, or not one that such a directory can have.
+    /// Nil if a name is not valid, or not one that such a directory can have.
     init?(decoding payload: [UInt8]) {
         guard let note = try? TombstoneNote(decoding: payload), let folder = BackingPath(note.path),
             let tombstone = Name(bytes: note.tombstone), let name = Name(bytes: note.name),
@@ -48,7 +49,7 @@ struct TombstoneNames {
 }
 
 extension RecoveryJournal {
-    /// How many records name what is none of the vault's. They count for nothing.
+    /// How many records have a path or a name that is none of the vault's. Replay ignores them.
     package func strays(in entries: [Entry]) throws(VaultError) -> Int {
         var count = 0
         for entry in entries {

@@ -3,10 +3,10 @@ import Format
 import Posix
 import Store
 
-// Whose records lie in which half.
+// Which half has records of which file.
 
 extension Journal {
-    /// All that the records of a file say up to a sequence number lies durably in the file: they are dead.
+    /// Releases the records of a file up to a sequence number: all that they say is durable in the backing file.
     func release(_ file: FileIdentity, upTo sequence: UInt64) {
         state.withLock { state in
             for half in state.halves.indices {
@@ -19,7 +19,7 @@ extension Journal {
         }
     }
 
-    /// Appends a *file* or a *duplicate* record, for which room was reserved: as much as `roomForFile` has for it.
+    /// Appends a *file* or a *duplicate* record. The caller has reserved room: `roomForFile` has as much as it needs.
     func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> Slot {
         try state.withLock { state throws(Errno) in
             let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + intent.path.count))
@@ -41,7 +41,8 @@ extension Journal {
         }
     }
 
-    /// The files that have records and lie where something is about to get another path, as far as is known.
+    /// The intents of the files that have records and whose path is about to change, as far as the journal knows their
+    /// paths.
     func intents(under change: PathChange) -> [FileIdentity: Intent] {
         state.withLock { state in
             var intents: [FileIdentity: Intent] = [:]
@@ -54,12 +55,12 @@ extension Journal {
         }
     }
 
-    /// A file whose header may not be on disk can be made from its records.
+    /// Notes an uncommitted create: a file whose header may not be on disk, and that replay can make from its records.
     func noteCreate(of file: FileIdentity) {
         state.withLock { $0.halves[$0.active].uncommittedCreates[file.inode] = file }
     }
 
-    /// The file of an inode, if the journal could make it again.
+    /// The uncommitted create of an inode, if there is one.
     func uncommittedCreate(inode: UInt64) -> FileIdentity? {
         state.withLock { state in
             for half in [state.active, 1 - state.active] {
@@ -69,7 +70,7 @@ extension Journal {
         }
     }
 
-    /// Whether the journal could make a file again; not after this.
+    /// Whether a file was an uncommitted create; after this call it is none.
     func takeUncommittedCreate(_ file: FileIdentity) -> Bool {
         state.withLock { state in
             var isUncommitted = false

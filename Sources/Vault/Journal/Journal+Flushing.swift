@@ -2,8 +2,8 @@ import Posix
 import Store
 
 extension Journal {
-    /// Makes all records up to a sequence number durable. Whoever comes while a flush is under way waits for it, and
-    /// one flush then serves all who wait.
+    /// Makes all records up to a sequence number durable. Threads that call this while a flush is under way wait for
+    /// it, and then one flush serves all of them.
     func flush(upTo sequence: UInt64) throws(Errno) {
         guard try needsFlush(upTo: sequence) else { return }
         try flushing.withLock { _ throws(Errno) in

@@ -5,19 +5,19 @@ import Posix
 import Store
 
 extension Journal {
-    /// Which part of a half is filled with zeros at once, so that its space is the file system's last word: a flush of
-    /// overwritten bytes moves no metadata.
+    /// The part of a half that is filled with zeros at once, ahead of the records: one in so many. Records then
+    /// overwrite space that is allocated and written already, and a flush of overwritten bytes moves no metadata.
     private static let chunks: UInt64 = 16
 
-    /// Appends a record of a file, or of none, for which room was reserved.
+    /// Appends a record of a file, or of none. The caller has reserved room for it.
     func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> Slot {
         try appendTogether(UInt64(record.byteCount), of: file) { add in add(record, payload) }
     }
 
-    /// Appends the records of a file that `body` gives to its argument, with one write: when this throws, none of them
+    /// Appends the records of a file that `body` passes to its argument, with one write: when this throws, none of them
     /// is there.
     ///
-    /// - Parameter room: at least what they take; it was reserved.
+    /// - Parameter room: at least as many bytes as they take; the caller has reserved it.
     func appendTogether<Result: Sendable>(
         _ room: UInt64, of file: FileIdentity,
         _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
@@ -28,7 +28,8 @@ extension Journal {
         }
     }
 
-    /// Goes to where the next records begin.
+    /// Moves the position to where the next records begin: a new sector after a flush, the other half if this one is
+    /// full.
     func advance(for room: UInt64, _ state: inout State) throws(Errno) {
         if let failure = state.failure { throw failure }
         if state.isSealed {
@@ -43,9 +44,9 @@ extension Journal {
         }
     }
 
-    /// Writes the records of `body` there.
+    /// Writes the records of `body` at that position.
     ///
-    /// - Parameter tag: what the records call the file.
+    /// - Parameter tag: the ID by which the records name the file.
     func write<Result: Sendable>(
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
         _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
@@ -74,8 +75,8 @@ extension Journal {
         do throws(Errno) {
             try unsafe store.write(state.buffer.span.bytes.extracting(0..<used), to: self.file, at: Int64(offset))
         } catch {
-            // A full disk stops before the last record, and what has no header behind it does not count. After another
-            // error all may be there, behind the next records perhaps.
+            // On a full disk the write stops before the last record, and records without a header behind them do not
+            // count. After another error all of them may be on disk, perhaps behind the records that come next.
             if error != .ENOSPC && error != .EDQUOT { state.failure = error }
             throw error
         }
@@ -107,7 +108,7 @@ extension Journal {
         for index in tag.indices { buffer[signed + index] = tag[index] }
     }
 
-    /// Goes on in the other half, which nobody uses.
+    /// Continues in the other half, which no file uses any more; `ENOSPC` if one does.
     private func turn(_ state: inout State) throws(Errno) {
         state.active = 1 - state.active
         guard state.halves[state.active].users.isEmpty else {
@@ -120,7 +121,7 @@ extension Journal {
         state.position = 0
     }
 
-    /// Writes zeros ahead of the records.
+    /// Fills the half with zeros ahead of the records.
     private func fill(_ state: inout State, upTo end: UInt64) throws(Errno) {
         let filled = state.halves[state.active].filled
         guard end > filled else { return }
@@ -131,11 +132,11 @@ extension Journal {
         state.halves[state.active].filled = filled + count
     }
 
-    /// The most bytes that are read to get several payloads out of them.
+    /// The most bytes that one read takes to get several payloads.
     private static let largestRead = 1 << 20
 
-    /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; those that were appended one after
-    /// another with one read. EIO where the journal ends before.
+    /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; adjacent records take one read. `EIO`
+    /// if the journal ends too early.
     func read(_ slots: [Slot], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
         var begin = 0
         var raw: [UInt8] = []
@@ -168,7 +169,7 @@ extension Journal {
         }
     }
 
-    /// Reads a payload that was appended: as many bytes as it has. EIO where the journal ends before.
+    /// Reads a payload that was appended: as many bytes as it has. `EIO` if the journal ends too early.
     func read(_ slot: Slot, into buffer: inout MutableRawSpan) throws(Errno) {
         guard try store.read(file, into: &buffer, at: slot.offset) == slot.count else { throw .EIO }
     }

@@ -7,38 +7,41 @@ import Synchronization
 
 /// The redo journal: blocks and headers that must be durable before they may lie in their files.
 ///
-/// A write over bytes that a crash must not harm is appended here and copied into place later; one flush of the journal
+/// A write over bytes that a crash must not harm is appended here and copied into place later. One flush of the journal
 /// makes it durable, for all files at once. docs/DURABILITY.md has the argument, docs/FORMAT.md the bytes.
 ///
-/// Two halves: while one is written, the files that have records in the other are checkpointed, and then it is free.
-/// Thread-safe; its locks are leaves but for the store.
+/// It has two halves: while one is written, the files that have records in the other are checkpointed; then that half
+/// is free. Thread-safe.
 package final class Journal: Sendable {
-    /// Bytes of one half, as a rule.
+    /// The usual size of a half, in bytes.
     package static let usualHalfSize: UInt64 = 16 << 20
     let store: any Store
     let keys: VolumeKeys
     let file: Descriptor
+    /// Lock order: docs/ARCHITECTURE.md.
     let state: Mutex<State>
-    /// Held by whoever flushes; the others wait here, and find that it was done for them.
+    /// Held during a flush. A thread that has waited for it may find its records durable already. Lock order:
+    /// docs/ARCHITECTURE.md.
     let flushing = Mutex<Void>(())
 
     struct Half {
         var epoch: UInt64 = 0
-        /// The files that are not checkpointed since they had records here, with the sequence number of the last one.
+        /// The files that have records here and were not checkpointed since, each with the sequence number of its last
+        /// record.
         var users: [FileIdentity: UInt64] = [:]
-        /// What the last *file* or *duplicate* record here says.
+        /// The contents of each file's last *file* or *duplicate* record here.
         var intents: [FileIdentity: Intent] = [:]
         /// The inodes of all files that have a *file* record here, dead or not.
         var owners: [FileIdentifier: UInt64] = [:]
-        /// Files that can be made from records here alone, by the inode that they have.
+        /// Uncommitted creates, by inode: files that replay can make from the records here alone.
         var uncommittedCreates: [UInt64: FileIdentity] = [:]
-        /// Bytes from its beginning that have been written once.
+        /// How many bytes from the half's beginning have been written at least once.
         var filled: UInt64 = 0
     }
 
-    /// What a *file* or *duplicate* record says.
+    /// The contents of a *file* or *duplicate* record.
     struct Intent: Sendable {
-        /// From the root; empty where it could not be told.
+        /// From the vault's root; empty if it could not be found out.
         let path: [UInt8]
         let low: UInt64
         let high: UInt64
@@ -48,10 +51,10 @@ package final class Journal: Sendable {
     package struct Slot: Sendable {
         let offset: Int64
         let count: Int
-        /// Of its record: durable once `flush(upTo:)` has been there.
+        /// The number of its record, which is durable after `flush(upTo:)` of this number.
         let sequence: UInt64
 
-        /// From this payload to that of the next record, if one follows at once.
+        /// Bytes from the beginning of this payload to that of the next record's, if one follows at once.
         var stride: Int { JournalRecord.byteCount(payload: count) }
     }
 
@@ -61,19 +64,21 @@ package final class Journal: Sendable {
         /// Where the next record begins in the active half.
         var position: UInt64 = 0
         var reserved: UInt64 = 0
-        /// How many records there were, and how many of them are durable.
+        /// How many records were appended, and how many of them are durable.
         var appended: UInt64 = 0
         var durable: UInt64 = 0
-        /// A flush is behind `position`: no durable sector is written again.
+        /// A flush covers all before `position`. The next record begins in a new sector, because no durable sector is
+        /// written again.
         var isSealed = false
         var halves = [Half(), Half()]
-        /// How records name the files whose own ID names another one.
+        /// The IDs by which records name the files whose own ID names another file.
         var aliases: [FileIdentity: FileIdentifier] = [:]
-        /// After a flush that failed nobody knows what is on disk: nothing is promised any more.
+        /// The error of a flush or write that has failed: what is on disk is unknown, so no record is appended or
+        /// flushed any more.
         var failure: Errno?
-        /// Its time of modification, which nobody is shown.
+        /// The journal's time of modification, which no user sees.
         var stamp: Int64 = .min
-        /// Records that are about to be written.
+        /// The records that are about to be written.
         var buffer = [UInt8](repeating: 0, count: JournalRecord.byteCount(payload: JournalRecord.largestPayload))
     }
 
@@ -87,7 +92,7 @@ package final class Journal: Sendable {
 
     // MARK: Room
 
-    /// Sets bytes aside for records, so that `append` finds room; false when a half must be freed first.
+    /// Reserves bytes for records, so that `append` finds room; false if a half must be freed first.
     func reserve(_ count: UInt64) throws(Errno) -> Bool {
         try state.withLock { state throws(Errno) in
             if let failure = state.failure { throw failure }
@@ -112,17 +117,17 @@ package final class Journal: Sendable {
         UInt64(records * (JournalRecord.byteCount(payload: 0) + JournalRecord.sectorSize + 8) + payload)
     }
 
-    /// The files of the half that is not written now: checkpointed, they free it.
+    /// The files with records in the half that is not written now: once they are checkpointed, it is free.
     var usersOfOtherHalf: [FileIdentity: UInt64] {
         state.withLock { $0.halves[1 - $0.active].users }
     }
 
-    /// The files that have records which may count.
+    /// The files with records that are not dead, as far as is known.
     var users: [FileIdentity: UInt64] {
         state.withLock { $0.halves[1 - $0.active].users.merging($0.halves[$0.active].users) { max($0, $1) } }
     }
 
-    /// A quarter of the active half is full and the other is in use: time to checkpoint, so that it is free when this
+    /// A quarter of the active half is full and the other half is in use: a checkpoint now frees that one before this
     /// one is full.
     var isLowOnSpace: Bool {
         state.withLock { state in

@@ -2,38 +2,40 @@ import Format
 import Posix
 import Store
 
-// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says; doing it again, after a crash
-// in the middle, comes to the same.
+// docs/FORMAT.md, "Replay". Each file is brought to where its last durable record says. A crash in the middle does no
+// harm: a second replay gives the same result.
 
 extension RecoveryJournal {
     /// What the journal says of one file.
     private struct Intent {
         /// The ID in its header.
         let file: FileIdentifier
-        /// Its first record that counts, by its position in the journal, for each *file* or *duplicate* record.
+        /// Its *file* and *duplicate* records. `index` is the record's position in the journal: what follows it counts
+        /// for a file whose generation fits.
         var files: [(index: Int, path: [UInt8], names: BackingPath, low: UInt64, high: UInt64)] = []
         var isForgotten = false
 
-        /// From where on the records count for a file with this generation on disk; nil where none does.
+        /// The index from which on records count for a file with this generation on disk; nil if none does.
         func first(fitting generation: UInt64) -> Int? {
             files.first { $0.low <= generation && generation <= $0.high }?.index
         }
     }
 
-    /// What is to be done to one file: its records that count, in their order.
+    /// What replay does to one file: the records that count, in their order.
     struct Effect {
         /// The ID in its header.
         let file: FileIdentifier
         let descriptor: Descriptor
         let inode: UInt64
-        /// Of the header on disk; 0 for a file that a crash has left empty.
+        /// The generation of the header on disk; 0 for a file that a crash has left empty.
         let generation: UInt64
         let entries: [Entry]
-        /// In the last record that counts. What stands behind it is of a write that nobody waited for, and this header
-        /// need not fit it: a last block that has grown or shrunk is of another length than it says.
+        /// The header in the last record that counts. Records behind it belong to a write that no sync has
+        /// acknowledged, and this header may not fit them: a last block that has grown or shrunk has another length
+        /// than it says.
         let header: FileHeader
 
-        /// The last version of each block, and the holes, to be made before.
+        /// The last version of each block, and the holes, which are made first.
         var contents: (blocks: [UInt64: Entry], holes: RangeSet<UInt64>) {
             var blocks: [UInt64: Entry] = [:]
             var holes = RangeSet<UInt64>()
@@ -51,7 +53,7 @@ extension RecoveryJournal {
         }
     }
 
-    /// Brings the files to where the last session left them, durably.
+    /// Brings the files durably to where the last session left them.
     package func replay() throws(VaultError) {
         let entries = try entries()
         for entry in entries where entry.record.kind == .tombstone {
@@ -68,12 +70,12 @@ extension RecoveryJournal {
         }
     }
 
-    /// What the records come to, with the files as they are on disk.
+    /// What the records amount to, given the files on disk.
     func effects(of entries: [Entry]) throws(VaultError) -> [Effect] {
-        /// By what the records call the file.
+        /// By the ID by which the records name the file.
         var intents: [FileIdentifier: Intent] = [:]
         var order: [FileIdentifier] = []
-        /// The file that was the last one made under a path.
+        /// The file that was made last under each path.
         var owners: [[UInt8]: FileIdentifier] = [:]
         for (index, entry) in entries.enumerated() {
             let tag = entry.record.file
@@ -92,15 +94,15 @@ extension RecoveryJournal {
             }
         }
         var effects: [Effect] = []
-        /// Where in these each file stands, by its inode: of several that lead to one file the last counts.
+        /// The index in `effects` of each file, by inode. If several lead to one file, the last one counts.
         var indices: [UInt64: Int] = [:]
         for tag in order {
             let intent = intents[tag]!
-            // The last path first: the one before it is that of a folder that was to get another name and did not.
+            // The last path first: if the file is not there, a folder above it was to get another name and did not.
             var found: Found?
             for (_, path, names, _, _) in intent.files.reversed() where found == nil {
                 found = try find(intent, names)
-                // Made again only if the journal has all of it, and nobody has taken its name since.
+                // A file is made again only if the journal has all of it and no later file has its name.
                 let isOwner = owners[path] == tag && !intent.isForgotten && intent.files.last!.low == 0
                 if found?.generation == 0 && !isOwner { found = nil }
             }
@@ -122,7 +124,7 @@ extension RecoveryJournal {
         return effects
     }
 
-    /// Which file a *file* or *duplicate* record is about, and where that stands; nil for one that counts for nothing.
+    /// The file that a *file* or *duplicate* record is about, and its path; nil for a record that does not count.
     func note(of entry: Entry) throws(VaultError) -> (file: FileIdentifier, path: [UInt8], names: BackingPath)? {
         let payload = try payload(of: entry)
         let note =
@@ -132,7 +134,7 @@ extension RecoveryJournal {
         return (note.file, note.path, names)
     }
 
-    /// The last header among records that a reader does not refuse, and where it is.
+    /// The last header among the records that a reader accepts, and its index.
     private func lastHeader(of file: FileIdentifier, in records: [Entry]) throws(VaultError) -> (Int, FileHeader)? {
         for index in records.indices.reversed() where records[index].record.kind == .header {
             guard records[index].record.payloadCount == FileHeader.byteCount else { continue }
@@ -149,11 +151,11 @@ extension RecoveryJournal {
 
     private struct Found {
         let descriptor: Descriptor
-        /// Of the header on disk; 0 for a file that a crash has left empty.
+        /// The generation of the header on disk; 0 for a file that a crash has left empty.
         let generation: UInt64
     }
 
-    /// The file, where its records say that it stands; nil if it was removed since.
+    /// Finds a file where its records say that it lies; nil if it was removed since.
     private func find(_ intent: Intent, _ path: BackingPath) throws(VaultError) -> Found? {
         guard !path.names.isEmpty else {
             let match = try Walk(vault: vault).find {
@@ -171,8 +173,8 @@ extension RecoveryJournal {
         }
     }
 
-    /// Makes the holes, puts the last version of each block in place, then the last header: first the blocks durably,
-    /// so that a header never stands before what it confirms.
+    /// Makes the holes, puts the last version of each block in place, then writes the last header. The blocks are
+    /// durable before the header is written, so that it never confirms what is not there.
     private func apply(_ effect: Effect) throws(VaultError) {
         try vault.keepingSetID(of: effect.descriptor) { () throws(VaultError) in
             try apply(effect, to: effect.descriptor)
@@ -185,7 +187,7 @@ extension RecoveryJournal {
         try backing { () throws(Errno) in
             for hole in holes.ranges {
                 let range = File.backingRange(hole)
-                // All of the file may be in the journal, and nothing of it here.
+                // All of the file may be in the journal, and nothing in the backing file.
                 if range.upperBound > before.size { try vault.store.truncate(file, to: range.upperBound) }
                 try vault.store.punch(file, range)
             }
@@ -202,7 +204,7 @@ extension RecoveryJournal {
             of: file, ifLongerThan: max(effect.header.length, effect.header.provisionalLength))
         try backing { () throws(Errno) in
             try vault.store.synchronize(file, dataOnly: !hasLostSummary)
-            // Stamped only now: the journal cannot know what a copy has seen here since.
+            // Stamped only now: the journal cannot know which times a copy has seen here since.
             let copied = try vault.store.status(of: file)
             var header = effect.header
             header.stamp = FileHeader.stamp(
@@ -213,11 +215,11 @@ extension RecoveryJournal {
                 try vault.store.setTimes(
                     accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
                 if copied.linkCount == 1 { vault.summarize(header, of: file) }
-                // The journal begins anew after this. The time too: a header without its stamp looks like the one
-                // before.
+                // After this the journal starts anew, so the header must be durable. So must its time: a copier would
+                // take a header without its stamp for the one before.
                 try vault.store.synchronize(file, dataOnly: false)
             } catch {
-                // What the disk has nobody knows. Whoever mounts it next must not find here that all is done.
+                // What is on disk is unknown. The next mount must not find a header here that says that all is done.
                 try? unsafe vault.store.write(old.span.bytes, to: file, at: 0)
                 if old.isEmpty { try? vault.store.truncate(file, to: 0) }
                 throw error
@@ -225,7 +227,8 @@ extension RecoveryJournal {
         }
     }
 
-    /// A crash between moving an empty directory aside and putting another in its place.
+    /// Puts a tombstone back: a crash came between moving an empty directory aside and putting another one in its
+    /// place.
     private func putBack(_ names: TombstoneNames) throws(VaultError) {
         guard let folder = try vault.openFolderForReplay(names.folder) else { return }
         do throws(VaultError) {
@@ -241,13 +244,13 @@ extension RecoveryJournal {
 }
 
 extension RecoveryJournal.Entry {
-    /// Whether its payload can be a block, and the block one of a file's.
+    /// Whether the record's payload can be a block, and its number that of a file's block.
     fileprivate var isBlock: Bool {
         record.kind == .block && BlockGeometry.storedSizes.contains(record.payloadCount)
             && record.number < Self.mostBlocks
     }
 
-    /// The blocks that become a hole, where the record is of one that can be one of a file's.
+    /// The blocks that become a hole; nil if the record is not one of a hole that a file can have.
     fileprivate var hole: Range<UInt64>? {
         let (first, count) = (record.number, record.generation)
         guard record.kind == .hole, record.payloadCount == 0, count > 0, first < Self.mostBlocks,

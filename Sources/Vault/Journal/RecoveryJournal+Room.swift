@@ -3,9 +3,9 @@ import Posix
 import Store
 
 extension RecoveryJournal {
-    /// Gives the store back what the journal takes behind its last records. A crash takes back what was removed just
-    /// before it, whose space may have been written to since: on a full disk the files need what is not there. `ENOSPC`
-    /// where the store cannot do it.
+    /// Gives the space of the journal behind its last records back to the store. A crash brings back files that were
+    /// removed just before it, and whose space may have been written to since: on a full disk the replay then lacks
+    /// space. `ENOSPC` if the store cannot punch holes.
     func giveBackSpace(behind entries: [Entry]) throws(VaultError) {
         try backing { () throws(Errno) in
             do throws(Errno) {
@@ -16,7 +16,7 @@ extension RecoveryJournal {
                     try vault.store.allocate(
                         file, mode: FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset: used, length: end - used)
                 }
-                // Blocks that are let go of are free once that is durable.
+                // The punched blocks are free only once that is durable.
                 try vault.store.synchronize(file, dataOnly: false)
             } catch {
                 throw error == .EOPNOTSUPP || error == .ENOSYS ? .ENOSPC : error
@@ -26,6 +26,6 @@ extension RecoveryJournal {
 }
 
 extension RecoveryJournal.Entry {
-    /// Behind its MAC.
+    /// The offset behind the record's MAC.
     fileprivate var end: Int64 { offset + Int64(record.byteCount - JournalRecord.prefixByteCount) }
 }

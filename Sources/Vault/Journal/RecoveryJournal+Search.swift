@@ -3,10 +3,11 @@ import Glibc
 import Posix
 import Store
 
-// Finding what the records of a journal are about.
+// Finding the files that a journal's records are about.
 
 extension Vault {
-    /// The folder at a backing path, nil if there is none any more. An ordinary user's folders may forbid it that user.
+    /// The folder at a backing path; nil if there is none any more. If the daemon is an ordinary user, modes may forbid
+    /// the way; it owns the folders and lends itself permissions.
     func openFolderForReplay(_ path: BackingPath) throws(VaultError) -> Descriptor? {
         let names = path.names
         do throws(VaultError) {
@@ -22,8 +23,8 @@ extension Vault {
         }
     }
 
-    /// The file at a backing path, nil if there is none any more. An ordinary user's folders and files may forbid it
-    /// that user: they are the daemon's own.
+    /// The file at a backing path; nil if there is none any more. If the daemon is an ordinary user, modes may forbid
+    /// the way; it owns the folders and the file and lends itself permissions.
     func openForReplay(_ path: BackingPath) throws(VaultError) -> Descriptor? {
         let names = path.names
         guard let last = names.last else { return nil }
@@ -37,7 +38,7 @@ extension Vault {
         }
     }
 
-    /// A regular file in a folder, which need not be open for reading; nil for anything else.
+    /// Opens a regular file in a folder, which need not be open for reading; nil for anything else.
     func openForReplay(_ name: Name, in folder: Descriptor) throws(VaultError) -> Descriptor? {
         let file = try pin(name, in: folder, 0)
         guard try backing({ () throws(Errno) in try store.status(of: file) }).kind == .regular else { return nil }
@@ -48,14 +49,14 @@ extension Vault {
         }
     }
 
-    /// Holds an entry without opening it, which takes no permission but one of its folder's.
+    /// Holds an entry with O_PATH, which takes no permission but search permission in its folder.
     private func pin(_ name: Name, in folder: Descriptor, _ flags: Int32) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o100, of: .file(folder)) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.open(name, in: folder, O_PATH | flags, mode: 0) }
         }
     }
 
-    /// What a crash leaves of a file whose header never came to the disk.
+    /// Whether a file is what a crash leaves if the header never reached the disk.
     func isVoid(_ file: Descriptor) throws(VaultError) -> Bool {
         var bytes = [UInt8](repeating: 0, count: FileHeader.byteCount)
         let count: Int
@@ -68,11 +69,11 @@ extension Vault {
     }
 }
 
-/// Looks for a file by what it is, where nobody could tell its path: in all of the vault.
+/// Searches the whole vault for a file by its header, if its path could not be found out.
 struct Walk {
     let vault: Vault
 
-    /// The first file for which `isIt` says so.
+    /// The first file for which `isIt` returns true.
     func find(
         _ isIt: (FileHeader) -> Bool
     ) throws(VaultError) -> (descriptor: Descriptor, header: FileHeader)? {
@@ -84,8 +85,8 @@ struct Walk {
         return match
     }
 
-    /// Without recursion: the tree is as deep as its maker likes. A folder is open as long as there are some in it to
-    /// be looked into; where there are no more descriptors, what lies deeper is not found.
+    /// Without recursion: the maker of the vault chooses how deep the tree is. A folder stays open as long as folders
+    /// in it wait to be searched. If descriptors run out, files that lie deeper are not found.
     private func search(
         _ root: Descriptor, _ visit: (Descriptor, FileHeader) -> Bool
     ) throws(VaultError) {

@@ -11,20 +11,20 @@ package struct RecoveryJournal {
 
     private static let noFile = "something stands in the journal's place that is no file"
 
-    /// A record whose MAC is right, and where its payload lies.
+    /// A record whose MAC is right, and the offset of its payload.
     package struct Entry {
         package let record: JournalRecord
         let offset: Int64
     }
 
-    /// With a head that nobody has proved.
+    /// Takes a head whose MAC was not checked.
     package init(of vault: Vault, _ file: Descriptor, _ head: JournalHead) {
         self.vault = vault
         self.file = file
         self.head = head
     }
 
-    /// Nil if there is none.
+    /// Nil if the vault has no journal.
     package init?(of vault: Vault) throws(VaultError) {
         self.vault = vault
         do throws(Errno) {
@@ -48,7 +48,7 @@ package struct RecoveryJournal {
         else { throw .damaged("the journal's head was changed") }
         do { head = try unsafe JournalHead(decoding: bytes.span.bytes) } catch {
             switch error {
-            // Whoever knows the key has written it.
+            // The MAC is right: a program that knows the key has written this.
             case .unknownVersion, .unknownFeature:
                 throw .unsupported("a later version of latchkey has written the journal: \(error)")
             default: throw .damaged("the journal's head: \(error)")
@@ -73,7 +73,7 @@ package struct RecoveryJournal {
         var position: UInt64 = 0
         let sector = UInt64(JournalRecord.sectorSize)
         while true {
-            // Behind a flush, records begin at the next sector.
+            // After a flush, records begin at the next sector.
             let next = (position + sector - 1) / sector * sector
             var found: JournalRecord?
             for candidate in position == next ? [position] : [position, next] {

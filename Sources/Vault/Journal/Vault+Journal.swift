@@ -8,7 +8,7 @@ extension Name {
 }
 
 extension Vault {
-    /// The journal of this session; `EROFS` where nothing is written.
+    /// The journal of this session; `EROFS` in a read-only vault.
     func openJournal() throws(Errno) -> Journal {
         guard let journal = journal.withLock({ $0 }) else { throw .EROFS }
         return journal
@@ -16,7 +16,7 @@ extension Vault {
 
     var isOpen: Bool { journal.withLock { $0 != nil } }
 
-    /// Brings the vault to where the last session left it, and begins a new one. Does nothing the second time.
+    /// Brings the vault to where the last session left it, and begins a new session. A second call does nothing.
     package func recover() throws(VaultError) {
         guard !isOpen else { return }
         let now = UInt64(max(0, Timespec.now.seconds))
@@ -27,14 +27,15 @@ extension Vault {
             head.nextEpoch = old.head.nextEpoch
             head.windows = old.head.windows
             if old.head.opened != 0 {
-                // A daemon that was killed has left in the page cache what no disk has, names among it: what is found
-                // must be what is there. Of a failure those have been told who waited.
+                // A daemon that was killed has left changes in the page cache that no disk has, names among them:
+                // this flush makes durable what replay finds. An error is ignored, because it concerns callers of the
+                // last session, which have been answered.
                 try? store.synchronizeAll()
                 let lastWritten = try backing { () throws(Errno) in try store.status(of: old.file).changed.seconds }
                 try old.replay()
                 head.windows.append(old.head.window(until: now, lastWritten: lastWritten))
                 head.windows = head.windows.suffix(JournalHead.mostWindows)
-                // Above all numbers that the last session can have used: what is left of it is never taken for new.
+                // Above all epochs that the last session can have used: its records are never taken for new ones.
                 head.nextEpoch += 1 << 32
             }
             file = old.file
@@ -45,7 +46,7 @@ extension Vault {
         head.opened = max(1, now)
         let journal = Journal(store: store, keys: keys, file: file, head: head)
         try backing { () throws(Errno) in
-            // What it had, before it gets the time of now: the next one must be another.
+            // The time is read before the journal is written to: the next stamp must be another one.
             let stamp = try store.status(of: file).modified.seconds
             journal.state.withLock { $0.stamp = stamp }
             try journal.allocate()
@@ -55,8 +56,8 @@ extension Vault {
         clearNameless()
     }
 
-    /// Lets go of all files with their keys: what is not checkpointed is for the next session's replay. Nobody may use
-    /// the vault any more.
+    /// Drops all files with their keys; what is not checkpointed is left to the next session's replay. The vault must
+    /// not be used any more.
     public func abandon() {
         files.forgetDirty()
     }
@@ -72,15 +73,15 @@ extension Vault {
         }
     }
 
-    /// Checkpoints all and ends the session: the next one need not look for what a crash left. Nobody may use the vault
-    /// any more.
+    /// Checkpoints all files and ends the session: the next one need not look for what a crash left. The vault must not
+    /// be used any more.
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         defer { abandon() }
         try checkpoint()
-        // What is made under a clean end is there: nothing that is empty is taken for the rest of a crash.
+        // After a clean end no empty directory is taken for the orphan of a crash: all of them must be durable.
         try synchronizeFreshFolders()
-        // Nor what was removed, and of which the disk may still have the name.
+        // The removals must be durable too: the disk may still have the names.
         try flushAll()
         try backing { () throws(Errno) in
             try journal.changeHead { $0.opened = 0 }
@@ -92,10 +93,11 @@ extension Vault {
 }
 
 extension JournalHead {
-    /// The session that did not end, and ends now. The clocks of file systems are coarse; and that of a machine without
-    /// a battery may be behind, so that nobody knows when this one ended: a day after its last flush is late enough.
+    /// The window of a session that did not end cleanly, and ends now. File systems' clocks are coarse: hence the 2
+    /// seconds at both ends. The clock of a machine without a battery may be behind; then the end is unknown, and a day
+    /// after the session's last flush is late enough.
     ///
-    /// - Parameter lastWritten: when that was, in seconds since 1970.
+    /// - Parameter lastWritten: the time of that flush, in seconds since 1970.
     func window(until now: UInt64, lastWritten: Int64) -> Window {
         let last = max(opened, UInt64(max(0, lastWritten)))
         return Window(from: opened - min(opened, 2), to: now >= last ? now + 2 : last + 86_400)
@@ -103,8 +105,8 @@ extension JournalHead {
 }
 
 extension Journal {
-    /// Reserves the space of both halves, where the backing store can: a full disk must not stop a write over what is
-    /// there already.
+    /// Reserves the space of both halves, if the backing store can: a full disk must not stop a write over bytes that
+    /// exist.
     func allocate() throws(Errno) {
         let size = Int64(head.offset(ofHalf: 2))
         do {
@@ -112,7 +114,7 @@ extension Journal {
             try store.allocate(file, mode: 0, offset: 0, length: size)
         } catch {
             switch error {
-            // A full disk is no reason not to mount: there may be something to delete.
+            // A full disk is no reason not to mount: the user may want to delete something.
             case .EOPNOTSUPP, .ENOSYS, .ENOSPC, .EDQUOT: break
             default: throw error
             }

@@ -2,11 +2,11 @@ import Format
 import Posix
 import Store
 
-/// What the journal says of a file that may not be written to: shown as if it were in the file.
+/// What the journal says of a file in a read-only vault; it is shown as if it were in the file.
 package struct Overlay: Sendable {
-    /// Of the header on disk that it lies over.
+    /// The generation of the header on disk to which the overlay belongs.
     let generation: UInt64
-    /// Nil where that one still holds, and blocks alone have changed.
+    /// Nil if the header on disk still holds and only blocks have changed.
     let header: FileHeader?
     let slots: [UInt64: Journal.Slot]
     let holes: RangeSet<UInt64>
@@ -14,24 +14,24 @@ package struct Overlay: Sendable {
     let changed: Timespec?
 }
 
-/// All that a crash has left to be done in a vault that may not be written to.
+/// All that a crash has left to be done in a read-only vault.
 struct Overlays {
     var files: [FileIdentity: Overlay] = [:]
-    /// The headers of files that can only be made from the journal, by their void files' inodes.
+    /// The headers of files that replay would make from the journal alone, by the inodes of their void files.
     var made: [UInt64: FileHeader] = [:]
-    /// Empty directories that was moved aside, and would be put back.
+    /// The tombstones that replay would put back: empty directories that were moved aside.
     var tombstones: [FolderEntry: Name] = [:]
 
-    /// Where such a directory would stand.
+    /// The folder and the name that such a directory would have again.
     struct FolderEntry: Hashable {
-        /// The inode.
+        /// The folder's inode.
         let folder: UInt64
         let name: Name
     }
 }
 
 extension Vault {
-    /// Reads what a crash has left in the journal of a vault that is only read.
+    /// Reads what a crash has left in the journal, in a read-only vault.
     func overlayJournal() throws(VaultError) {
         guard !isOpen, let old = try RecoveryJournal(of: self) else { return }
         windows.withLock { $0 = old.head.windows }
@@ -48,7 +48,7 @@ extension Vault {
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
     }
 
-    /// What lies over a file whose header on disk is this.
+    /// The overlay of a file with this header on disk, if there is one.
     package func overlay(of header: FileHeader, inode: UInt64) -> Overlay? {
         let identity = FileIdentity(identifier: header.file, inode: inode)
         guard isReadOnly, let overlay = overlays.withLock({ $0.files[identity] }),
@@ -58,7 +58,7 @@ extension Vault {
         return overlay
     }
 
-    /// The header that only the journal has of a void file.
+    /// The header of a void file, if the journal has it.
     package func madeHeader(of descriptor: Descriptor) -> FileHeader? {
         guard isReadOnly, overlays.withLock({ !$0.made.isEmpty }), let status = try? store.status(of: descriptor) else {
             return nil
@@ -66,7 +66,7 @@ extension Vault {
         return overlays.withLock { $0.made[status.inode] }
     }
 
-    /// Under what name a directory lies that was moved aside from this one.
+    /// The tombstone of the directory that had this name, if it was moved aside.
     func tombstone(for name: Name, in folder: Descriptor) -> Name? {
         guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
         else {
@@ -75,7 +75,7 @@ extension Vault {
         return overlays.withLock { $0.tombstones[Overlays.FolderEntry(folder: status.inode, name: name)] }
     }
 
-    /// The directories that would be put back in a folder, by the names under which they lie.
+    /// The names that directories in a folder would have again, by their tombstones.
     package func tombstones(in folder: Descriptor) -> [Name: Name] {
         guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
         else {
@@ -90,7 +90,7 @@ extension Vault {
 }
 
 extension RecoveryJournal {
-    /// What the journal says of a file, to be shown and not to be written.
+    /// The overlay for what replay would do to a file.
     func overlay(of effect: Effect) -> Overlay {
         Overlay(
             generation: effect.generation, header: effect.header,

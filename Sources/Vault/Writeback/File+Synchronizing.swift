@@ -57,7 +57,7 @@ extension File {
     }
 
     /// Has the header in the backing file confirm all of the file, which is durable. Nothing else in it changes, not
-    /// even its generation and its time. A crash may find the old or the new one, so no flush follows.
+    /// even its generation and its time. It does not matter which of the two a crash finds, so no flush follows.
     private func confirmHeaderInPlace(over own: FileStatus) throws(VaultError) {
         let file = try writable()
         try confirming(state.length) { () throws(VaultError) in

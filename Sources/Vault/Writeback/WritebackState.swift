@@ -42,8 +42,8 @@ package struct WritebackState {
     var mayHaveDuplicates = false
     /// Blocks that lie in the journal and not in the backing file.
     package var slots: [UInt64: Journal.Slot] = [:]
-    /// Blocks that are holes according to the journal. The backing file still has their old contents, unless they have
-    /// been written since.
+    /// Blocks that are holes according to the journal, unless they have been written since. The backing file still has
+    /// their old contents.
     var holes = RangeSet<UInt64>()
     /// How long `slots` and `holes` make the backing file of a read-only vault, perhaps with a hole before them.
     var pendingSize: UInt64 = 0
