@@ -106,7 +106,7 @@ final class FileTable: Sendable {
 
     var allFolders: [DirectoryIdentifier: FreshFolders] { state.withLock { $0.freshFolders } }
 
-    /// Forgets directories that are on disk. Before they are, a second sync of their parent must still find them here.
+    /// Forgets directories, once they are on disk: until then another sync of their parent must find them here.
     func forget(_ folders: [DirectoryIdentifier: FreshFolders]) {
         state.withLock { state in
             for (parent, flushed) in folders {

@@ -86,8 +86,8 @@ extension Journal {
 extension Journal.State {
     fileprivate func hasRecords(of file: FileIdentity) -> Bool { halves.contains { $0.users[file] != nil } }
 
-    /// What records are to call a file if not by its ID: another of the same ID has records, which a crash could
-    /// mistake for this one's.
+    /// The alias by which records must name a file, if another file of the same ID has records, which replay could take
+    /// for this one's; else nil.
     fileprivate func alias(for file: FileIdentity) -> FileIdentifier? {
         if hasRecords(of: file) { return aliases[file] }
         let isTaken = halves.contains { $0.owners[file.identifier, default: file.inode] != file.inode }

@@ -46,7 +46,7 @@ extension Journal {
 
     /// Writes the records of `body` at that position.
     ///
-    /// - Parameter tag: the ID by which the records name the file.
+    /// - Parameter tag: the ID or the alias by which the records name the file.
     func write<Result: Sendable>(
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
         _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result

@@ -71,7 +71,7 @@ package final class Journal: Sendable {
         /// written again.
         var isSealed = false
         var halves = [Half(), Half()]
-        /// The IDs by which records name the files whose own ID names another file.
+        /// The aliases by which records name files whose own ID names another file.
         var aliases: [FileIdentity: FileIdentifier] = [:]
         /// The error of a flush or write that has failed: what is on disk is unknown, so no record is appended or
         /// flushed any more.

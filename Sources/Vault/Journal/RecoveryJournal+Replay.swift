@@ -72,7 +72,7 @@ extension RecoveryJournal {
 
     /// What the records amount to, given the files on disk.
     func effects(of entries: [Entry]) throws(VaultError) -> [Effect] {
-        /// By the ID by which the records name the file.
+        /// By the ID or the alias by which the records name the file.
         var intents: [FileIdentifier: Intent] = [:]
         var order: [FileIdentifier] = []
         /// The file that was made last under each path.

@@ -137,9 +137,8 @@ extension File {
             try vault.openJournal().release(
                 identity, upTo: state.writeback.isJournaled ? state.writeback.inPlaceSequence : .max)
         }
-        // During that flush more blocks below the durable end have gone into the journal. They stay below it: if they
-        // were written in place now, replay would put the journal's older versions over them. The next checkpoint
-        // lowers the durable end.
+        // If blocks below the durable end have gone into the journal during that flush, the durable end stays: if they
+        // were written in place now, replay would put the journal's versions over them. The next checkpoint lowers it.
         guard !state.writeback.isJournaled else { return }
         state.writeback.durableEnd = state.writeback.durableEndSinceHeader
         // A stale tail may be a part of the last block: the next writer, which has a key, looks at it.
