@@ -76,7 +76,7 @@ let package = Package(
         module(
             "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),
-        // What is done to a vault besides serving it: making and recovering one, its slots and device key, new keys of files.
+        // What is done to a vault besides serving it: making and recovering it, its slots and device key, its files' keys.
         module(
             "Administration",
             [
@@ -214,6 +214,7 @@ let package = Package(
             ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "Vault"]),
         tests("CountingTests", ["TestSupport", "counting", "probe"]),
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
+        tests("AdministrationTests", ["Administration", "Control", "Crypto", "Failure", "Keybag", "Posix"]),
         tests("ControlTests", ["Control", "Failure", "Posix", "TestSupport", "probe"]),
         tests(
             "DaemonTests",

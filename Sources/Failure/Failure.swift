@@ -82,6 +82,8 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case damagedBackup
     /// It does not open the backup.
     case wrongPassphrase
+    /// The backup's keys do not open the root of the vault: it is another vault's, or the root is damaged.
+    case otherRoot
     /// The keybag that is there has other keys than the backup: it is another vault's, or from before its keys were
     /// changed.
     case otherKeys
@@ -151,6 +153,12 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     /// No Latchkey mount holds it.
     case notInAMount(path: String)
     case neitherFileNorFolder(path: String)
+    /// A file keeps its key: a copy, which a new one takes, would part its hard links.
+    case severalLinks
+    /// A file keeps its key: a program has changed it while it was copied.
+    case changedDuringCopy
+    /// What was under way was told to end.
+    case interrupted
     /// A new key is not written over what may be another one.
     case secretFileExists(path: String)
     /// A new device key is not made over what may be another one.

@@ -1,3 +1,4 @@
+public import Failure
 import Format
 import Glibc
 public import Posix
@@ -7,13 +8,7 @@ public import Posix
 /// A class set on a file with contents wraps the key that it has; whoever got at the weaker wrap of that key before
 /// could still read the file. After this no old key opens the new contents.
 public struct Rekeying {
-    /// Why a file keeps its key.
-    public enum Refusal: Error, Hashable, Sendable {
-        case severalLinks
-        case changedMeanwhile
-        case interrupted
-        case io(Errno)
-    }
+    private static let doing = "give a new key to"
 
     private let file: ClassedFile
     private let isInterrupted: () -> Bool
@@ -53,8 +48,10 @@ public struct Rekeying {
 
     /// Copies, and renames the copy over the file; nothing is left behind when that fails. Returns the copy.
     ///
+    /// - Throws: `severalLinks`, `changedDuringCopy`, `interrupted`, `io`; the file keeps its key then.
+    ///
     /// The file's class has been set already, so that the rename, which hands an explicit class on, changes nothing.
-    public func run() throws(Refusal) -> Descriptor {
+    public func run() throws(Failure) -> Descriptor {
         guard file.status.linkCount == 1 else { throw .severalLinks }
         do {
             let temporary = Self.temporaryName()
@@ -71,7 +68,7 @@ public struct Rekeying {
                 let after = try file.parent.status(of: file.name)
                 guard after.inode == before.inode, after.changed == before.changed, after.size == before.size,
                     after.modified == before.modified
-                else { throw Refusal.changedMeanwhile }
+                else { throw Failure.changedDuringCopy }
                 try file.parent.rename(temporary, to: file.name, in: file.parent)
             } catch {
                 // The first error is the one to report; a copy that cannot go is seen by its name.
@@ -81,12 +78,12 @@ public struct Rekeying {
             let folder = try file.parent.open(.current, O_RDONLY | O_DIRECTORY)
             try folder.synchronize(dataOnly: false)
             return copy
-        } catch let error as Refusal {
+        } catch let error as Failure {
             throw error
         } catch let error as Errno {
-            throw .io(error)
+            throw .io(error, doing: Self.doing)
         } catch {
-            throw .io(.EIO)
+            throw .io(.EIO, doing: Self.doing)
         }
     }
 
@@ -103,7 +100,7 @@ public struct Rekeying {
         while true {
             let count = try source.read(into: &buffer, at: offset)
             if count == 0 { break }
-            if isInterrupted() { throw Refusal.interrupted }
+            if isInterrupted() { throw Failure.interrupted }
             let chunk = unsafe buffer.span.bytes.extracting(0..<count)
             if !isSparse || !chunk.isZero(0..<count) { try copy.write(chunk, at: offset) }
             offset += Int64(count)

@@ -23,6 +23,8 @@ public struct FolderSlots: SlotHolder {
 
     public var isGuarded: Bool { keybag.isGuarded }
 
+    public var hasNoPasscode: Bool { keybag.hasNoPasscode }
+
     public func proof() -> String? { keybag.proof?.text }
 
     public func list() -> [Slot] { keybag.file.slots.map { Slot($0) } }
@@ -40,6 +42,13 @@ public struct FolderSlots: SlotHolder {
         try withCredential(opener, secret) { (credential) throws(Failure) in
             try keybag.removeSlot(UInt32(clamping: slot), opening: credential)
         }
+    }
+
+    public func changePasscode(
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(Failure) {
+        defer { withExtendedLifetime(folder) {} }
+        try keybag.changePasscode(from: Credential(opener, reading: old), to: new, allowingWeak: allowingWeak)
     }
 
     public func test(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int {

@@ -15,6 +15,8 @@ public struct MountedSlots: SlotHolder {
 
     public var isGuarded: Bool { mount.status.deviceKey == DeviceKeyKind.guardedName }
 
+    public var hasNoPasscode: Bool { mount.status.hasPasscode == false }
+
     public func proof() throws(Failure) -> String? {
         try mount.client.status().vaultProof
     }
@@ -41,6 +43,14 @@ public struct MountedSlots: SlotHolder {
     public func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure) {
         let pipe = try secret.pipe()
         try mount.client.removeSlot(slot, opening: opener.kind, secret: pipe, mayBeLast: opener.mayBeLast)
+    }
+
+    public func changePasscode(
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(Failure) {
+        let (old, new) = (try old.pipe(), try new.pipe())
+        try mount.client.changePasscode(
+            opener.kind, from: old, to: new, allowingWeak: allowingWeak, mayBeLast: opener.mayBeLast)
     }
 
     public func test(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int {

@@ -13,6 +13,9 @@ public protocol SlotHolder {
     /// Whether a chip counts wrong passcodes.
     var isGuarded: Bool { get }
 
+    /// Whether the device key alone opens the vault.
+    var hasNoPasscode: Bool { get }
+
     /// What the holder of an escrow key knows the vault by, once something has opened it.
     func proof() throws(Failure) -> String?
 
@@ -23,6 +26,11 @@ public protocol SlotHolder {
     ) throws(Failure) -> Int
 
     func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure)
+
+    /// Sets another passcode, or the first of a vault that has none.
+    func changePasscode(
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(Failure)
 
     /// The number of the slot that the secret opens.
     func test(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int

@@ -54,7 +54,9 @@ public struct VaultCreation: Sendable {
     public init(in folder: FreshFolder, _ plan: Plan) throws(Failure) {
         self.folder = folder
         self.plan = plan
-        store = try VaultFolder(folder.path)
+        let store = try VaultFolder(folder.path)
+        defer { withExtendedLifetime(store) {} }
+        self.store = store
         volume = VolumeIdentifier(Random.bytes(16))
         deviceKeyPath = plan.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
         // Looked at again with the lock in hand: another process may have been quicker.

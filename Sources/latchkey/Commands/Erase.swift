@@ -1,13 +1,11 @@
 import Administration
 import ArgumentParser
 import Control
-import Daemon
 import Failure
 import Format
 import Glibc
 import Keybag
 import Posix
-import Store
 
 /// `latchkey erase`: a vault that nobody opens any more.
 struct Erase: ParsableCommand {

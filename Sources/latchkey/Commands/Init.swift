@@ -4,12 +4,9 @@ import Control
 import Crypto
 import Failure
 import Format
-import Glibc
 import Keybag
 import Policy
 import Posix
-import Store
-import Vault
 
 /// `latchkey init`: makes a vault.
 struct Init: ParsableCommand {

@@ -2,7 +2,6 @@ import Administration
 import ArgumentParser
 import Control
 import Crypto
-import Daemon
 import DeviceKeys
 import Failure
 import Glibc

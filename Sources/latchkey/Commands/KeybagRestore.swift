@@ -1,15 +1,9 @@
 import Administration
 import ArgumentParser
-import Crypto
-import Daemon
-import DeviceKeys
 import Failure
 import Format
 import Glibc
-import Keybag
 import Posix
-import Store
-import Vault
 
 extension KeybagCommand {
     struct Restore: ParsableCommand {
@@ -41,31 +35,21 @@ extension KeybagCommand {
             let bytes = try contents()
             let path = try folderOfVault()
             let folder = try withKeybag(of: path.text) { () throws(Failure) in try VaultFolder(path) }
-            defer { withExtendedLifetime(folder) {} }
             let passphrase = try passphrase.source.read(.passphrase)
-            let backup = try withKeybag(of: vault) { () throws(Failure) in
-                let backup = try OpenedBackup(bytes, passphrase: passphrase)
-                try OpenKeybag.check(backup, for: folder.store)
-                return backup
+            let restoration = try withKeybag(of: vault) { () throws(Failure) in
+                try KeybagRestoration(of: bytes, passphrase, in: folder)
             }
-            try checkBelongs(backup, to: folder.store)
-            let deviceKeyPath = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: backup.volume)
             let plan = try withKeybag(of: vault) { () throws(Failure) in
-                try RecoveredDeviceKey(DeviceKeyArgument.wanted(deviceKey), path: deviceKeyPath, volume: backup.volume)
+                try restoration.deviceKey(DeviceKeyArgument.wanted(deviceKey), at: deviceKey?.path)
             }
             try strength.policy.check(isGuarded: plan.kind != .software)
             let passcode = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
             let cost = try cost.cost(for: .milliseconds(500))
             let setAside = try withKeybag(of: vault) { () throws(Failure) in
-                let made = try plan.make()
-                let setAside = made.setAside
-                _ = try OpenKeybag.restore(
-                    backup, in: folder.store, newDeviceKey: made.takeKey(), newPasscode: passcode, cost: cost,
-                    allowingWeak: strength.weak)
-                return setAside
+                try restoration.run(plan, passcode: passcode, cost: cost, allowingWeak: strength.weak)
             }
             Standard.output(
-                "The vault \(vault) opens with the new passcode on this machine. Its device key is \(deviceKeyPath).")
+                "The vault \(vault) opens with the new passcode on this machine. Its device key is \(plan.path).")
             plan.tell(setAside: setAside)
             if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output("\(advice.text)") }
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
@@ -96,25 +80,6 @@ extension KeybagCommand {
                 bytes.removeSubrange(count...)
                 return bytes
             } catch { throw CommandError(cannot: "read the backup", file, error) }
-        }
-
-        /// The keys of the backup have to open the root of the vault, before anything is changed there.
-        private func checkBelongs(
-            _ backup: borrowing OpenedBackup, to store: DirectoryStore
-        ) throws(CommandError) {
-            let keys = try withKeybag(of: vault) { () throws(Failure) in try backup.volumeKeys() }
-            let settings = backup.settings
-            let traits = StoreTraits(
-                nameMax: Int(settings.nameMaximum),
-                recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
-            let vault = Vault(
-                store: store, keys: keys, ring: KeyRing(volume: keys.volume), traits: traits, isReadOnly: true)
-            do throws(VaultError) { try vault.checkRoot() } catch {
-                throw CommandError(
-                    .failed,
-                    "the backup's keys do not open the root of \(self.vault): it is another vault's, or the root is damaged"
-                )
-            }
         }
     }
 }

@@ -2,10 +2,7 @@ import Administration
 import ArgumentParser
 import Control
 import Crypto
-import Daemon
-import DeviceKeys
 import Failure
-import Keybag
 
 /// `latchkey passwd`: another passcode for a vault.
 struct Passwd: ParsableCommand {
@@ -29,31 +26,16 @@ struct Passwd: ParsableCommand {
     var place: String
 
     func run() throws {
-        let vault: String
-        let chosen: Secret
-        switch try Place.of(place) {
-        case .mount(let mount):
-            vault = mount.status.vault
-            let kind = oldKind(withoutPasscode: mount.status.hasPasscode == false)
-            let old = try readOld(kind)
-            let new = try newPasscode.source.readNew(
-                .newPasscode, strength, isGuarded: mount.status.deviceKey == DeviceKeyKind.guardedName)
-            try lastTry.trying { (mayBeLast) throws(CommandError) in
-                let pipes = (old: try inWords(try old.pipe()), new: try inWords(try new.pipe()))
-                do throws(Failure) {
-                    try mount.client.changePasscode(
-                        kind, from: pipes.old, to: pipes.new, allowingWeak: strength.weak, mayBeLast: mayBeLast)
-                } catch { throw CommandError(error, at: mount.status.mountPoint) }
-            }
-            chosen = new
-        case .vault(let path):
-            vault = path.text
-            chosen = try change(path)
-        case .orphan(let entry):
-            throw SilentMount(entry).error
+        let slots = try WordedSlots(of: place, deviceKey: deviceKey?.path)
+        let kind = oldKind(withoutPasscode: slots.hasNoPasscode)
+        let old = try readOld(kind)
+        let new = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: slots.isGuarded)
+        try lastTry.trying { (mayBeLast) throws(CommandError) in
+            try slots.changePasscode(
+                Opener(kind, mayBeLast: mayBeLast), from: old, to: new, allowingWeak: strength.weak)
         }
         Standard.output("The passcode is changed. The recovery key stays as it is.")
-        PasscodeAdvice.tell(of: chosen, in: vault)
+        PasscodeAdvice.tell(of: new, in: slots.vault)
     }
 
     /// A vault that has none asks for none.
@@ -63,27 +45,5 @@ struct Passwd: ParsableCommand {
 
     private func readOld(_ kind: SecretKind) throws(CommandError) -> Secret {
         kind == .noPasscode ? try nothing() : try passcode.source.read(.oldPasscode)
-    }
-
-    /// The new one.
-    private func change(_ vault: AbsolutePath) throws(CommandError) -> Secret {
-        let folder = try withKeybag(of: vault.text) { () throws(Failure) in try VaultFolder(vault) }
-        defer { withExtendedLifetime(folder) {} }
-        let keybag = try withKeybag(of: vault.text) { () throws(Failure) in
-            let volume = try OpenKeybag.inspect(folder.store).volume
-            let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
-            return try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
-        }
-        let kind = oldKind(withoutPasscode: keybag.hasNoPasscode)
-        let old = try readOld(kind)
-        let new = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: keybag.isGuarded)
-        try lastTry.trying { (mayBeLast) throws(CommandError) in
-            try withKeybag(of: vault.text) { () throws(Failure) in
-                try keybag.changePasscode(
-                    from: Credential(Opener(kind, mayBeLast: mayBeLast), reading: old), to: new,
-                    allowingWeak: strength.weak)
-            }
-        }
-        return new
     }
 }

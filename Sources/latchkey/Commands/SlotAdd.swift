@@ -2,7 +2,6 @@ import Administration
 import ArgumentParser
 import Control
 import Crypto
-import Daemon
 import Failure
 import Format
 import Keybag

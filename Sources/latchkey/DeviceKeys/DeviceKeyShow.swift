@@ -1,7 +1,6 @@
 import Administration
 import ArgumentParser
 import DeviceKeys
-import Keybag
 import Posix
 
 extension DeviceKeyCommand {

@@ -26,6 +26,7 @@ extension CommandError {
                     ["latchkey mount --recovery \(argument) DIR   (for a forgotten one, with the recovery key)"]
                 case .mount: ["latchkey unlock \(argument)", "latchkey unlock --recovery \(argument)"]
                 case .mounting: ["latchkey mount --unlock \(argument) \(subject.point)"]
+                case .file: []
                 }
             self.init(.wrongPasscode, Self.wrongPasscode(left, otherwise: nothing), advice: advice)
         case .wrongRecoveryKey:
@@ -35,7 +36,7 @@ extension CommandError {
                 self.init(
                     .wrongPasscode, "the recovery key is wrong; \(nothing)",
                     try: "latchkey unlock --recovery \(argument)")
-            case .mounting: self.init(.wrongPasscode, "the recovery key is wrong; \(nothing)")
+            case .mounting, .file: self.init(.wrongPasscode, "the recovery key is wrong; \(nothing)")
             }
         case .wrongKey(let kind):
             let advice: [Printable] =
@@ -138,6 +139,10 @@ extension CommandError {
             self.init(.damaged, "the backup is damaged, or somebody without its passphrase has changed it")
         case .wrongPassphrase:
             self.init(.wrongPasscode, "the passphrase is not this backup's; nothing was changed")
+        case .otherRoot:
+            self.init(
+                .failed,
+                "the backup's keys do not open the root of \(name): it is another vault's, or the root is damaged")
         case .otherKeys:
             self.init(
                 .failed,
@@ -233,6 +238,17 @@ extension CommandError {
                 .notFound, "\(path) is not in a Latchkey mount", try: "latchkey status", "latchkey mount VAULT DIR")
         case .neitherFileNorFolder(let path):
             self.init(.failed, "\(path) is neither a file nor a folder: it has no class")
+        case .severalLinks:
+            self.init(
+                .failed, "\(subject.keepsKey): it has several hard links, which a copy would part")
+        case .changedDuringCopy:
+            let advice: [Printable] =
+                if case .file(_, let protectionClass) = subject {
+                    ["latchkey class set --rekey \(protectionClass.letter) \(argument)"]
+                } else { [] }
+            self.init(.failed, "\(subject.keepsKey): a program changed it meanwhile", advice: advice)
+        case .interrupted:
+            self.init(.failed, "\(subject.keepsKey): interrupted")
         case .secretFileExists(let path):
             self.init(.failed, "\(path) exists already, and may hold the key of another vault")
         case .deviceKeyExists(let path):
@@ -255,6 +271,7 @@ extension CommandError {
         case .file(let errno, let doing, let path):
             self.init(cannot: doing, path, errno)
         case .io(let errno, let doing):
+            if case .file(let path, _) = subject { self.init(cannot: doing, path, errno); return }
             self.init(.failed, subject.whole("\(doing): \(errno)"))
         case .noThread(let errno):
             self.init(

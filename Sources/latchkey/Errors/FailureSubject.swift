@@ -1,3 +1,4 @@
+import Format
 import Posix
 
 /// What a command was about that failed: its words and its advice name that.
@@ -8,12 +9,14 @@ enum FailureSubject {
     case mount(at: String?)
     /// A vault on its way to a mount.
     case mounting(String, on: String)
+    /// A file that was given a class, and is to be given a new key.
+    case file([UInt8], ProtectionClass)
 
     /// As in "… is not a vault".
     var name: String {
         switch self {
         case .vault(let vault), .mounting(let vault, _): vault
-        case .mount: "the vault"
+        case .mount, .file: "the vault"
         }
     }
 
@@ -21,7 +24,7 @@ enum FailureSubject {
     var theVault: Printable {
         switch self {
         case .vault(let vault), .mounting(let vault, _): "the vault \(vault)"
-        case .mount: "the vault"
+        case .mount, .file: "the vault"
         }
     }
 
@@ -30,21 +33,31 @@ enum FailureSubject {
         switch self {
         case .vault(let vault), .mounting(let vault, _): vault.quoted
         case .mount(let point): point?.quoted ?? "DIR"
+        case .file(let path, _): path.quoted
         }
     }
 
     /// The mount point, as another command takes it.
     var point: Printable {
         switch self {
-        case .vault, .mount(nil): "DIR"
+        case .vault, .mount(nil), .file: "DIR"
         case .mount(let point?), .mounting(_, let point): point.quoted
         }
     }
 
     var mountPoint: String {
         switch self {
-        case .vault, .mount(nil): "DIR"
+        case .vault, .mount(nil), .file: "DIR"
         case .mount(let point?), .mounting(_, let point): point
+        }
+    }
+
+    /// What a file has by now, and what it has not.
+    var keepsKey: Printable {
+        if case .file(let path, _) = self {
+            "\(path) has its new class but keeps its key"
+        } else {
+            "the file keeps its key"
         }
     }
 
@@ -62,7 +75,7 @@ enum FailureSubject {
     var wayWithDeviceKey: Printable {
         switch self {
         case .mounting: "latchkey mount --device-key PATH \(argument) \(point)"
-        case .vault, .mount: "the same with --device-key PATH"
+        case .vault, .mount, .file: "the same with --device-key PATH"
         }
     }
 
@@ -74,7 +87,7 @@ enum FailureSubject {
             switch self {
             case .mounting where isInTheWay:
                 "latchkey mount --recovery --device-key NEW-PATH \(argument) \(point)   (with the recovery key)"
-            case .mounting, .vault, .mount:
+            case .mounting, .vault, .mount, .file:
                 "latchkey mount --recovery \(argument) \(point)   (with the recovery key; makes a new device key)"
             }
         return [wayWithDeviceKey, recovery]

@@ -205,7 +205,7 @@ final class ClassSetting: Sendable {
             log?.add(copy)
         } catch {
             if case .interrupted = error { return state.withLock { $0.count -= 1 } }
-            throw explain(error, file.path)
+            throw CommandError(error, about: .file(file.path, protectionClass))
         }
     }
 
@@ -221,22 +221,5 @@ final class ClassSetting: Sendable {
             .failed,
             "cannot set the class of \(file.path): "
                 + (isOwner ? "the policy that the mount was given forbids it" : "only its owner can"))
-    }
-
-    private func explain(_ failure: Rekeying.Refusal, _ path: [UInt8]) -> CommandError {
-        switch failure {
-        case .severalLinks:
-            CommandError(
-                .failed,
-                "\(path) has its new class but keeps its key: it has several hard links, which a copy would part")
-        case .changedMeanwhile:
-            CommandError(
-                .failed, "\(path) has its new class but keeps its key: a program changed it meanwhile",
-                try: "latchkey class set --rekey \(protectionClass.letter) \(path.quoted)")
-        case .io(let error):
-            CommandError(cannot: "give a new key to", path, error)
-        case .interrupted:
-            CommandError(.failed, "\(path) has its new class but keeps its key: interrupted")
-        }
     }
 }

@@ -1,7 +1,6 @@
 import Administration
 import Control
 import Crypto
-import Daemon
 import FIDO2
 import Format
 import Keybag

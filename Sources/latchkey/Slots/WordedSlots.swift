@@ -28,6 +28,8 @@ struct WordedSlots {
 
     var isGuarded: Bool { holder.isGuarded }
 
+    var hasNoPasscode: Bool { holder.hasNoPasscode }
+
     func proof() throws(CommandError) -> String? {
         do { return try holder.proof() } catch { throw words(error) }
     }
@@ -44,6 +46,14 @@ struct WordedSlots {
 
     func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(CommandError) {
         do { try holder.remove(slot, opening: opener, secret) } catch { throw words(error) }
+    }
+
+    func changePasscode(
+        _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
+    ) throws(CommandError) {
+        do {
+            try holder.changePasscode(opener, from: old, to: new, allowingWeak: allowingWeak)
+        } catch { throw words(error) }
     }
 
     func test(_ opener: Opener, _ secret: borrowing Secret) throws(CommandError) -> Int {

@@ -3,7 +3,6 @@ import Crypto
 import DeviceKeys
 import Failure
 import Format
-import Keybag
 
 /// A vault's recovery as `latchkey mount --recovery` goes through it: what it asks, and what it says.
 struct RecoveryDialogue {

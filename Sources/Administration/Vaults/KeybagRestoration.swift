@@ -1,0 +1,61 @@
+public import Crypto
+public import DeviceKeys
+public import Failure
+import Format
+import Keybag
+import Store
+import Vault
+
+/// A backup of a keybag on its way into a vault, which may have lost its own.
+public struct KeybagRestoration: ~Copyable {
+    private let folder: VaultFolder
+    private let backup: OpenedBackup
+
+    /// Changes nothing yet.
+    ///
+    /// - Throws: `notABackup`, `damagedBackup`, `wrongPassphrase`; `otherKeys` and `otherRoot` if it is another vault's.
+    public init(of bytes: [UInt8], _ passphrase: borrowing Secret, in folder: VaultFolder) throws(Failure) {
+        let backup = try OpenedBackup(bytes, passphrase: passphrase)
+        try OpenKeybag.check(backup, for: folder.store)
+        try Self.check(backup, opensRootOf: folder.store)
+        self.folder = folder
+        self.backup = backup
+    }
+
+    private static func check(
+        _ backup: borrowing OpenedBackup, opensRootOf store: DirectoryStore
+    ) throws(Failure) {
+        let keys = try backup.volumeKeys()
+        let settings = backup.settings
+        let traits = StoreTraits(
+            nameMax: Int(settings.nameMaximum),
+            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
+        let vault = Vault(
+            store: store, keys: keys, ring: KeyRing(volume: keys.volume), traits: traits, isReadOnly: true)
+        do throws(VaultError) { try vault.checkRoot() } catch { throw .otherRoot }
+    }
+
+    /// The device key that the vault is to have: the one that is there, where it can be used.
+    ///
+    /// - Parameters:
+    ///   - wanted: what is to keep it; nil for what keeps the one that is there.
+    ///   - path: nil for the default place.
+    public func deviceKey(_ wanted: DeviceKeyKind?, at path: String?) throws(Failure) -> RecoveredDeviceKey {
+        try RecoveredDeviceKey(
+            wanted, path: path ?? DeviceKeyFile.defaultPath(for: backup.volume), volume: backup.volume)
+    }
+
+    /// Puts it in the vault, with a passcode and the device key of this machine.
+    ///
+    /// - Returns: where a device key lies now that was of no use, if there was one.
+    public func run(
+        _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool
+    ) throws(Failure) -> String? {
+        let made = try deviceKey.make()
+        let setAside = made.setAside
+        _ = try OpenKeybag.restore(
+            backup, in: folder.store, newDeviceKey: made.takeKey(), newPasscode: passcode, cost: cost,
+            allowingWeak: allowingWeak)
+        return setAside
+    }
+}
