@@ -76,7 +76,7 @@ let package = Package(
         module(
             "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),
-        // What is done to a vault besides serving it: making and recovering it, its slots and device key, its files' keys.
+        // What is done to a vault besides serving it: making and recovering it, its slots, keys and classes.
         module(
             "Administration",
             [

@@ -124,7 +124,7 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case busy
     /// The descriptor is of no file in this mount.
     case notInMount
-    /// The class of the file is locked.
+    /// The class of the file is locked, or the one that it is to have.
     case classLocked
     /// The vault is mounted read-only.
     case readOnly
@@ -153,6 +153,8 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     /// No Latchkey mount holds it.
     case notInAMount(path: String)
     case neitherFileNorFolder(path: String)
+    /// A file keeps its class: the caller does not own it, or else the mount's policy forbids the new one.
+    case classRefused(isOwner: Bool)
     /// A file keeps its key: a copy, which a new one takes, would part its hard links.
     case severalLinks
     /// A file keeps its key: a program has changed it while it was copied.

@@ -43,8 +43,8 @@ public struct DeviceKeyRebinding: ~Copyable {
         _ = try keybag.slot(openedBy: Credential(.passcode, reading: passcode, mayBeLast: mayBeLast))
     }
 
-    /// Keeps it so, and makes the passcode one for that, in an order in which it opens the vault after each step, whatever
-    /// ends this between two; the same again ends what was broken off.
+    /// Keeps it so, and makes the passcode one for that, in an order in which it opens the vault after each step,
+    /// whatever ends this between two; the same again ends what was broken off.
     public func run(_ passcode: borrowing Secret, mayBeLast: Bool, allowingWeak: Bool) throws(Failure) {
         defer { withExtendedLifetime(folder) {} }
         let credential = try Credential(.passcode, reading: passcode, mayBeLast: mayBeLast)

@@ -13,7 +13,7 @@ public struct KeybagRestoration: ~Copyable {
 
     /// Changes nothing yet.
     ///
-    /// - Throws: `notABackup`, `damagedBackup`, `wrongPassphrase`; `otherKeys` and `otherRoot` if it is another vault's.
+    /// - Throws: `notABackup`, `damagedBackup`, `wrongPassphrase`; `otherKeys` or `otherRoot` if it is another vault's.
     public init(of bytes: [UInt8], _ passphrase: borrowing Secret, in folder: VaultFolder) throws(Failure) {
         let backup = try OpenedBackup(bytes, passphrase: passphrase)
         try OpenKeybag.check(backup, for: folder.store)

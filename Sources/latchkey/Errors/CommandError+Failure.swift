@@ -207,7 +207,18 @@ extension CommandError {
         case .notInMount:
             self.init(.notFound, "not a file in a Latchkey mount", try: "latchkey status")
         case .classLocked:
-            self.init(.failed, "its class is locked")
+            if case .file(let path, _) = subject {
+                self.init(
+                    .locked, "cannot set the class of \(path): the key that it needs is locked away",
+                    try: "latchkey unlock \(argument)")
+            } else {
+                self.init(.failed, "its class is locked")
+            }
+        case .classRefused(let isOwner):
+            self.init(
+                .failed,
+                "cannot set the class of \(subject.file): "
+                    + (isOwner ? "the policy that the mount was given forbids it" : "only its owner can"))
         case .readOnly:
             self.init(.failed, "the vault is mounted read-only")
         case .secretNotInTime:
@@ -240,15 +251,19 @@ extension CommandError {
             self.init(.failed, "\(path) is neither a file nor a folder: it has no class")
         case .severalLinks:
             self.init(
-                .failed, "\(subject.keepsKey): it has several hard links, which a copy would part")
+                .failed,
+                "\(subject.file) has its new class but keeps its key: it has several hard links, which a copy would part"
+            )
         case .changedDuringCopy:
             let advice: [Printable] =
                 if case .file(_, let protectionClass) = subject {
                     ["latchkey class set --rekey \(protectionClass.letter) \(argument)"]
                 } else { [] }
-            self.init(.failed, "\(subject.keepsKey): a program changed it meanwhile", advice: advice)
+            self.init(
+                .failed, "\(subject.file) has its new class but keeps its key: a program changed it meanwhile",
+                advice: advice)
         case .interrupted:
-            self.init(.failed, "\(subject.keepsKey): interrupted")
+            self.init(.failed, "\(subject.file) has its new class but keeps its key: interrupted")
         case .secretFileExists(let path):
             self.init(.failed, "\(path) exists already, and may hold the key of another vault")
         case .deviceKeyExists(let path):

@@ -52,13 +52,9 @@ enum FailureSubject {
         }
     }
 
-    /// What a file has by now, and what it has not.
-    var keepsKey: Printable {
-        if case .file(let path, _) = self {
-            "\(path) has its new class but keeps its key"
-        } else {
-            "the file keeps its key"
-        }
+    /// As in "… is locked", of a file.
+    var file: Printable {
+        if case .file(let path, _) = self { "\(path)" } else { "the file" }
     }
 
     /// What has come of it all the same.
