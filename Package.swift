@@ -225,8 +225,8 @@ let package = Package(
         tests(
             "LatchkeyTests",
             [
-                "Administration", "Control", "Crypto", "DeviceKeys", "Format", "Posix", "Strength", "TestSupport",
-                "latchkey", arguments,
+                "Administration", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Posix", "Strength",
+                "TestSupport", "latchkey", arguments,
             ],
             exclude: ["Help"]),
         tests(

@@ -11,9 +11,14 @@ import Testing
         try Readiness.wait(on: pipe.readEnd)
     }
 
-    @Test func `a daemon that cannot start says why`() throws {
+    @Test(arguments: [
+        Failure.deviceKeyMissing(path: "/home/a b/\"c\"\n.key"), .wrongPasscode(), .notAVault,
+        .wrongPasscode(guesses: Guesses(left: 1, limit: 4)), .wrongKey(kind: .securityKey), .erased(reason: nil),
+        .erased(limit: 4, reason: "why"), .io(.ENOSPC, doing: "writing"),
+        .mountLeftBehind(.noThread(.EAGAIN), at: "/m"),
+    ])
+    func `a daemon that cannot start says why`(_ error: Failure) throws {
         let pipe = try Pipe()
-        let error = Failure.deviceKeyMissing(path: "/home/a b/\"c\"\n.key")
         Readiness.failed(error).write(to: pipe.writeEnd)
         #expect(throws: error) { try Readiness.wait(on: pipe.readEnd) }
     }

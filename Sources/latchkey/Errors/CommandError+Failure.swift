@@ -252,7 +252,8 @@ extension CommandError {
         case .severalLinks:
             self.init(
                 .failed,
-                "\(subject.file) has its new class but keeps its key: it has several hard links, which a copy would part"
+                "\(subject.file) has its new class but keeps its key: it has several hard links, which a copy would "
+                    + "part"
             )
         case .changedDuringCopy:
             let advice: [Printable] =

@@ -108,7 +108,8 @@ extension ClassSetting: ClassWalk.Watcher {
 
     func forgets() { remembers.store(false, ordering: .relaxed) }
 
-    /// The kernel does not tell a policy that forbids the class from a caller who may not set it; this machine's policy does.
+    /// The kernel does not tell a policy that forbids the class from a caller who may not set it; this machine's policy
+    /// does.
     private func refusal(_ failure: Failure, _ path: [UInt8]) -> CommandError? {
         guard case .classRefused = failure else { return nil }
         let policy = try? PolicyInForce.load(besides: nil, X25519.publicKey)
