@@ -114,7 +114,7 @@ let package = Package(
         .executableTarget(
             name: "passthrough", dependencies: ["Fuse", "Posix", "CLinux"], path: "Tests/Passthrough",
             swiftSettings: strict),
-        // Shared support for tests: temporary folders, built programs, processes, mounts.
+        // Shared support for tests: temporary folders, built programs, processes, mounts, numbers that look random.
         .target(
             name: "TestSupport", dependencies: ["Posix"], path: "Tests/Support",
             exclude: ["Secrets", "Stores", "Vaults"],
@@ -163,15 +163,15 @@ let package = Package(
             path: "Tests/Recorder", swiftSettings: strict),
         // Changes files as long as it can, and reports what it did.
         .executableTarget(
-            name: "load", dependencies: ["CrashSimulator", "CLinux", "Format"], path: "Tests/Load",
+            name: "load", dependencies: ["CLinux", "Format", "TestSupport"], path: "Tests/Load",
             swiftSettings: strict),
         // One of several processes that change one tree at random.
         .executableTarget(
-            name: "stress", dependencies: ["CrashSimulator", "CLinux", "Format", "Posix"], path: "Tests/Stress",
+            name: "stress", dependencies: ["CLinux", "Format", "Posix", "TestSupport"], path: "Tests/Stress",
             swiftSettings: strict),
         // Many files, large files and many open files, with contents that are checked.
         .executableTarget(
-            name: "scale", dependencies: ["CrashSimulator", "Posix"], path: "Tests/Scale", swiftSettings: strict),
+            name: "scale", dependencies: ["Posix", "TestSupport"], path: "Tests/Scale", swiftSettings: strict),
         // Counts the calls of malloc(3) and of Swift's runtime in reads and writes.
         .target(name: "Counter", path: "Tests/Counting/Counter"),
         .executableTarget(
@@ -211,7 +211,11 @@ let package = Package(
         tests("TamperTests", ["Tampering"]),
         tests(
             "CrashTests",
-            ["CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "Vault"]),
+            [
+                "CrashSimulator", "Crypto", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores",
+                "TestSupport",
+                "Vault",
+            ]),
         tests("CountingTests", ["TestSupport", "counting", "probe"]),
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
         tests("AdministrationTests", ["Administration", "Control", "Crypto", "Failure", "Keybag", "Posix"]),

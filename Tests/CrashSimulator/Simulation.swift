@@ -1,4 +1,5 @@
 public import TestStores
+import TestSupport
 
 /// Takes the power from a disk at each point of a record, makes the states that it may hold then, and has them checked.
 public struct Simulation: Sendable {

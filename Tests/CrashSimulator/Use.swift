@@ -1,5 +1,6 @@
 import Format
 import Posix
+import TestSupport
 import Vault
 
 /// Goes on with a vault after a crash: what reads must also take changes, and keep them over the next crash.

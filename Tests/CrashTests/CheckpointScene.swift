@@ -1,6 +1,7 @@
 import CrashSimulator
 import Format
 import Posix
+import TestSupport
 
 @testable import Vault
 

@@ -1,6 +1,7 @@
 import Format
 import Posix
 import TestStores
+import TestSupport
 import Testing
 import Vault
 

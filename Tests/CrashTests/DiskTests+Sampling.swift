@@ -1,6 +1,7 @@
 import Posix
 import Store
 import TestStores
+import TestSupport
 import Testing
 
 @testable import CrashSimulator

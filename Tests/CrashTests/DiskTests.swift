@@ -1,5 +1,6 @@
 import Posix
 import TestStores
+import TestSupport
 import Testing
 
 @testable import CrashSimulator

@@ -2,6 +2,7 @@ import Glibc
 import Posix
 import Store
 import TestStores
+import TestSupport
 import Testing
 
 @testable import CrashSimulator

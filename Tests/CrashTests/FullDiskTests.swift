@@ -2,6 +2,7 @@ import CrashSimulator
 import Posix
 import Store
 import TestStores
+import TestSupport
 import Testing
 import Vault
 

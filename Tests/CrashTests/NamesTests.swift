@@ -1,6 +1,7 @@
 import CrashSimulator
 import Format
 import Posix
+import TestSupport
 import Testing
 
 extension CrashTests {

@@ -1,5 +1,6 @@
 import CrashSimulator
 import Posix
+import TestSupport
 import Testing
 
 @testable import Vault

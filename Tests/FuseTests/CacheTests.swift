@@ -7,8 +7,8 @@ import Testing
 extension FuseTests {
     @Test func invalidationDropsPages() throws {
         let mounted = try Mounted()
-        let old = noise(100_000, seed: 3)
-        let new = noise(100_000, seed: 4)
+        let old = [UInt8](seed: 3, count: 100_000)
+        let new = [UInt8](seed: 4, count: 100_000)
         try mounted.root.create("file", old)
         let file = try mounted.root.open("file", O_RDONLY)
         let mapping = try Mapping(file, size: old.count, protection: PROT_READ)

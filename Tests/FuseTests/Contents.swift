@@ -1,17 +1,6 @@
 import Glibc
 import Posix
 
-/// Bytes that repeat nowhere soon.
-func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-    var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
-    return (0..<count).map { _ in
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return UInt8(truncatingIfNeeded: state >> 32)
-    }
-}
-
 extension Descriptor {
     func create(_ name: Name, _ bytes: [UInt8] = [], mode: UInt32 = 0o644) throws {
         let file = try open(name, O_WRONLY | O_CREAT | O_TRUNC, mode: mode)

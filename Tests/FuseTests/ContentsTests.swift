@@ -1,16 +1,17 @@
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
 extension FuseTests {
     @Test func readsAndWrites() throws {
         let mounted = try Mounted()
-        var expected = noise(3_000_001)
+        var expected = [UInt8](seed: 1, count: 3_000_001)
         let file = try mounted.root.open("file", O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
         for start in stride(from: 0, to: expected.count, by: 70_001) {
             try file.write(Array(expected[start..<min(start + 70_001, expected.count)]), at: Int64(start))
         }
-        let patch = noise(10_000, seed: 2)
+        let patch = [UInt8](seed: 2, count: 10_000)
         expected.replaceSubrange(4090..<4090 + patch.count, with: patch)
         try file.write(patch, at: 4090)
         #expect(try file.contents(expected.count + 10) == expected)
@@ -42,7 +43,7 @@ extension FuseTests {
     @Test func writesAndReadsManyMebibytesAtOnce() throws {
         let mounted = try Mounted()
         #expect(mounted.greeting.hasSuffix("write=1048576"))
-        let expected = noise(20 << 20)
+        let expected = [UInt8](seed: 1, count: 20 << 20)
         let file = try mounted.root.open("big", O_RDWR | O_CREAT, mode: 0o600)
         try file.write(expected, at: 5)
         try file.synchronize(dataOnly: false)
@@ -54,7 +55,7 @@ extension FuseTests {
     @Test func allocatesPunchesAndSeeks() throws {
         let mounted = try Mounted()
         let file = try mounted.root.open("sparse", O_RDWR | O_CREAT, mode: 0o600)
-        try file.write(noise(1 << 20), at: 0)
+        try file.write([UInt8](seed: 1, count: 1 << 20), at: 0)
         try file.allocate(mode: FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset: 65_536, length: 65_536)
         #expect(try file.contents(65_536, at: 65_536) == [UInt8](repeating: 0, count: 65_536))
         let backing = try mounted.source.open("sparse", O_RDONLY)
@@ -66,7 +67,7 @@ extension FuseTests {
 
     @Test func mapsFiles() throws {
         let mounted = try Mounted()
-        let expected = noise(300_000)
+        let expected = [UInt8](seed: 1, count: 300_000)
         try mounted.root.create("mapped", expected)
         #expect(try mounted.ask("page-writes") == "page-writes 0", "write(2) is no write of a page")
 
@@ -87,7 +88,7 @@ extension FuseTests {
     /// The worker's buffer is the one place where the binding itself holds what was written.
     @Test func wipesWhatWasMarkedSecret() throws {
         let mounted = try Mounted()
-        let secret = noise(5000, seed: 99)
+        let secret = [UInt8](seed: 99, count: 5000)
         try mounted.root.create("secret", secret)
         let memory = try ProcessMemory(mounted.program.process.pid)
         #expect(try memory.contains(Array("mounted protocol".utf8)), "the search finds what is there")

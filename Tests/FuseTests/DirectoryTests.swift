@@ -57,7 +57,7 @@ extension FuseTests {
             do {
                 for round in 0..<100 {
                     let name = try #require(Name(bytes: "file-\(worker)-\(round)".utf8))
-                    let bytes = noise(5000 + round, seed: UInt64(worker * 1000 + round))
+                    let bytes = [UInt8](seed: worker * 1000 + round, count: 5000 + round)
                     try root.create(name, bytes)
                     if try root.contents(of: name) != bytes { throw HarnessError("wrong contents of \(name)") }
                     if round.isMultiple(of: 10) { _ = try root.entries() }

@@ -85,7 +85,7 @@ extension FuseTests {
         let mounted = try Mounted()
         try mounted.root.create("file")
         let file = try mounted.root.open("file", O_RDWR)
-        let value = noise(3000)
+        let value = [UInt8](seed: 1, count: 3000)
         try file.setAttribute("user.one", to: value)
         try file.setAttribute("user.empty", to: [])
         #expect(try file.attribute("user.one") == value)

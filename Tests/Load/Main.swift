@@ -1,7 +1,7 @@
 import CLinux
-import CrashSimulator
 import Format
 import Glibc
+import TestSupport
 
 /// `load FOLDER SEED`
 ///

@@ -1,7 +1,7 @@
-import CrashSimulator
 import Glibc
 import Posix
 import Synchronization
+import TestSupport
 
 /// Files that stay open while threads write to, read, map, truncate, sync, rename and reopen them.
 final class Handles: Sendable {

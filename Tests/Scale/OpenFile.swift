@@ -1,7 +1,7 @@
-import CrashSimulator
 import Glibc
 import Posix
 import Synchronization
+import TestSupport
 
 /// One file and what it must hold: for each unit of 1 KiB how often it was written.
 @safe

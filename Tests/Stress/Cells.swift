@@ -1,4 +1,4 @@
-import CrashSimulator
+import TestSupport
 
 /// The contents of all files are cells of 8 bytes, zero or a number and what follows from it, at multiples of 8. Whoever
 /// reads knows by that whether somebody has written those bytes, in whatever order the writes came.

@@ -1,6 +1,6 @@
-import CrashSimulator
 import Glibc
 import Posix
+import TestSupport
 
 /// One of several processes that do as they please with one tree: after fsstress, whose processes keep to folders of their
 /// own.

@@ -2,19 +2,10 @@ import Format
 import Posix
 import Store
 import TestStores
+import TestSupport
 import Testing
 
 @testable import Vault
-
-/// A generator with a seed: a failure can be run again.
-struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state >> 33) | (state << 31)
-    }
-}
 
 @Suite struct ContentsTests {
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
@@ -22,7 +13,7 @@ struct Seeded: RandomNumberGenerator {
         let test = try TestVault()
         var file = try test.create("file")
         var model: [UInt8] = []
-        var random = Seeded(state: seed)
+        var random = SeededRandom(seed)
         for step in 0..<300 {
             let offset = Int.random(in: 0...40_000, using: &random)
             switch Int.random(in: 0..<10, using: &random) {

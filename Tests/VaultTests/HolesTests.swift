@@ -1,6 +1,7 @@
 import Format
 import Posix
 import TestStores
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: 1...8 as ClosedRange<UInt64>) func matchAModel(seed: UInt64) throws {
-        var random = Seeded(state: seed)
+        var random = SeededRandom(seed)
         let test = try TestVault()
         var file = try test.create("file")
         var model: [UInt8] = []

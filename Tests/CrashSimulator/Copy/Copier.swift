@@ -1,6 +1,7 @@
 import Glibc
 import Posix
 import TestStores
+import TestSupport
 
 /// Copies a folder while it changes, as rsync and cp do: each directory is listed and each part of a file is read at a
 /// moment of its own.

@@ -1,4 +1,5 @@
 import Store
+import TestSupport
 
 /// What is promised of copies that are made in one way.
 enum CopyRule: String, CaseIterable {

@@ -1,4 +1,5 @@
 import TestStores
+import TestSupport
 
 /// Chooses the states that a crash is tried with: all of them where they are few, else the telling ones and a sample.
 struct StateSampler {

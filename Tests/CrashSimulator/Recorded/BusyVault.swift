@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import TestSupport
 
 /// A vault of which a part rests while all else is written to, made, moved and removed.
 public struct BusyVault {

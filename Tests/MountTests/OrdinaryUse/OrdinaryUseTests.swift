@@ -20,12 +20,12 @@ extension MountTests {
             var locks = 0
             var turns = 0
             let end = ContinuousClock.now + .seconds(seconds)
-            var generator = UInt64(seed) | 1
+            var numbers = SeededRandom(UInt64(seed))
             repeat {
                 // A mount a turn: what one has written the next must read.
                 try withMount(vault, grace: 1) { mount in
                     let inside = mount.file("home")
-                    var work = Workload(inside: inside, outside: outside, seed: generator)
+                    var work = Workload(inside: inside, outside: outside, numbers: numbers)
                     if turns == 0 {
                         try shell("mkdir '\(inside)'").succeeded()
                         try work.begin()
@@ -40,7 +40,7 @@ extension MountTests {
                         }
                     }
                     try work.compare()
-                    generator = work.seed
+                    numbers = work.numbers
                 }
                 turns += 1
             } while ContinuousClock.now < end

@@ -6,13 +6,10 @@ struct Workload {
     /// The folder in the mount, and its shadow.
     let inside: String
     let outside: String
-    var seed: UInt64
+    var numbers: SeededRandom
 
     mutating func random(_ bound: Int) -> Int {
-        seed ^= seed << 13
-        seed ^= seed >> 7
-        seed ^= seed << 17
-        return Int(seed % UInt64(bound))
+        Int.random(in: 0..<bound, using: &numbers)
     }
 
     /// The same script in both folders; both must agree on its outcome.

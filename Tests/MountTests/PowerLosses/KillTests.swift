@@ -1,5 +1,6 @@
 import CrashSimulator
 import Foundation
+import TestSupport
 import Testing
 
 extension MountTests {

@@ -11,13 +11,10 @@ extension MountTests {
         struct Model {
             var bytes: [UInt8] = []
             var other: [UInt8] = []
-            var state: UInt64
+            var numbers: SeededRandom
 
             mutating func random(_ bound: Int) -> Int {
-                state ^= state << 13
-                state ^= state >> 7
-                state ^= state << 17
-                return Int(state % UInt64(bound))
+                Int.random(in: 0..<bound, using: &numbers)
             }
 
             mutating func write(_ new: [UInt8], at offset: Int) {
@@ -50,7 +47,7 @@ extension MountTests {
         func agreeWithAModel(_ seed: UInt64, _ protection: ProtectionClass) throws {
             let seed = ProcessInfo.processInfo.environment["LATCHKEY_SEED"].flatMap { UInt64($0) } ?? seed
             let vault = try Vault(["--default-class", protection.rawValue])
-            var model = Model(state: seed &* 0x9e37_79b9 | 1)
+            var model = Model(numbers: SeededRandom(seed))
             var history: [String] = []
             for session in 1...2 {
                 try withScene(in: vault) { scene in

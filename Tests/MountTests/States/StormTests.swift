@@ -17,7 +17,7 @@ extension MountTests {
             init(_ path: String, seed: UInt64) throws {
                 probe = try Probe()
                 self.path = path
-                model = RandomOperations.Model(state: seed)
+                model = RandomOperations.Model(numbers: SeededRandom(seed))
                 try probe.open(0, path, "rw,creat").required()
             }
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// One cell of the table: a file of the class, brought to the state, and the call that is made there.

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -6,7 +7,7 @@ import Testing
 @Suite struct LostRangesTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func rangesInAnyOrderMatchAModel(_ seed: UInt64) {
-        var random = Seeded(state: seed)
+        var random = SeededRandom(seed)
         var (left, right) = (LostRanges(), LostRanges())
         let lost = (0..<200).filter { _ in Bool.random(using: &random) }.shuffled(using: &random)
         for number in lost {

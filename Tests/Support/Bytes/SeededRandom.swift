@@ -31,5 +31,13 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
     }
 
     /// True so many times in a hundred.
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+    public mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+}
+
+extension [UInt8] {
+    /// Bytes that look random and are the same in every run.
+    public init(seed: Int, count: Int) {
+        var random = SeededRandom(UInt64(truncatingIfNeeded: seed))
+        self = random.bytes(count)
+    }
 }
