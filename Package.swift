@@ -145,7 +145,7 @@ let package = Package(
                 "TestSecrets", "TestStores", "TestSupport", "TestVaults", "Vault",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
-        tests("FuzzTests", ["FuzzTargets"]),
+        tests("FuzzTests", ["FuzzTargets", "TestSupport"]),
         // Every modification that an attacker can make to a vault's folder, and how a reader must respond.
         .target(
             name: "Tampering",
@@ -193,7 +193,7 @@ let package = Package(
         tests("CryptoTests", ["Crypto", "Format", "TestSecrets"]),
         tests("TPMTests", ["TPM", "Crypto", "SoftTPM", "TestSecrets", "TestSupport", "probe", "sealing"]),
         tests("FIDO2Tests", ["CFIDO2", "FIDO2", "Crypto", "SoftKey", "TestSecrets", "probe"]),
-        tests("FormatTests", ["Format"]),
+        tests("FormatTests", ["Format", "TestSupport"]),
         tests(
             "KeybagTests",
             [
@@ -208,7 +208,7 @@ let package = Package(
                 "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault", "VaultCheck",
                 "probe",
             ]),
-        tests("TamperTests", ["Tampering"]),
+        tests("TamperTests", ["Tampering", "TestSupport"]),
         tests(
             "CrashTests",
             [

@@ -1,5 +1,6 @@
 import Format
 import Foundation
+import TestSupport
 
 /// A file of Tests/Vectors that has cases and what must be refused.
 struct Vectors<Case: Decodable, Refused: Decodable>: Decodable {
@@ -13,8 +14,7 @@ struct Vectors<Case: Decodable, Refused: Decodable>: Decodable {
 
 /// All of a file of Tests/Vectors.
 func vectors<Content: Decodable>(_ file: String) throws -> Content {
-    let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    let json = try Data(contentsOf: tests.appendingPathComponent("Vectors/\(file).json"))
+    let json = try Data(contentsOf: URL(filePath: Built.project + "/Tests/Vectors/\(file).json"))
     return try JSONDecoder().decode(Content.self, from: json)
 }
 

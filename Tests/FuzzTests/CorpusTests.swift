@@ -1,11 +1,11 @@
 import Foundation
 import FuzzTargets
+import TestSupport
 import Testing
 
 /// Every input that fuzzing has kept, through the same functions. tools/fuzz finds new ones.
 @Suite(.timeLimit(.minutes(2))) struct CorpusTests {
-    private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Fuzz/Corpus")
+    private static let corpus = URL(filePath: Built.project + "/Tests/Fuzz/Corpus")
 
     @Test(arguments: FuzzTarget.allCases)
     func `what fuzzing has kept is taken or refused as it should be`(_ target: FuzzTarget) throws {

@@ -138,7 +138,7 @@ struct Vectors {
     private let object: [String: Any]
 
     init(_ name: String) throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors/\(name).json")
+        let file = URL(filePath: Built.project + "/Tests/Vectors/\(name).json")
         object = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
     }
 

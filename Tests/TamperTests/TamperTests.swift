@@ -1,5 +1,6 @@
 import Foundation
 import Tampering
+import TestSupport
 import Testing
 
 /// The table of attacks on a vault's folder, a fixed sample of it: tools/tamper makes every try.
@@ -15,8 +16,7 @@ import Testing
 
     /// What a row lets through must stand in docs/THREAT-MODEL.md, in these words.
     @Test func `what is let through is documented`() throws {
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("docs/THREAT-MODEL.md")
+        let page = URL(filePath: Built.project + "/docs/THREAT-MODEL.md")
         let text = try String(contentsOf: page, encoding: .utf8).split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")
         for attack in Attack.all {
