@@ -1,4 +1,4 @@
-"""Shows that a lock takes keys and plaintext out of memory: docs/EVICTION.md."""
+"""Prove that a lock removes keys and plaintext from memory, as docs/EVICTION.md says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prove(proof: Proof, cycles: int) -> None:
     scene.fill()
     scene.run("lock", str(scene.point), "--now", "--wait")
     scene.run("unmount", str(scene.point))
-    # The files are in their places: what opens them can be worked out.
+    # The name bindings of all files are now current on disk, so that their keys can be computed.
     wanted = proof.wanted()
     scene.mount()
     proof.look("before the first unlock", wanted, {"class key D", "subkey for names"},
@@ -83,11 +83,13 @@ def prove(proof: Proof, cycles: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="prove-eviction", description=__doc__)
-    parser.add_argument("--latchkey", default="latchkey", help="the program")
+    parser.add_argument("--latchkey", default="latchkey", help="the program (default: latchkey in PATH)")
     parser.add_argument("--folder", type=Path, required=True, help="an empty folder for the vault and its mount")
-    parser.add_argument("--files", type=int, default=1000, help="of class A, open; and as many of class B, closed")
-    parser.add_argument("--grace", type=int, default=10, help="seconds")
-    parser.add_argument("--cycles", type=int, default=20, help="unlocks and locks")
+    parser.add_argument("--files", type=int, default=1000,
+                        help="number of open files of class A, and of closed files of class B (default: 1000)")
+    parser.add_argument("--grace", type=int, default=10, help="grace of the mount in seconds (default: 10)")
+    parser.add_argument("--cycles", type=int, default=20,
+                        help="number of unlocks and locks before the last search (default: 20)")
     given = parser.parse_args()
     proof = Proof(Scene(given.latchkey, given.folder, given.files, given.grace))
     prove(proof, given.cycles)

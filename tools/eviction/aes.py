@@ -1,4 +1,4 @@
-"""What OpenSSL keeps in memory of an AES-256 key that is in use: round keys, and GCM's multiples of the hash key.
+"""What OpenSSL keeps in memory for an AES-256 key in use: its round keys, and the powers of GCM's hash key.
 
 Source: FIPS 197, sections 5.2 and 5.3.5; NIST SP 800-38D, section 6.3; OpenSSL, crypto/aes and crypto/modes/gcm128.c.
 """
@@ -40,7 +40,7 @@ S_BOX = s_box()
 
 
 def round_keys(key: bytes) -> list[bytes]:
-    """The 15 round keys of AES-256, of which the first two are the key."""
+    """The 15 round keys of AES-256. The first two are the key itself."""
     words = [key[at:at + 4] for at in range(0, 32, 4)]
     constant = 1
     for number in range(8, 60):
@@ -55,7 +55,7 @@ def round_keys(key: bytes) -> list[bytes]:
 
 
 def inverse_mix(round_key: bytes) -> bytes:
-    """A round key as the equivalent inverse cipher uses it."""
+    """A round key in the form that the equivalent inverse cipher uses."""
     mixed = bytearray()
     for at in range(0, 16, 4):
         column = round_key[at:at + 4]
@@ -66,7 +66,7 @@ def inverse_mix(round_key: bytes) -> bytes:
 
 
 def swapped_words(raw: bytes) -> bytes:
-    """As code without AES instructions keeps it: in numbers of 32 bits."""
+    """The form that code without AES instructions keeps: integers of 32 bits."""
     return struct.pack("<4I", *struct.unpack(">4I", raw))
 
 
@@ -80,7 +80,7 @@ def gcm_times(one: int, other: int) -> int:
 
 
 def hash_key_forms(power: int) -> Iterator[bytes]:
-    """A power of the hash key, as the standard writes it and as code with and without carry-less products keeps it."""
+    """A power of the hash key, as the standard writes it, and as code with and without carry-less products keeps it."""
     mask = (1 << 128) - 1
     twisted = power << 1 & mask ^ (0xC2000000000000000000000000000001 if power >> 127 else 0)
     for value in (power, twisted):
@@ -91,7 +91,7 @@ def hash_key_forms(power: int) -> Iterator[bytes]:
 
 
 def round_key_pieces(key: bytes) -> set[bytes]:
-    """Of 16 bytes; without the first round keys, which are the key itself."""
+    """The round keys, 16 bytes each, without the first two, which are the key itself."""
     pieces: set[bytes] = set()
     schedule = round_keys(key)
     for round_key in schedule[2:] + [inverse_mix(round_key) for round_key in schedule[1:14]]:
@@ -110,5 +110,5 @@ def hash_key_pieces(key: bytes) -> set[bytes]:
 
 
 def expanded(key: bytes) -> set[bytes]:
-    """Memory holds some of these while the key is expanded in it."""
+    """Memory that holds the expanded key contains some of these."""
     return round_key_pieces(key) | hash_key_pieces(key)

@@ -1,4 +1,4 @@
-"""The secrets of a test vault, worked out from passcode and device key as docs/FORMAT.md says."""
+"""The secrets of a test vault, computed from its passcode and device key as docs/FORMAT.md says."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LETTERS = "ABCD"
 
 @dataclass
 class Secrets:
-    """By name: keys of 32 bytes, of which the expanded forms are looked for as well, and other bytes."""
+    """By name: keys of 32 bytes, which are also searched for in their expanded forms, and other bytes."""
 
     keys: dict[str, bytes]
     others: dict[str, bytes]
@@ -47,7 +47,7 @@ class Secrets:
 
 def secrets_of(vault_path: Path, device_key_file: Path, passcode: bytes, recovery_key_file: Path,
                files: dict[str, bytes]) -> Secrets:
-    """All that opens the vault, and the keys of the files at these paths, by their names."""
+    """Everything that opens the vault, and the keys of the files at these paths, by name."""
     volume, device_key = fmt.parse_device_key(device_key_file.read_bytes())
     recovery_text = recovery_key_file.read_text().strip()
     recovery_key = fmt.parse_recovery_key(recovery_text)
@@ -77,8 +77,11 @@ def secrets_of(vault_path: Path, device_key_file: Path, passcode: bytes, recover
 
 
 def secrets_of_slots(vault_path: Path, device_key_file: Path, passcode: bytes, ways: dict[str, Path]) -> Secrets:
-    """All that opens the slots of these kinds, and what they are opened with: a second passcode, a recovery key, a key file,
-    an escrow key and a security key, in the files that `ways` names."""
+    """Everything that opens the slots of these kinds.
+
+    `ways` names the files that hold the second passcode, the recovery key, the key file, the escrow key and the
+    security key's state, by kind.
+    """
     volume, device_key = fmt.parse_device_key(device_key_file.read_bytes())
     keybag = fmt.Vault(os.fsencode(vault_path), fmt.Credentials(device_key, passcode), volume).keybag
     texts = {kind: path.read_bytes().strip() for kind, path in ways.items()}
@@ -96,10 +99,11 @@ def secrets_of_slots(vault_path: Path, device_key_file: Path, passcode: bytes, w
         keys["key of the escrow slot"] = fmt.escrow_slot_key(private, slot, volume)
     master = bytes.fromhex(json.loads(texts["fido2"])["master"])
     for slot in keybag.security_key_slots:
-        # As Tests/SoftKey/authenticator.py has it, for who has given no PIN.
+        # As Tests/SoftKey/authenticator.py derives it when no PIN was given.
         derived = fmt.hmac_sha256(fmt.hmac_sha256(master, b"present" + slot.credential), slot.salt)
         keys["what the security key derives"] = derived
         keys["key of the security key's slot"] = fmt.security_key_slot_key(derived, slot, device_key, volume)
-    others = {"security key's secret in hexadecimal": derived.hex().encode(), "second passcode": texts["passcode"], "text of the second recovery key": texts["recovery-key"][:30],
+    others = {"security key's secret in hexadecimal": derived.hex().encode(), "second passcode": texts["passcode"],
+              "text of the second recovery key": texts["recovery-key"][:30],
               "text of the key file": texts["key-file"][:30], "escrow key in hexadecimal": private.hex().encode()}
     return Secrets(keys, others)

@@ -1,4 +1,4 @@
-"""Searching another process's memory, as root may, or a core file.
+"""Searches the memory of another process, which needs root, or a core file.
 
 Source: proc(5), /proc/PID/maps, mem and pagemap.
 """
@@ -17,7 +17,7 @@ PIECE = 64 << 20
 
 @dataclass
 class Wanted:
-    """What is looked for: `whole` anywhere, by name; `aligned` where the compiler or malloc would put it."""
+    """The bytes to search for, by name: `whole` at any address, `aligned` at multiples of 8 bytes."""
 
     whole: dict[str, bytes] = field(default_factory=dict)
     aligned: dict[str, set[bytes]] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Wanted:
 
 
 def touched(pagemap: int, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Runs of pages that are there: most of what is mapped has never been touched."""
+    """Runs of pages that are present or swapped: most mapped pages have never been touched."""
     first = start // PAGE
     pages = array.array("Q", os.pread(pagemap, (end - start) // PAGE * 8, first * 8))
     begin = None
@@ -44,7 +44,7 @@ def touched(pagemap: int, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def pieces_of(pid: int) -> Iterator[bytes]:
-    """All memory of a process that can be read, in large pieces."""
+    """All readable memory of a process, in large pieces."""
     memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
     pagemap = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY)
     try:
@@ -58,7 +58,7 @@ def pieces_of(pid: int) -> Iterator[bytes]:
                     try:
                         yield os.pread(memory, min(PIECE, count - at), address + at)
                     except OSError:
-                        # It was unmapped since its line was read.
+                        # The process has unmapped it since this read its line.
                         continue
     finally:
         os.close(memory)
@@ -66,7 +66,7 @@ def pieces_of(pid: int) -> Iterator[bytes]:
 
 
 def pieces_of_core(path: Path) -> Iterator[bytes]:
-    """A core file, in pieces that overlap a little."""
+    """A core file, in pieces that overlap by a page."""
     with path.open("rb", 0) as core:
         while piece := core.read(PIECE):
             yield piece
@@ -90,7 +90,7 @@ def found_in(piece: bytes, wanted: Wanted) -> set[str]:
 
 
 def search(pieces: Iterator[bytes], wanted: Wanted) -> tuple[set[str], int]:
-    """The names of what was found, and how many bytes were searched."""
+    """The names of what was found, and the number of bytes searched."""
     found: set[str] = set()
     count = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""What a program can still see of files that it has open and mapped, asked of the kernel.
+"""What a program can still read, through the kernel, of files that it has open and mapped.
 
 Source: mincore(2), splice(2), open(2) with O_DIRECT.
 """
@@ -31,7 +31,7 @@ def checked(result: int) -> int:
 
 @dataclass
 class Mapping:
-    """Memory in which a file is mapped."""
+    """A file mapped into memory."""
 
     address: int
     count: int
@@ -55,7 +55,7 @@ class Mapping:
             ctypes.string_at(self.address + at, 1)
 
     def resident(self) -> int:
-        """How many of its pages are in the page cache with contents: not those which a refused read has left empty."""
+        """Its pages in the page cache with contents; a page that a refused read left empty does not count."""
         pages = (self.count + PAGE - 1) // PAGE
         vector = ctypes.create_string_buffer(pages)
         checked(libc.mincore(self.address, self.count, vector))
@@ -66,7 +66,7 @@ class Mapping:
 
 
 def refusal(act: Callable[[], object]) -> str:
-    """The name of the error that something ends with, or "" if it succeeds."""
+    """The name of the error that an act fails with, or "" if it succeeds."""
     try:
         act()
     except OSError as error:
@@ -75,7 +75,7 @@ def refusal(act: Callable[[], object]) -> str:
 
 
 def death(act: Callable[[], object]) -> str:
-    """The name of the signal that a process of its own dies of in doing something, or "" if it lives."""
+    """The name of the signal that kills a child process during an act, or "" if the child survives."""
     child = os.fork()
     if child == 0:
         try:
@@ -87,7 +87,7 @@ def death(act: Callable[[], object]) -> str:
 
 
 def read_directly(descriptor: int, offset: int) -> bytes:
-    """A page, past the page cache, through a descriptor with O_DIRECT."""
+    """A page read past the page cache, through a descriptor with O_DIRECT."""
     buffer = mmap.mmap(-1, PAGE)
     try:
         count = os.preadv(descriptor, [buffer], offset)
@@ -97,7 +97,7 @@ def read_directly(descriptor: int, offset: int) -> bytes:
 
 
 def splice_page(descriptor: int, offset: int) -> bytes:
-    """A page, through a pipe and no memory of ours."""
+    """A page spliced through a pipe, not through this process's memory."""
     reading, writing = os.pipe()
     try:
         count = os.splice(descriptor, writing, PAGE, offset_src=offset)

@@ -1,4 +1,4 @@
-"""What must be found in which state, and what must not."""
+"""What must be in memory in each state, and what must not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory import Wanted, pieces_of, pieces_of_core, search
 from opened import PAGE, Mapping, death, read_directly, refusal, splice_page
 from scene import PAGES, Scene
 
-# So many of each kind are looked for in every form; of the others the key itself.
+# The search covers every form of this many file keys of each kind, and the first half of the others.
 SAMPLE = 4
 
 
@@ -28,7 +28,7 @@ class Proof:
     # Secrets
 
     def wanted(self) -> Wanted:
-        """Needs all files to be in their places. Worked out once for each passcode."""
+        """Needs the files at their final paths. Computed once for each passcode."""
         scene = self.scene
         sample = {f"{kind}-{number}": b"/%s-%d" % (kind.encode(), number)
                   for kind in ("strict", "mail", "held", "plain", "open") for number in range(SAMPLE)}
@@ -50,7 +50,7 @@ class Proof:
 
     @staticmethod
     def is_gone(name: str) -> bool:
-        """Whether this may not be in memory while it is locked."""
+        """Whether this must be gone from memory while the vault is locked."""
         kept = ("class key C", "class key D", "volume key", "subkey", "device key", "file key held", "file key plain",
                 "file key open", "key around the file key plain", "key around the file key open")
         return not name.startswith(kept)
@@ -73,12 +73,15 @@ class Proof:
         problems += [f"not found, and it must be there: {name}" for name in missing]
         self.tell(state, f"{count / (1 << 20):6.0f} MiB searched{again}, {len(found):3} secrets found", problems)
 
-    # What the programs write all the time.
+    # The contents that the programs write again and again.
     WRITTEN = "contents of strict files"
 
     def look_again(self, wanted: Wanted) -> set[str]:
-        """A write that is about to be refused lies in the daemon's buffer for that moment, with what the program had in
-        its own memory; nothing of it may be left when no program writes."""
+        """Searches again while the programs are stopped.
+
+        A write that the daemon is about to refuse is in its buffer for a moment; its bytes come from the program's own
+        memory. When no program writes, none of them may be left.
+        """
         self.scene.pause()
         time.sleep(1)
         found, _ = search(pieces_of(self.scene.daemon), Wanted({self.WRITTEN: wanted.whole[self.WRITTEN]}, {}))
@@ -97,7 +100,7 @@ class Proof:
         self.look(state, wanted, self.REQUIRED_LOCKED, self.is_gone)
 
     def look_into_a_core(self, wanted: Wanted) -> None:
-        """Memory of secrets is not part of a core, so the path of the mount shows that the search works."""
+        """A core has no memory of secrets. It has the mount's path, so finding that shows that the search works."""
         core = self.scene.folder / "core"
         done = subprocess.run(["gcore", "-o", str(core), str(self.scene.daemon)], capture_output=True, text=True)
         path = Path(f"{core}.{self.scene.daemon}")
@@ -111,7 +114,7 @@ class Proof:
     # The kernel
 
     def count_pages(self) -> int:
-        """Pages of the strict files in the page cache, a second after the last program has written at most."""
+        """Pages of the strict files in the page cache, at most a second after the programs were stopped."""
         self.scene.pause()
         end = time.monotonic() + 1
         while True:
@@ -121,7 +124,7 @@ class Proof:
                 return resident
 
     def look_through_handles(self) -> None:
-        """A program that had the strict files open, mapped, locked in memory or half read reads nothing of them."""
+        """A program that has the strict files open, mapped, locked in memory or half read can read none of them."""
         wrong: list[str] = []
         pages = self.count_pages()
         for number, opened in enumerate(self.scene.opened):
@@ -147,7 +150,7 @@ class Proof:
                   f"{len(self.scene.opened)} strict files, {self.scene.files} of B closed", wrong[:10])
 
     def closed_files_have_no_pages(self) -> None:
-        """Right after an unlock, before anybody has read one again."""
+        """Called right after an unlock, before any program reads one of them again."""
         pages = 0
         for number in range(self.scene.files):
             descriptor = os.open(self.scene.path("mail", number), os.O_RDWR)
@@ -174,7 +177,7 @@ class Proof:
     # The search itself
 
     def search_finds_expanded_keys(self) -> None:
-        """In a process that keeps a cipher of OpenSSL's: what is not found in the daemon would be found."""
+        """Searches a process that keeps an OpenSSL cipher in use: the search must find its expanded key."""
         program = ("import os, sys\n"
                    "from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes\n"
                    "key, iv = bytes.fromhex(sys.argv[1]), os.urandom(12)\n"

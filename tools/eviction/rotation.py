@@ -1,4 +1,4 @@
-"""New class keys: what is in memory of the old ones and the new."""
+"""A rotation of the class keys: which old and new keys are in memory at each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proof import Proof
 
 
 def class_keys(proof: Proof, prefix: str) -> dict[str, bytes]:
-    """Those of now by the vault itself, with what authenticates the keybag."""
+    """The current class keys, and the key that authenticates the keybag, from the vault itself."""
     vault = proof.opened_vault()
     keys = {f"{prefix}class key {letter}": vault.classes.key(number) for number, letter in enumerate(LETTERS, 1)}
     _, device_key = fmt.parse_device_key(proof.scene.device_key.read_bytes())
@@ -29,11 +29,11 @@ def wanted(keys: dict[str, bytes]) -> Wanted:
 
 
 def prove_rotation(proof: Proof) -> None:
-    """Begins with the mount locked, and ends so."""
+    """The mount is locked before and after this."""
     scene = proof.scene
     old = class_keys(proof, "old ")
     scene.unlock()
-    # It cannot end as long as one file keeps its old key.
+    # One file keeps its old wrap, because chattr +i forbids writes to it: so the rotation cannot end.
     explained = json.loads(scene.run("explain", "--json", str(scene.path("plain", 0))))
     explained = explained[0] if isinstance(explained, list) else explained
     kept = scene.vault / explained["backingPath"]

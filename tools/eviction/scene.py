@@ -1,4 +1,4 @@
-"""A vault of its own, mounted, with files of every class, and programs that use them."""
+"""A mounted vault with files of every class, and programs that use them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLASSES = {"strict": "complete", "mail": "complete-unless-open", "held": "comple
 
 @dataclass
 class Opened:
-    """A file that a program has open, in one of the ways in which programs do."""
+    """A file that a program has open and mapped in one of several ways."""
 
     name: str
     descriptor: int
@@ -39,7 +39,7 @@ class Scene:
     files: int
     grace: int
     passcode: bytes = field(default_factory=lambda: b"passcode " + secrets.token_hex(16).encode())
-    # Of each kind of file: in every 32 bytes of it, and nowhere else on the machine but here.
+    # For each kind of file: bytes that every 32 bytes of it contain, and that occur nowhere else but in this process.
     canaries: dict[str, bytes] = field(default_factory=lambda: {kind: secrets.token_bytes(20) for kind in CLASSES})
     opened: list[Opened] = field(default_factory=list)
     held: list[int] = field(default_factory=list)
@@ -88,18 +88,18 @@ class Scene:
         self.run("lock", str(self.point), "--now", "--wait")
 
     def rotate(self) -> None:
-        """Makes new keys; fails, for one of the files cannot be given them."""
+        """Begins a rotation. It fails with status 1, because one file cannot get a new wrap."""
         self.run("rotate", "--yes", "--wait", str(self.point), "--recovery-key-file", str(self.folder / "recovery.new"),
                  secret=self.passcode, status=1)
 
     # Slots
 
     def add_slots(self) -> dict[str, Path]:
-        """One of each kind, tried and used once: what opens them, in files, by the kind. The first has the number 3."""
+        """Adds and uses a slot of each kind, from number 3 on. Returns the files with their secrets, by kind."""
         ways = {kind: self.folder / f"second-{kind}" for kind in ("passcode", "recovery-key", "key-file", "escrow-key")}
         key = self.folder / "key"
         key.mkdir()
-        # A security key, which ends when its input does.
+        # A software security key, which exits at the end of its input.
         authenticator = subprocess.Popen([sys.executable, str(AUTHENTICATOR), str(key)], stdin=subprocess.PIPE)
         ways["fido2"] = key / "state.json"
         public = self.folder / "escrow-public"
@@ -118,7 +118,8 @@ class Scene:
         while not (key / "key").exists() and time.monotonic() < end:
             time.sleep(0.05)
         self.run(*add, "fido2", point, *device, secret=self.passcode)
-        for options in (["--fido2", *device], ["--passcode-file", str(ways["passcode"])], ["--key-file", str(ways["key-file"])],
+        for options in (["--fido2", *device], ["--passcode-file", str(ways["passcode"])],
+                        ["--key-file", str(ways["key-file"])],
                         ["--recovery", "--recovery-key-file", str(ways["recovery-key"])],
                         ["--escrow-key", str(ways["escrow-key"])]):
             self.run("slot", "test", point, *options)
@@ -143,7 +144,7 @@ class Scene:
         return self.files if kind in ("strict", "mail") else 4
 
     def fill(self) -> None:
-        """Every file is written and read, so that all of it has been in the daemon and in the page cache."""
+        """Writes and reads every file, so that all of it has been in the daemon and in the page cache."""
         for kind, protection in CLASSES.items():
             folder = self.point / f"folder-{kind}"
             folder.mkdir()
@@ -189,7 +190,7 @@ class Scene:
         self.workers.append(child)
 
     def write(self) -> None:
-        """Writes the same again and again; while it is locked, it is refused."""
+        """Writes the same bytes again and again; while the vault is locked, the daemon refuses the writes."""
         while True:
             for number, opened in enumerate(self.opened):
                 try:
@@ -200,7 +201,7 @@ class Scene:
                     signal.sigtimedwait([], 0.01)
 
     def store(self) -> None:
-        """Stores into mappings; each lock kills the process that does so."""
+        """Stores into mappings in a child process; each lock kills the child, and a new one follows."""
         shared = [(number, opened) for number, opened in enumerate(self.opened) if opened.mapping.kind == "shared"]
         while True:
             child = os.fork()
@@ -217,7 +218,7 @@ class Scene:
             signal.sigtimedwait([], 0.05)
 
     def pause(self) -> None:
-        """What a program writes that is refused stands in the page cache for a moment: it knows that already."""
+        """Stops the programs, because the bytes of a refused write are in the page cache for a moment."""
         for worker in self.workers:
             os.killpg(worker, signal.SIGSTOP)
 
