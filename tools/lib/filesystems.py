@@ -1,5 +1,4 @@
-"""What the measuring tools share: to run commands, and the file systems that they measure, each with a folder of its
-own to work in."""
+"""What the measuring tools share: running commands, and the file systems that they measure, each in a folder of its own."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ def say(message: str) -> None:
 
 
 def command(*words: str | Path, cwd: Optional[Path] = None) -> str:
-    """Runs a command and returns its output; a failure shows what it said."""
-    # Into files, not pipes: a daemon keeps its copies open, and the end of a pipe would never come.
+    """Runs a command and returns its output. If it fails, the tool ends and prints the command's errors."""
+    # Files, not pipes: a daemon that the command starts keeps them open, and a pipe would never end.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         status = subprocess.call([str(word) for word in words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=output,
                                  stderr=errors)
@@ -39,14 +38,14 @@ def command(*words: str | Path, cwd: Optional[Path] = None) -> str:
 
 
 def common(shell: str) -> None:
-    """Runs a line of shell with tools/lib/common.sh at hand."""
+    """Runs a line of shell after it has sourced tools/lib/common.sh."""
     script = f'set -euo pipefail; . "$1/lib/common.sh"; {shell}'
     if subprocess.run(["bash", "-c", script, TOOL, str(TOOLS)], stdout=sys.stderr, check=False).returncode != 0:
         raise SystemExit(1)
 
 
 class FileSystem:
-    """Something with a folder to work in. `cold` leaves nothing of its files in the caches that it can reach."""
+    """A file system mounted at `point`; this class is a plain folder. `cold` empties the caches that it can reach."""
 
     name = "plain"
     packages: tuple[str, ...] = ()
@@ -67,10 +66,10 @@ class FileSystem:
         pass
 
     def watch(self) -> None:
-        """After a mount: from now on the most memory that its daemon takes is noted."""
+        """Called after each mount: begins to record the peak memory of the daemon."""
 
     def look(self) -> None:
-        """Before it is unmounted: how much memory that was."""
+        """Called before each unmount: reads the peak memory of the daemon."""
 
     def cold(self) -> None:
         os.sync()
@@ -78,7 +77,7 @@ class FileSystem:
         self.unmount()
         if IS_ROOT:
             Path("/proc/sys/vm/drop_caches").write_text("3\n")
-            # Those are to be measured by nobody.
+            # Loads the programs again, so that no measurement includes it.
             for program in ("git", "fio", "tar"):
                 if shutil.which(program):
                     command(program, "--version")
@@ -87,10 +86,10 @@ class FileSystem:
 
 
 class FuseDaemon(FileSystem):
-    """A FUSE daemon over a folder of its own."""
+    """A FUSE daemon with a backing folder of its own."""
 
     packages = ("fuse3",)
-    # Bytes: right after a mount, and the most that was.
+    # Resident bytes: right after a mount, and the peak.
     idle = 0
     peak = 0
     daemon: Optional[Daemon] = None
@@ -112,7 +111,7 @@ class FuseDaemon(FileSystem):
 
     def unmount(self) -> None:
         command("fusermount3", "-u", self.point)
-        # The daemon holds the backing folder's caches until it is gone, a moment after the mount is.
+        # The daemon ends a moment after the unmount, and until then it keeps the backing folder's caches.
         while str(self.vault) in command("ps", "-eo", "args"):
             time.sleep(0.01)
 
@@ -160,7 +159,7 @@ class Cryfs(FuseDaemon):
 
 
 class Passthrough(FuseDaemon):
-    """libfuse's passthrough_hp, which encrypts nothing: what FUSE itself costs. From the folder of --passthrough."""
+    """libfuse's passthrough_hp, which encrypts nothing: the cost of FUSE itself. --passthrough names its folder."""
 
     name = "passthrough_hp"
 
@@ -171,7 +170,7 @@ class Passthrough(FuseDaemon):
 
 
 class Fscrypt(FileSystem):
-    """The kernel's own encryption, in an ext4 image on a loop device. Root's alone."""
+    """The kernel's own encryption, in an ext4 image on a loop device. Needs root."""
 
     name = "fscrypt"
     packages = ("fscrypt", "e2fsprogs")
@@ -225,7 +224,7 @@ class Latchkey(FuseDaemon):
 
 
 FILE_SYSTEMS = {kind.name: kind for kind in (Latchkey, Gocryptfs, FileSystem)}
-# Slower ones, and such as take more than a package.
+# Those that are slower, or need more than a package.
 MORE = {kind.name: kind for kind in (Passthrough, Fscrypt, Securefs, Encfs, Cryfs)}
 
 

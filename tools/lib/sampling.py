@@ -1,4 +1,4 @@
-"""What a daemon uses, looked at in /proc while it works."""
+"""Memory, descriptors, threads and processor time of a daemon, read from /proc while it works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Peak:
-    """The most that was seen."""
+    """The maximum of all samples; `resident` is in bytes."""
 
     resident: int = 0
     descriptors: int = 0
@@ -22,7 +22,7 @@ class Peak:
 
 
 class Daemon:
-    """The process that serves a vault; none for a plain folder, which costs nothing."""
+    """The process that serves a vault. A plain folder has none: its `pid` is None."""
 
     def __init__(self, vault: Path | None, *, samples: bool = True) -> None:
         self.pid = None if vault is None else serving(vault)
@@ -30,7 +30,7 @@ class Daemon:
         self._ends = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
         if self.pid is not None:
-            # The mark of the highest begins anew: unlocking takes as much as Argon2id is to cost. Root's alone to do.
+            # Resets the peak (VmHWM), because the unlock used as much memory as Argon2id takes. Needs root.
             try:
                 self._path("clear_refs").write_text("5\n")
             except OSError:
@@ -42,7 +42,7 @@ class Daemon:
         return Path("/proc", str(self.pid), name)
 
     def _field(self, file: str, name: str) -> int:
-        """Bytes; of a process that is about to be gone none."""
+        """Bytes; 0 for a process that is about to exit, which has no such field."""
         found = re.search(rf"^{name}:\s+(\d+) kB", self._path(file).read_text(), re.MULTILINE)
         return int(found[1]) * 1024 if found else 0
 
@@ -66,7 +66,7 @@ class Daemon:
 
     @property
     def resident(self) -> int:
-        """Bytes, the kernel's own mark of the highest included."""
+        """Peak of the resident memory in bytes, as the kernel records it."""
         return self._field("status", "VmHWM")
 
     @property
@@ -75,7 +75,7 @@ class Daemon:
 
     @property
     def anonymous(self) -> int:
-        """Private memory that is no file's, in bytes."""
+        """Anonymous memory, in bytes."""
         return self._field("smaps_rollup", "Pss_Anon")
 
     @property
@@ -92,7 +92,7 @@ class Daemon:
 
     @property
     def seconds(self) -> float:
-        """Of the processor, so far."""
+        """Processor time used so far."""
         if self.pid is None:
             return 0
         fields = self._path("stat").read_text().rsplit(")", 1)[1].split()
@@ -100,7 +100,7 @@ class Daemon:
 
 
 def serving(vault: Path) -> int:
-    """The process whose command names a vault."""
+    """The ID of the process whose command line names a vault."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or entry.name == str(os.getpid()):
             continue

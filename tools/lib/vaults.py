@@ -1,4 +1,4 @@
-"""A vault of its own, mounted, that a tool locks and unlocks."""
+"""A mounted vault for a tool that locks and unlocks it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from filesystems import TOOL
 
-# Seconds after which something hangs.
+# A call that takes longer than so many seconds counts as hanging.
 PATIENCE = 60
 PASSCODE = "a passcode of the tools\n"
 
 
 class Vault:
-    """With a folder for each class, unlocked."""
+    """Unlocked when it is made; `folder_of` makes a folder for each class."""
 
     def __init__(self, folder: Path, latchkey: Path, grace: int, *options: str) -> None:
         self.latchkey, self.vault, self.point = latchkey, folder / "vault", folder / "mount"

@@ -1,4 +1,4 @@
-"""What tools/bench has every file system do: each workload yields what it has measured, one thing after another."""
+"""The workloads of tools/bench. Each one yields its measurements, one after another."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Measurement:
     name: str
     seconds: float
-    """Of the clock."""
+    """Elapsed time."""
     cpu: float
-    """What all processors of the machine were busy for, in seconds: client, kernel and daemon."""
+    """Seconds for which all processors of the machine were busy: client, kernel and daemon."""
     amount: float
-    """How many of `item` it was."""
+    """How many `item`s were processed."""
     item: str
 
 
 def busy() -> float:
-    """Seconds that all processors have been at work."""
+    """Seconds for which all processors have been busy since the boot."""
     user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
     return (user + nice + system + irq + softirq) / TICKS
 
@@ -50,7 +50,7 @@ def timed(name: str, amount: float, item: str, action: Callable[[], object]) -> 
 
 def fio(name: str, system: FileSystem, pattern: str, block: str, *, fresh: bool = False,
         invalidate: bool = True) -> Measurement:
-    """Writes end with an fsync; random ones touch an eighth of the file. The time is fio's own: without its start."""
+    """Writes end with an fsync; random 4 KiB accesses touch an eighth of the file. The time excludes fio's start."""
     target = system.point / "fio"
     if fresh:
         target.unlink(missing_ok=True)
@@ -71,7 +71,7 @@ def fio(name: str, system: FileSystem, pattern: str, block: str, *, fresh: bool 
 
 
 def large_files(system: FileSystem) -> Iterator[Measurement]:
-    # The sequential write comes first: it makes the file that all others use.
+    # The sequential write comes first: it makes the file that the others use.
     yield fio("sequential write, 1 MiB", system, "write", "1m", fresh=True)
     yield fio("sequential write, 4 KiB", system, "write", "4k", fresh=True)
     yield fio("random write, 1 MiB", system, "randwrite", "1m")
@@ -136,7 +136,7 @@ def untar(system: FileSystem) -> Iterator[Measurement]:
 
 def git(system: FileSystem) -> Iterator[Measurement]:
     clone = system.point / "clone"
-    # Over file:// git makes and checks a pack, as it does over a network.
+    # For file:// git makes and checks a pack, as it does over a network.
     source = f"file://{system.options.repository}"
     count = system.options.archived
     yield timed("git clone", count, "file", lambda: command("git", "clone", "-q", source, clone))
@@ -206,12 +206,14 @@ WORKLOADS = {"large": large_files, "small": small_files, "untar": untar, "git": 
              "synced": synced}
 
 
-# What they work on -------------------------------------------------------------------------------------------------
+# Their data ------------------------------------------------------------------------------------------------------
 
 
 def make_archive(folder: Path, limit: int) -> tuple[Path, int]:
-    """A tar of the first `limit` bytes of /usr/include or /usr/share: a tree that people made, not a generator. And how
-    many files are in it."""
+    """Makes a tar of the first `limit` bytes of /usr/include or /usr/share: a real tree, not a generated one.
+
+    Returns its path and the number of files in it.
+    """
     source = next(path for path in (Path("/usr/include"), Path("/usr/share")) if path.is_dir())
     archive, total, count = folder / "tree.tar", 0, 0
     with tarfile.open(archive, "w") as tar:
