@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""fuzz-seeds.py FOLDER: inputs for the fuzz targets, made from Tests/Vectors, in FOLDER/TARGET/.
+"""fuzz-seeds.py FOLDER: makes inputs for the fuzz targets from Tests/Vectors, in FOLDER/TARGET/.
 
-They are in what format docs/FORMAT.md has today, whatever the corpora in Tests/Fuzz/Corpus are from.
+They are in the current format of docs/FORMAT.md. The corpora in Tests/Fuzz/Corpus may be from an earlier one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def vectors(name: str) -> dict[str, Any]:
 
 
 def values(tree: Any, *keys: str) -> Iterator[str]:
-    """Every string under one of the keys, anywhere in a tree."""
+    """Every string under one of the keys, at any depth of a JSON value."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             if key in keys and isinstance(value, str):
@@ -65,7 +65,7 @@ def keybag() -> Iterator[bytes]:
 
 def device_key() -> Iterator[bytes]:
     yield from map(bytes.fromhex, values(vectors("keybag"), "deviceKeyFile"))
-    # What a TPM has sealed: bound to PCRs 7 and 16, with the sizes of the two parts.
+    # A device key sealed by a TPM: bound to PCRs 7 and 16, with the sizes of its two parts.
     yield b"LKTPMKEY\1\0" + bytes(6) + bytes(range(16)) + bytes((0x80, 0, 1, 0)) + bytes(4) + b"\3\0abc\4\0defg"
 
 
@@ -94,8 +94,8 @@ def block() -> Iterator[bytes]:
 
 
 def written(length: int, more: int, sparse: int, sizes: list[int], left: int = 0xFFFF, changes: bytes = b"") -> bytes:
-    """Length, provisional length beyond it, first sparse block, sizes of the stored blocks, what is left of them, and
-    single bytes that are changed."""
+    """A file: its length, the provisional length beyond it, the first sparse block, the sizes of the stored blocks, the
+    length to which they are truncated, and the bytes to change."""
     head = length.to_bytes(3, "little") + struct.pack("<HBB", more, sparse, len(sizes))
     return head + b"".join(struct.pack("<H", size) for size in sizes) + struct.pack("<H", left) + changes
 
@@ -118,7 +118,7 @@ def file() -> Iterator[bytes]:
 
 
 def replay() -> Iterator[bytes]:
-    """A file, whether it is void, the journal's head and epochs, and records: choice, what it needs, generation, number."""
+    """A file, whether it is void, a journal's head and epochs, and its records: choice, needs, generation, number."""
     whole = written(10000, 0, 255, [4096, 4096, 1808])
     named = struct.pack("<BBB", 0, 7, 7)
     anywhere = struct.pack("<BBBB", 1, 0, 7, 7)
@@ -196,8 +196,9 @@ def control() -> Iterator[bytes]:
 
 def policy() -> Iterator[bytes]:
     rules = [
-        "minimum-passcode-strength = 3", 'default-class = "complete" # A', "minimum-class = 'C'", "longest-grace = 3_600",
-        "lock-when-idle-after = 600", "erase-after = 10", f"required-escrow-key = '{'0f' * 32}'",
+        "minimum-passcode-strength = 3", 'default-class = "complete" # A', "minimum-class = 'C'",
+        "longest-grace = 3_600", "lock-when-idle-after = 600", "erase-after = 10",
+        f"required-escrow-key = '{'0f' * 32}'",
         "allowed-device-keys = [\n  'tpm2', # preferred\n  \"software\",\n]",
     ]
     yield from (rule.encode() for rule in rules)
@@ -216,7 +217,7 @@ TARGETS = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="fuzz-seeds.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="made if it is missing")
+    parser.add_argument("folder", type=Path, help="the folder for the inputs, which is made if it is missing")
     top = parser.parse_args().folder
     for target, seeds in TARGETS.items():
         folder = top / target

@@ -1,6 +1,6 @@
-// What the thread sanitizer does not see of Swift's Mutex: where two threads contend for it, the lock changes hands in
-// libswiftSynchronization, which is not instrumented. Linked into programs that are built for that sanitizer, these stand
-// before the functions of the library and say that what happened before an unlock is seen after the next lock.
+// When two threads contend for a Swift Mutex, libswiftSynchronization hands it over, and the thread sanitizer does not
+// see that, because this library is not instrumented. In a program that is built for the sanitizer, these functions
+// come before those of the library, call them, and tell the sanitizer that an unlock happens before the next lock.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
