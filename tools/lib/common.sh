@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What every tool here needs: to say what it does, to install what is missing, to build, to clean up after itself.
-# Sourced with `set -euo pipefail` in force.
+# What every tool here needs: messages, installation of missing packages, builds, and a clean-up at the end. A tool
+# sources this after `set -euo pipefail`.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# Runs a command as root: at once, or through a sudo that asks nothing. Status 1 when neither is possible.
+# Runs a command as root: directly, or through sudo if it asks for no password. Status 1 if neither is possible.
 as_root() {
     if [ "$(id -u)" = 0 ]; then
         "$@"
@@ -22,7 +22,7 @@ as_root() {
     fi
 }
 
-# What a Debian package is needed for, so that what is there already is seen on other distributions too.
+# Tests for what a Debian package provides, so that an installed package is found on other distributions too.
 is_installed() {
     case $1 in
         fuse3) command -v fusermount3 ;;
@@ -52,7 +52,7 @@ is_installed() {
     esac >/dev/null 2>&1
 }
 
-# need_packages PACKAGE...: installs those that are missing, or says which are and stops.
+# need_packages PACKAGE...: installs the missing ones, or names them and stops.
 need_packages() {
     local package missing=()
     for package in "$@"; do
@@ -72,11 +72,11 @@ need_packages() {
 
 need_swift() {
     local version
-    # swiftly puts the toolchain here and expects the login shell to know.
+    # swiftly installs the toolchain here, and only the login shell has it in PATH.
     PATH=$PATH:${SWIFTLY_HOME_DIR:-$HOME/.local/share/swiftly}/bin
-    command -v swift >/dev/null || fail "no Swift: install 6.2 or later from https://www.swift.org/install/linux"
+    command -v swift >/dev/null || fail "found no Swift: install 6.2 or later from https://www.swift.org/install/linux"
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9][0-9.]*\).*/\1/p' | head -n 1)
-    [ -n "$version" ] || fail "swift --version names no version: is the toolchain whole?"
+    [ -n "$version" ] || fail "swift --version prints no version; try: install the toolchain again"
     [ "$(printf '%s\n' 6.2 "$version" | sort -V | head -n 1)" = 6.2 ] ||
         fail "Swift $version is too old: install 6.2 or later from https://www.swift.org/install/linux"
 }
@@ -84,9 +84,9 @@ need_swift() {
 need_fuse() {
     [ -e /dev/fuse ] || as_root modprobe fuse 2>/dev/null || true
     [ -e /dev/fuse ] ||
-        fail "no /dev/fuse: modprobe fuse; a container needs --device /dev/fuse --cap-add SYS_ADMIN"
+        fail "/dev/fuse does not exist; try: modprobe fuse; a container needs --device /dev/fuse --cap-add SYS_ADMIN"
     { : <>/dev/fuse; } 2>/dev/null ||
-        fail "/dev/fuse does not open for $(id -un): run as root, or chmod 666 /dev/fuse"
+        fail "$(id -un) cannot open /dev/fuse; try: run as root, or chmod 666 /dev/fuse"
 }
 
 need_to_build() {
@@ -102,8 +102,8 @@ need_to_test() {
     need_fuse
 }
 
-# need_python MODULE=PACKAGE...: puts a python3 that can import the modules first in PATH. What is missing is installed
-# into an environment inside .build, never into the system's Python, which Debian keeps to itself.
+# need_python MODULE=PACKAGE...: puts a python3 that can import the modules first in PATH. Missing packages go into an
+# environment inside .build, never into the system's Python: Debian allows only its own packages there.
 need_python() {
     local pair modules=() packages=()
     need_packages python3
@@ -123,23 +123,24 @@ need_python() {
     can_import "${modules[@]}" || fail "python3 cannot import: ${modules[*]}"
 }
 
-# Without the packages of this user's home: the tests give their programs none.
+# Ignores packages in the user's home, because the programs of the tests do not see them either.
 can_import() {
-    PYTHONNOUSERSITE=1 python3 -c 'import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]' "$@" 2>/dev/null
+    PYTHONNOUSERSITE=1 python3 -c 'import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]' \
+        "$@" 2>/dev/null
 }
 
-# The program as it is installed, in .build/release/latchkey: optimised, with Swift's runtime linked in.
+# Builds the program as it is installed, .build/release/latchkey: optimized, with Swift's runtime linked in.
 build_release() { build_release_of latchkey; }
 
-# build_release_of PRODUCT
+# build_release_of PRODUCT: builds another product in the same way.
 build_release_of() {
     (cd "$top" && swift build -c release --static-swift-stdlib --product "$1")
 }
 
-# unmount_below FOLDER: takes down every mount inside, the deepest first, busy or not.
+# unmount_below FOLDER: unmounts every mount inside, the deepest first, even if it is busy.
 unmount_below() {
     local point
-    # Mount points in mountinfo have blanks and the like as octal escapes.
+    # mountinfo writes blanks and other special characters of mount points as octal escapes.
     awk -v folder="$1/" 'index($5 "/", folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r |
         while IFS= read -r point; do
             point=$(printf '%b' "$point")
@@ -147,11 +148,11 @@ unmount_below() {
         done
 }
 
-# A tool that starts programs in its scratch folder replaces this by what ends them.
+# A tool that starts programs in its scratch folder overrides this with a function that ends them.
 stop_programs() { :; }
 
-# make_scratch NAME: a temporary folder in $scratch, unmounted and removed when the tool ends, however it ends. Its
-# path is short, because Unix sockets in it must have names below 108 bytes.
+# make_scratch NAME: makes a temporary folder, $scratch. When the tool ends for any reason, its mounts are unmounted and
+# it is removed. Its path is short, because the path of a Unix socket in it must be shorter than 108 bytes.
 make_scratch() {
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX")
     trap remove_scratch EXIT

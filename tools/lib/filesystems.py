@@ -1,4 +1,4 @@
-"""What the measuring tools share: running commands, and the file systems that they measure, each in a folder of its own."""
+"""What the measuring tools share: running commands, and the file systems that they measure, each in its own folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Reads what swift test has said, and says how long each suite took: the slowest first, those below a second in one line.
+"""suite-times.py LOG: prints how long each suite took in a log of swift test, the slowest first.
 
-A suite's time is that from its first test to the end of its last one. Suites run beside each other but for the mount tests,
-which run one after another, and a suite that holds others has their time in its own.
+One last line counts the suites below a second. The time of a suite is that from the start of its first test to the end
+of its last one, and includes the suites inside it. Suites run in parallel, except the mount tests, which run one after
+another.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def main() -> None:
         found = re.search(r"[✔✘] Suite (.+) (?:passed|failed) after ([0-9.]+) seconds", line)
         if found:
             name = found[1].strip('"')
-            # Two modules may have a suite of one name.
+            # Two modules may have suites of the same name: the longer time counts.
             times[name] = max(times.get(name, 0), float(found[2]))
     slow = sorted(((took, name) for name, took in times.items() if took >= 1), reverse=True)
     for took, name in slow:
