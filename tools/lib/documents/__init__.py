@@ -1,1 +1,1 @@
-"""What tools/check-docs is made of: Markdown read as text, and one check a file."""
+"""The parts of tools/check-docs: a reader of Markdown, and one check in each file."""

@@ -1,4 +1,4 @@
-"""The commands in the documents, held against the grammar that the built program gives of itself."""
+"""Checks the commands in the documents against the grammar that the built program prints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from .markdown import Document, Found
 
 NAME = "latchkey"
-# Commands of others that have the names of ours.
+# Commands of other programs that begin like ours.
 FOREIGN = ("mount --bind",)
-# Where a command ends for a shell.
+# The operators that end a command in a shell.
 ENDS = re.compile(r"[|&;<>()]+$")
-# VALUE, <value>, …: what the reader puts something else in the place of.
+# VALUE, <value>, …: placeholders that the reader replaces.
 PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_.-]*$|<.*>$|…$|\.\.\.$")
 
 
@@ -31,7 +31,7 @@ class Grammar:
         return cls(json.loads(done.stdout))
 
     def is_short_form(self, text: str) -> bool:
-        """Whether a document means a command of the program without its name: `slot add`, `init --weak`."""
+        """Whether a text is a command of the program without the program's name: `slot add`, `init --weak`."""
         words = text.split()
         command = next((child for child in self.root["subcommands"] if words[:1] == [child["commandName"]]), None)
         if command is None or len(words) < 2 or text.startswith(FOREIGN):
@@ -40,7 +40,7 @@ class Grammar:
             child["commandName"] == words[1] for child in command.get("subcommands", []))
 
     def problem(self, words: list[str], whole: bool) -> str | None:
-        """Why the program would refuse the words behind its name. A command that is only named may lack its objects."""
+        """Why the program refuses the words behind its name, or None. Unless `whole`, objects may be missing."""
         command, path = self.root, NAME
         words = list(words)
         while words and (children := command.get("subcommands")):
@@ -54,7 +54,7 @@ class Grammar:
 
 
 class Arguments:
-    """Those of one command."""
+    """The arguments of one command."""
 
     def __init__(self, command: dict, path: str) -> None:
         arguments = command.get("arguments", [])
@@ -66,15 +66,6 @@ class Arguments:
             for argument in arguments
             for name in argument.get("names", [])
         }
-
-    def is_short_form(self, text: str) -> bool:
-        """Whether a document means a command of the program without its name: `slot add`, `init --weak`."""
-        words = text.split()
-        command = next((child for child in self.root["subcommands"] if words[:1] == [child["commandName"]]), None)
-        if command is None or len(words) < 2 or text.startswith(FOREIGN):
-            return False
-        return words[1].startswith("--") or any(
-            child["commandName"] == words[1] for child in command.get("subcommands", []))
 
     def problem(self, words: list[str], whole: bool) -> str | None:
         given: list[str] = []
@@ -131,7 +122,7 @@ class Arguments:
 
 
 def commands(line: str) -> list[list[str]]:
-    """The words behind each `latchkey` in a line, as a shell would split it; [--option] as if without brackets."""
+    """The words behind each `latchkey` in a line, as a shell splits them. Brackets around [--option] are ignored."""
     line = re.sub(r"\[([^\[\]]*)\]", r" \1 ", line)
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.wordchars += "…:@%+,{}"

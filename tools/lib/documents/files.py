@@ -1,4 +1,4 @@
-"""Links and names of files lead to something that is in the tree."""
+"""Checks that links and names of files lead to files of the tree, and lists the files to check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .markdown import Document
 
-# `Sources/…`, also with a line behind a colon, and with arguments for a tool.
+# `Sources/…`, with or without a line number behind a colon.
 IN_TREE = re.compile(r"(?:\./)?((?:Sources|Tests|docs|tools|\.ci)(?:/[\w.+*-]+)+)/?(?::\d+)?$")
 BARE = re.compile(r"([\w+-]+(?:\.[\w+-]+)*\.(?:swift|md|varlink|svg|py))$")
 
@@ -21,7 +21,7 @@ class Tree:
 
     @cached_property
     def names(self) -> set[str]:
-        """Of all files, wherever they lie."""
+        """The names of all files, without their folders."""
         names: set[str] = set()
         for _, folders, files in os.walk(self.top):
             folders[:] = [folder for folder in folders if not folder.startswith(".") or folder == ".ci"]
@@ -35,6 +35,17 @@ class Tree:
         found = [self.top / "Package.swift"]
         for folder in ("Sources", "Tests"):
             found += sorted((self.top / folder).rglob("*.swift"))
+        return found
+
+    def sources(self) -> list[Path]:
+        """Text files whose width no formatter checks: tools, C, Varlink interfaces, and strings in Package.swift."""
+        found = [self.top / "Package.swift"]
+        for folder in ("tools", ".ci"):
+            paths = (self.top / folder).rglob("*")
+            found += sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts)
+        for folder in ("Sources", "Tests"):
+            paths = (self.top / folder).rglob("*")
+            found += sorted(path for path in paths if path.suffix in (".c", ".h", ".varlink"))
         return found
 
     def anchors_of(self, path: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""Markdown as far as this project's documents use it: lines with what they are, code spans, links, headings."""
+"""The Markdown that this project's documents use: kinds of lines, code spans, links and headings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HTML = re.compile(r"\b(?:src|srcset|href)=\"([^\"\s]+)")
 class Line:
     number: int
     text: str
-    # "text", "blank", "table", "heading", "fence" (the mark itself), "fenced", "indented"
+    # "text", "blank", "table", "heading", "fence" (the mark itself), "fenced" or "indented"
     kind: str
     language: str = ""
 
 
 @dataclass
 class Found:
-    """Something in a document, and the line on which it begins."""
+    """A piece of a document, and the number of the line on which it begins."""
 
     number: int
     text: str
@@ -42,12 +42,12 @@ class Document:
         return cls(path, path.read_text(encoding="utf-8"))
 
     def prose(self) -> str:
-        """The text with as many lines, those of code blocks empty."""
+        """The text with the same number of lines; the lines of code blocks are empty."""
         code = ("fence", "fenced", "indented")
         return "\n".join("" if line.kind in code else line.text for line in self.lines)
 
     def spans(self) -> list[Found]:
-        """Code between backticks, which may go on in the next line of its paragraph, but not in the next cell."""
+        """Code between backticks. It may continue on the next line of its paragraph, but not in the next cell."""
         found = []
         for number, paragraph in self.paragraphs():
             for match in SPAN.finditer(paragraph):
@@ -56,7 +56,7 @@ class Document:
         return found
 
     def paragraphs(self) -> list[tuple[int, str]]:
-        """Neighbouring lines of text as one piece; a row of a table or a heading by itself."""
+        """Consecutive lines of text as one piece; a row of a table or a heading is a piece by itself."""
         pieces: list[tuple[int, list[str]]] = []
         previous = "blank"
         for line in self.lines:
@@ -76,7 +76,7 @@ class Document:
         return found
 
     def anchors(self) -> set[str]:
-        """Where a link can lead to in this document, as GitHub and its like name headings."""
+        """The anchors of this document's headings, named as GitHub and similar hosts name them."""
         seen: dict[str, int] = {}
         names = set()
         for line in self.lines:
@@ -89,7 +89,7 @@ class Document:
         return names
 
     def code_lines(self) -> list[Found]:
-        """Lines of blocks that a shell would read: indented ones, and fenced ones that name a shell or nothing."""
+        """Lines of blocks that hold commands: indented ones, and fenced ones that name a shell or no language."""
         found = []
         for line in self.lines:
             if line.kind == "indented" or line.kind == "fenced" and line.language in ("", "sh", "shell", "bash"):

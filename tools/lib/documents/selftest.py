@@ -1,4 +1,4 @@
-"""Each check, shown a document that it must refuse and one that it must take."""
+"""Shows each check documents that it must refuse and documents that it must accept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from .commands import Grammar, check_commands, commands
 from .files import Tree, check_files, check_links
 from .markdown import Document
-from .width import WIDTH, check_markdown, check_swift, wrapped, wrapped_swift
+from .width import WIDTH, check_markdown, check_source, check_swift, wrapped, wrapped_swift
 
 
 def argument(kind: str, name: str, **more: object) -> dict:
@@ -17,7 +17,7 @@ def argument(kind: str, name: str, **more: object) -> dict:
     return {"kind": kind, "valueName": name, "names": names, "isOptional": True, "isRepeating": False, **more}
 
 
-# As swift-argument-parser dumps it, of a program with `open [--wait] [--key FILE] VAULT` and `class set CLASS FILE...`.
+# The dump of swift-argument-parser for a program with `open [--wait] [--key FILE] VAULT` and `class set CLASS FILE...`.
 GRAMMAR = Grammar({
     "command": {
         "commandName": "latchkey",
@@ -47,7 +47,7 @@ GRAMMAR = Grammar({
     }
 })
 
-# A document, and a part of what is to be said of it; nothing where it is as it should be.
+# A check, a document, and a part of the expected problem; None if the check must accept the document.
 CASES = [
     ("links", "[a](README.md), [b](#a-heading), [c](docs/other.md#twice-1), [d](https://example.org/x)", None),
     ("links", "[a](absent.md)", "no such file: absent.md"),
@@ -84,12 +84,12 @@ CASES = [
 
 
 def run() -> None:
-    failures = [failure for case in CASES if (failure := fails(*case))] + wrapping() + swift()
+    failures = [failure for case in CASES if (failure := fails(*case))] + wrapping() + swift() + sources()
     for failure in failures:
         print(failure)
     if failures:
         sys.exit(f"check-docs --self-test: {len(failures)} failed")
-    print(f"{len(CASES)} documents were taken or refused as they should be")
+    print(f"{len(CASES)} documents were accepted or refused as they should be")
 
 
 def fails(check: str, text: str, expected: str | None) -> str | None:
@@ -108,12 +108,14 @@ def fails(check: str, text: str, expected: str | None) -> str | None:
         }[check]()
     said = "; ".join(problem for _, problem in found)
     if expected is None:
-        return f"{check}: {text!r} is as it should be, but: {said}" if said else None
-    return None if len(found) == 1 and expected in said else f"{check}: {text!r}: not {expected!r}, but {said!r}"
+        return f"{check}: {text!r} must be accepted, but was refused: {said}" if said else None
+    if len(found) == 1 and expected in said:
+        return None
+    return f"{check}: {text!r} must be refused with {expected!r}, but the check said {said!r}"
 
 
 def wrapping() -> list[str]:
-    """Wrapped text is narrow, has the same words, and begins no line with what would be a mark there."""
+    """Checks that wrapped text is narrow, has the same words, and begins no new line with a mark."""
     text = "- " + "some words - and `code that stays` " * 12 + "\n\n| a | " + "b" * 130 + " |\n"
     after = wrapped(Document(Path("x.md"), text))
     failures = []
@@ -123,7 +125,7 @@ def wrapping() -> list[str]:
     if any(line.lstrip().startswith("- ") for line in lines[1:]) or any(line.count("`") % 2 for line in lines):
         failures.append(f"wrapping made a list or broke code: {after!r}")
     if wrapped(Document(Path("x.md"), after)) != after or commands("x latchkey open"):
-        failures.append("wrapping twice is not wrapping once")
+        failures.append("a second wrapping changed the text")
     return failures
 
 
@@ -136,4 +138,23 @@ def swift() -> list[str]:
         path.write_text(wrapped_swift(text))
         lines = path.read_text().splitlines()
         filled = not check_swift(path) and len(lines) == 5 and lines[2:] == text.splitlines()[1:]
-        return [] if seen and filled else ["a wide comment was not seen, or not filled"]
+        return [] if seen and filled else ["a wide Swift comment was not found, or not refilled"]
+
+
+def sources() -> list[str]:
+    """Checks that wide lines are found in each kind of source, and in no other file."""
+    kinds = ["tools/run", "tools/lib/part.py", ".ci/run", "Sources/A/a.c", "Tests/A/a.h", "Sources/A/a.varlink",
+             "Package.swift"]
+    others = ["tools/lib/__pycache__/part.pyc", "Sources/A/One.swift", "docs/other.md"]
+    wide = "word " * 30
+    url = "https://" + "x" * 120
+    text = f"# {url}\n    // {url}\n{'x' * WIDTH}\n{wide}\n# {wide}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(Path(folder))
+        for name in kinds + others:
+            (tree.top / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree.top / name).write_text(text)
+        found = {str(path.relative_to(tree.top)): [number for number, _ in check_source(path)]
+                 for path in tree.sources()}
+    expected = {name: [4, 5] for name in kinds}
+    return [] if found == expected else [f"wide lines of sources: {found} instead of {expected}"]

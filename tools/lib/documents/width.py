@@ -1,4 +1,4 @@
-"""No line is wider than 120 columns: the check, and the wrapping of paragraphs that have such a line."""
+"""Lines of at most 120 columns: the checks, and the wrapping of paragraphs that have a wider line."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from .markdown import ITEM, LINK, SPAN, Document
 
 WIDTH = 120
-# At the beginning of a line these would be a list, a heading, a quotation, a table or a rule.
+# At the beginning of a line these would begin a list, a heading, a quotation, a table or a rule.
 MARK = re.compile(r"([-+*>|=]|#+|\d+[.)]|\|.*|--+|~~~+.*)$")
 
 COMMENT = re.compile(r"(\s*//[/:]? )(.*)$")
-# In a comment: nothing, code, a table, a mark such as MARK:.
+MARK_OF_COMMENT = re.compile(r"\s*(?://+|#+|\*)\s")
+# Comment lines that wrapping keeps as they are: empty ones, code, tables, and marks such as MARK:.
 VERBATIM = re.compile(r"$|\s{4}|```|\||MARK:|swift-format-ignore")
 
 
 def check_markdown(document: Document) -> list[tuple[int, str]]:
-    """Tables and fenced code may be wider, and so may a word that nothing can break, such as a URL."""
+    """Wide lines of a document. Tables and fenced code may be wider, and so may one unbreakable word, such as a URL."""
     problems = []
     for line in document.lines:
         if line.kind in ("table", "fence", "fenced") or len(line.text) <= WIDTH:
@@ -30,7 +31,7 @@ def check_markdown(document: Document) -> list[tuple[int, str]]:
 
 
 def check_swift(path: Path) -> list[tuple[int, str]]:
-    """Comments: of code the formatter sees to it."""
+    """Wide comments of a Swift file. The formatter checks the width of the code."""
     problems = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if len(line) > WIDTH and "//" in line and len(line.split("//", 1)[1].split()) > 1:
@@ -38,8 +39,17 @@ def check_swift(path: Path) -> list[tuple[int, str]]:
     return problems
 
 
+def check_source(path: Path) -> list[tuple[int, str]]:
+    """Wide lines of a file that no formatter checks. One unbreakable word behind a comment mark may be wider."""
+    problems = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if len(line) > WIDTH and len(MARK_OF_COMMENT.sub("", line).split()) > 1:
+            problems.append((number, f"{len(line)} columns, of at most {WIDTH}"))
+    return problems
+
+
 def wrapped(document: Document) -> str:
-    """The document, each paragraph that has a wide line filled anew. All others stay as they are."""
+    """The document with each paragraph refilled that has a wide line. The others stay as they are."""
     result: list[str] = []
     paragraph: list[str] = []
 
@@ -76,7 +86,7 @@ def filled(lines: list[str], width: int = WIDTH) -> list[str]:
 
 
 def wrapped_swift(text: str) -> str:
-    """The source, each comment on lines of its own that has a wide one filled anew, paragraph by paragraph."""
+    """The source with each paragraph refilled that has a wide line, in comments that have lines of their own."""
     result: list[str] = []
     lead, paragraph = "", []
 
@@ -101,7 +111,7 @@ def wrapped_swift(text: str) -> str:
 
 
 def words(lines: list[str]) -> list[str]:
-    """What stays together: words, code spans of moderate length, targets of links with their text's last word."""
+    """The pieces that wrapping keeps whole: words, short code spans and short links."""
     text = "\n".join(line.strip() for line in lines)
 
     def keep(match: re.Match[str]) -> str:
