@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Write Tests/Vectors/*.json: what docs/FORMAT.md says, worked out with fixed keys and nonces.
+"""Write Tests/Vectors/*.json, test vectors of docs/FORMAT.md with fixed keys and nonces.
 
-The vectors come from Python's cryptography and argon2-cffi, never from Latchkey, so that its tests hold it against
-somebody else's arithmetic. Running this twice gives the same bytes. `--check` writes nothing: it tells whether the
-committed vectors are these, and reads the vaults back with tools/read-vault.py. `--vault` and `--compare` let any
-other implementation be held against vault.json, or with `--journal` against journal-vault.json.
+The vectors come from Python's cryptography and argon2-cffi, never from Latchkey, so that the tests compare Latchkey
+with an independent implementation. Every run writes the same bytes. `--check` writes nothing: it compares the committed
+vectors with those of this run, and reads the vaults back with tools/read-vault.py. `--vault` and `--compare` test any
+other implementation against vault.json, or with `--journal` against journal-vault.json.
 
-Bytes are in hexadecimal, other strings as they are. "cases" must work in both directions where the value is
-deterministic, else (wraps of class B, blocks, attributes) with the nonce given; "refused" must be refused. A refused
-header says by what: its fields alone, its MAC, the volume ID, or the wrap algorithm and length that its class has; a
-record of the journal also by its size, epoch or position. "ignored" ones are valid, and count for nothing.
+Bytes are in hexadecimal, other strings are plain. "cases" must work in both directions if the value is deterministic,
+and otherwise (wraps of class B, blocks, attributes) with the given nonce. "refused" must be refused. A refused header
+names the check that refuses it: its fields alone, its MAC, the volume ID, or the wrap algorithm and length of its
+class. A refused record of the journal may also name its size, epoch or position. "ignored" records are valid but have
+no effect.
 """
 
 from __future__ import annotations
@@ -40,8 +41,7 @@ FILES = {
     "base64url": base64_vectors, "blocks": block_vectors, "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
     "names": name_vectors, "recovery": recovery_vectors, "subkeys": subkey_vectors, "summaries": summary_vectors,
-    "symlinks": symlink_vectors,
-    "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,
+    "symlinks": symlink_vectors, "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,
 }
 
 
@@ -78,13 +78,14 @@ def check() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write Tests/Vectors/*.json, the same bytes at every run.")
-    parser.add_argument("--check", action="store_true", help="write nothing; compare, and read the vault back")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; compare the committed vectors, and read the vaults back")
     parser.add_argument("--example", action="store_true", help="print the worked example of docs/FORMAT.md instead")
     parser.add_argument("--vault", type=Path, metavar="FOLDER", help="make the vault of vault.json in FOLDER/vault "
-                        "instead, and device.key, passcode and recovery-key beside it")
+                        "instead, with device.key, passcode and recovery-key beside it")
     parser.add_argument("--compare", type=Path, metavar="DIR", help="compare a mount of that vault with vault.json")
-    parser.add_argument("--journal", action="store_true", help="with --vault and --compare: journal-vault.json, a "
-                        "vault with a journal to replay, in its place")
+    parser.add_argument("--journal", action="store_true", help="with --vault and --compare: use journal-vault.json, "
+                        "a vault with a journal to replay, in its place")
     given = parser.parse_args()
     vault = journal_vault_vectors if given.journal else vault_vectors
     if given.vault:

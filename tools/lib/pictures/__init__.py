@@ -1,1 +1,1 @@
-"""What tools/pictures draws with: a canvas of SVG, and one picture a file."""
+"""The parts of tools/pictures: an SVG canvas, and one picture in each file."""

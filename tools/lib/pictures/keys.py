@@ -1,16 +1,16 @@
-"""How keys hang together: from what opens a vault, over the keybag, to the bytes on disk.
+"""The picture of how keys depend on each other: from the secrets that open a vault, through the keybag, to the disk.
 
-From docs/KEYS.md and docs/FORMAT.md: the keybag's records, the bundle, wrap algorithms, volume subkeys.
+Sources: docs/KEYS.md and docs/FORMAT.md: the keybag's records, the bundle, wrap algorithms, volume subkeys.
 """
 
 from __future__ import annotations
 
 from .svg import Canvas
 
-# Columns: what a person has, the slot that it opens, the keys in the slot, the key of a file, what lies on disk.
+# Columns: the user's secret, the slot that it opens, the keys in the slot, the key of a file, the data on disk.
 HAVE, SLOT, BUNDLE, FILE, DISK = 36, 222, 464, 684, 868
 HAVE_WIDTH, SLOT_WIDTH, KEY_WIDTH, FILE_WIDTH, DISK_WIDTH = 130, 166, 146, 132, 192
-# Name, kind of the slot, how its wrapping key comes about. The first three take the device key as well.
+# Secret, kind of its slot, derivation of the wrapping key. The first three also need the device key.
 WAYS = [
     ("passcode", "passcode", "Argon2id, then HKDF"),
     ("key file", "key-file", "HKDF"),
@@ -24,12 +24,12 @@ RAIL, DASHED = SLOT + SLOT_WIDTH + 28, SLOT + SLOT_WIDTH + 48
 
 
 def way(index: int) -> float:
-    """The middle of a row on the left."""
+    """The vertical middle of a row on the left."""
     return 130 + index * 54 + (42 if index >= WITH_DEVICE_KEY else 0)
 
 
 def key(index: int) -> float:
-    """The middle of a key in the bundle; those of contents stand apart from the others."""
+    """The vertical middle of a key in the bundle. A gap separates the class keys from the others."""
     return 112 + index * 50 + (22 if index >= 4 else 0)
 
 
@@ -73,7 +73,7 @@ def pair(canvas: Canvas, y: float, name: str, slot: str, how: str) -> None:
 
 
 def device_slot(canvas: Canvas) -> None:
-    """The device key by itself opens no more than what a mount needs before the first unlock."""
+    """The device key alone opens only what a mount needs before the first unlock."""
     y = way(4) + 96
     canvas.text(HAVE, y - 32, "at the mount, before the first unlock", size=12, anchor="start", bold=True)
     pair(canvas, y, "device key alone", "device slot", "HKDF")
@@ -94,7 +94,7 @@ def bundle(canvas: Canvas) -> None:
 
 
 def contents(canvas: Canvas) -> None:
-    """A file's class says which of four keys wraps the file's own."""
+    """The class of a file determines which of the four class keys wraps its file key."""
     middle = (key(0) + key(3)) / 2
     x = BUNDLE + KEY_WIDTH + 18
     canvas.path(f"M{x} {key(0) - 16} q8 0 8 8 V{middle - 8} q0 8 8 8 q-8 0 -8 8 V{key(3) + 8} q0 8 -8 8")

@@ -1,5 +1,7 @@
-"""The modules and what each imports, from Package.swift: every arrow points down, and none that another path implies is
-drawn. Layers are as low as they can be; the order within a layer keeps crossings few.
+"""The picture of the modules and their imports, from Package.swift.
+
+Every arrow points down. An arrow that a longer path implies is not drawn. Each module is in the lowest possible layer,
+and the order within a layer keeps the number of crossings low.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ def draw(top: Path) -> str:
 
 
 def dependencies(package: dict) -> dict[str, set[str]]:
-    """Of the modules in Sources: those of tests, and other packages, have no place in the picture."""
+    """The imports of the modules in Sources. The picture omits tests and other packages."""
     ours = {target["name"]: target for target in package["targets"]
             if target["type"] in ("regular", "executable")
             and (target.get("path") or "Sources/").startswith("Sources/")}
@@ -32,7 +34,7 @@ def dependencies(package: dict) -> dict[str, set[str]]:
 
 
 def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Without the arrows that a longer way implies."""
+    """The graph without the arrows that a longer path implies."""
     def reach(name: str) -> set[str]:
         found: set[str] = set()
         for other in graph[name]:
@@ -54,7 +56,7 @@ def layout(graph: dict[str, set[str]]) -> str:
 
     for name in sorted(graph):
         depth(name)
-    # A module that little stands on is drawn close to what uses it.
+    # A module without imports is drawn just below the lowest module that uses it.
     users = {name: [user for user in graph if name in graph[user]] for name in graph}
     for name in sorted(graph, key=lambda name: (-height[name], name)):
         if users[name] and not graph[name]:
@@ -67,7 +69,7 @@ def layout(graph: dict[str, set[str]]) -> str:
 
 
 def with_bends(edges: list, height: dict, names: list) -> tuple[list, list[list]]:
-    """An arrow over several layers gets a bend, a node without a box, in each layer between."""
+    """Gives an arrow across several layers a bend, a node without a box, in each layer between."""
     layers: list[list] = [[] for _ in range(max(height.values()) + 1)]
     for name in names:
         layers[height[name]].append(name)
@@ -84,7 +86,8 @@ def with_bends(edges: list, height: dict, names: list) -> tuple[list, list[list]
 
 
 def order(layers: list[list], links: list) -> None:
-    """Each layer by the middle of its neighbours, up and down in turn; the best order that was seen is kept."""
+    """Sorts each layer by the mean position of its neighbours, upwards and downwards in turn, and keeps the best
+    order."""
     best, least = [list(layer) for layer in layers], crossings(layers, links)
     for sweep in range(SWEEPS):
         up = sweep % 2 == 0
@@ -98,10 +101,10 @@ def order(layers: list[list], links: list) -> None:
 
 
 def by_middle(layers: list[list], index: int, other: int, links: list) -> None:
-    place = {node: number for number, node in enumerate(layers[other])}
+    position = {node: number for number, node in enumerate(layers[other])}
     middle = {}
     for number, node in enumerate(layers[index]):
-        near = [place[end] for link in links if node in link for end in link if end in place]
+        near = [position[end] for link in links if node in link for end in link if end in position]
         middle[node] = sum(near) / len(near) if near else float(number)
     layers[index].sort(key=lambda node: middle[node])
 
@@ -129,7 +132,7 @@ def width(node: object) -> float:
 
 
 def positions(layers: list[list], links: list) -> dict:
-    """Near the middle of the neighbours, but never closer together than the boxes need."""
+    """Puts each node near the mean position of its neighbours, without overlaps of the boxes."""
     x: dict = {}
     for layer in layers:
         edge = 0.0
@@ -151,7 +154,7 @@ def positions(layers: list[list], links: list) -> dict:
 
 
 def spread(layer: list, wanted: list[float]) -> list[float]:
-    """The places closest to the wanted ones in which nothing overlaps: groups that touch move as one."""
+    """The positions closest to the wanted ones without overlaps. Groups of nodes that touch move as one."""
     groups: list[list] = []
     offset = 0.0
     for index, node in enumerate(layer):

@@ -1,11 +1,12 @@
-"""SVG that reads well on light and on dark ground: colours are classes, and a style sheet gives each two values."""
+"""SVG for light and dark backgrounds: colours are classes, and a style sheet gives each of them two values."""
 
 from __future__ import annotations
 
 from html import escape
 
 FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", Helvetica, Arial, sans-serif'
-# Of a letter, in parts of the font's size: of the widest of these fonts, so that what fits here fits everywhere.
+# The width of a letter as a fraction of the font size, for the widest of these fonts: a text that fits with it fits
+# with all of them.
 LETTER = 0.60
 
 # name: (light, dark)
@@ -39,7 +40,7 @@ class Canvas:
 
     def text(self, x: float, y: float, words: str, colour: str = "ink", size: float = 13, *, anchor: str = "middle",
              bold: bool = False, mono: bool = False, within: float | None = None) -> None:
-        """`within` is the room that there is: words that do not fit are a mistake in the picture."""
+        """`within` is the available width: a text that does not fit raises an error."""
         if within is not None and (room := len(words) * size * LETTER) > within:
             raise ValueError(f"{words!r} takes {room:.0f} of {within:.0f}")
         more = ' font-weight="600"' if bold else ""
@@ -49,7 +50,7 @@ class Canvas:
 
     def lines(self, x: float, y: float, rows: list[str], colour: str = "ink", size: float = 13, *, leading: float = 1.3,
               **more: object) -> None:
-        """Rows around the middle y."""
+        """Rows of text, centred vertically at y."""
         top = y - (len(rows) - 1) * size * leading / 2 + size * 0.35
         for index, row in enumerate(rows):
             self.text(x, top + index * size * leading, row, colour, size, **more)  # type: ignore[arg-type]
@@ -83,5 +84,5 @@ def sheet(theme: int) -> str:
 
 
 def n(value: float) -> str:
-    """A number as short as it can be, the same on every machine."""
+    """A number in its shortest form, which is the same on every machine."""
     return f"{value:.1f}".rstrip("0").rstrip(".")

@@ -1,6 +1,6 @@
-"""The life of a mount around one lock: what each class can do in each phase, and which keys are in memory.
+"""The picture of a mount around one lock: what each class can do in each phase, and which keys are in memory.
 
-From README.md's table of classes, docs/EVICTION.md, docs/THREAT-MODEL.md and Sources/Daemon/Lock/LockMachine.swift.
+Sources: README.md's table of classes, docs/EVICTION.md, docs/THREAT-MODEL.md and Sources/Daemon/Lock/LockMachine.swift.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from .svg import Canvas
 
 LEFT, TOP = 196, 128
-# Name, width, what is said below it.
+# Name, width, text below the name.
 PHASES = [
     ("before the first unlock", 190, ""),
     ("unlocked", 112, ""),
@@ -30,7 +30,7 @@ ROWS = [
     ("C", "complete-until-first-user-authentication", [(0, 0, "shut", NONE), (1, 5, "open", FULL)]),
     ("D", "none", [(0, 5, "open", FULL)]),
 ]
-# The same for keys in the daemon's memory.
+# Keys in the daemon's memory: name, first and last phase, fill.
 KEYS = [
     ("A, and B's private key", (1, 3), "key"),
     ("file keys of B", (0, 5), "part"),
@@ -73,14 +73,14 @@ def heads(canvas: Canvas, edges: list[int]) -> None:
 
 
 def events(canvas: Canvas, edges: list[int], bottom: int) -> None:
-    """What happens between two phases, as marks above the line between them."""
+    """Marks the events between two phases above the line between them."""
     names = [["mount"], ["unlock"], ["lock"], ["deadline"], ["keys are gone"], ["unlock"]]
     for index, rows in enumerate(names):
         x = edges[index]
         canvas.path(f"M{x} 66 V{bottom}", "edge", width=1)
         canvas.box(x - 4, 58, 8, 8, "event", "event", round=4)
         canvas.text(x, 48, rows[0], "event", 12.5, bold=True)
-    # An unlock in the grace: the keys have never left.
+    # An unlock during the grace: the keys stay in memory.
     middle = (edges[2] + edges[3]) / 2
     back = f"M{middle} 66 C{middle - 4} 14 {edges[2] - 52} 14 {edges[2] - 56} 84"
     canvas.path(back, "event", arrow=True, dashed=True)
