@@ -70,7 +70,7 @@ class Proof:
         wrong = sorted(name for name in found if forbidden(name))
         missing = sorted(required - found)
         problems = [f"found: {name}" for name in wrong]
-        problems += [f"not found, and it must be there: {name}" for name in missing]
+        problems += [f"not found, but required: {name}" for name in missing]
         self.tell(state, f"{count / (1 << 20):6.0f} MiB searched{again}, {len(found):3} secrets found", problems)
 
     # The contents that the programs write again and again.
@@ -159,19 +159,19 @@ class Proof:
             mapping.close()
             os.close(descriptor)
         self.tell("unlocked again: closed files of class B", f"{pages} pages in the page cache",
-                  [f"{pages} pages have outlived the lock"] if pages else [])
+                  [f"{pages} pages are still cached after the lock"] if pages else [])
 
     def everything_is_there(self) -> None:
         wrong = []
         for number, opened in enumerate(self.scene.opened):
             if os.pread(opened.descriptor, PAGES * PAGE, 0) != self.scene.content("strict", number):
-                wrong.append(f"{opened.name} reads otherwise through its handle")
+                wrong.append(f"{opened.name} has wrong contents through its handle")
             if opened.mapping.bytes() != self.scene.content("strict", number):
-                wrong.append(f"{opened.name} reads otherwise through its {opened.mapping.kind} mapping")
+                wrong.append(f"{opened.name} has wrong contents through its {opened.mapping.kind} mapping")
         for kind in ("strict", "mail", "held", "plain", "open"):
             for number in range(self.scene.count(kind)):
                 if self.scene.path(kind, number).read_bytes() != self.scene.content(kind, number):
-                    wrong.append(f"{kind}-{number} reads otherwise")
+                    wrong.append(f"{kind}-{number} has wrong contents")
         self.tell("unlocked again: all that was written", f"{len(self.scene.opened)} handles and mappings", wrong[:10])
 
     # The search itself

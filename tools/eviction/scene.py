@@ -157,7 +157,7 @@ class Scene:
 
     def check(self, kind: str, number: int) -> None:
         if self.path(kind, number).read_bytes() != self.content(kind, number):
-            sys.exit(f"{kind}-{number} does not read back as it was written")
+            sys.exit(f"{kind}-{number} has other contents than were written")
 
     def read_all(self) -> None:
         for kind in CLASSES:
