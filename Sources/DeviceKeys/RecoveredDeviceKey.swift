@@ -24,16 +24,18 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
 
     /// What it would be.
     ///
-    /// - Parameter wanted: what is to keep it; nil for what keeps the one that is there, as far as that goes on this machine, else a file.
-    /// - Throws: `notADeviceKey`, `io`; `deviceKeyMismatch` if the file is another vault's: that may be the only key to something.
+    /// - Parameter wanted: what is to keep it; nil for what keeps the one that is there, as far as that goes on this
+    ///   machine, else a file.
+    /// - Throws: `notADeviceKey`, `io`; `deviceKeyMismatch` if the file is another vault's: that may be the only key to
+    ///   something.
     public init(_ wanted: DeviceKeyKind?, path: String, volume: VolumeIdentifier) throws(Failure) {
         self.path = path
         self.volume = volume
         var found: DeviceKeyKind?
         do throws(Failure) {
             try KeyDestruction.check(deviceKeyPath: path, volume: volume)
-            found = try DeviceKeyPlace.kind(at: path)
-            _ = try DeviceKeyPlace.load(path: path)
+            found = try DeviceKeyLocation.kind(at: path)
+            _ = try DeviceKeyLocation.load(path: path)
             present = .usable(found!)
         } catch {
             switch error {
@@ -52,19 +54,19 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     /// - Returns: also where one that was of no use lies now.
     public func make() throws(Failure) -> Made {
         switch present {
-        case .nothing: return Made(key: try DeviceKeyPlace.create(kind, path: path, volume: volume), setAside: nil)
+        case .nothing: return Made(key: try DeviceKeyLocation.create(kind, path: path, volume: volume), movedAside: nil)
         case .useless: return try replace()
         case .usable(let before):
-            let key = try DeviceKeyPlace.load(path: path)
-            guard before.name != kind.name else { return Made(key: key, setAside: nil) }
-            try DeviceKeyPlace.keep(key, at: path, as: kind)
-            return Made(key: try DeviceKeyPlace.key(key, at: path, as: kind), setAside: nil)
+            let key = try DeviceKeyLocation.load(path: path)
+            guard before.name != kind.name else { return Made(key: key, movedAside: nil) }
+            try DeviceKeyLocation.keep(key, at: path, as: kind)
+            return Made(key: try DeviceKeyLocation.key(key, at: path, as: kind), movedAside: nil)
         }
     }
 
     public struct Made: ~Copyable {
         public let key: DeviceKey
-        public let setAside: String?
+        public let movedAside: String?
 
         /// The key alone.
         public consuming func takeKey() -> DeviceKey { key }
@@ -72,13 +74,13 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
 
     /// What cannot be used today may be of use to a copy of the keybag from before, in a machine as it was: it is kept.
     private func replace() throws(Failure) -> Made {
-        let aside = path + ".unused-\(time(nil))"
-        let doing = "setting the device key file \(path) aside"
-        guard unsafe rename(path, aside) == 0 else { throw .io(Errno.current, doing: doing) }
+        let unused = path + ".unused-\(time(nil))"
+        let doing = "moving the device key file \(path) aside"
+        guard unsafe rename(path, unused) == 0 else { throw .io(Errno.current, doing: doing) }
         do throws(Failure) {
-            return Made(key: try DeviceKeyPlace.create(kind, path: path, volume: volume), setAside: aside)
+            return Made(key: try DeviceKeyLocation.create(kind, path: path, volume: volume), movedAside: unused)
         } catch {
-            _ = unsafe rename(aside, path)
+            _ = unsafe rename(unused, path)
             throw error
         }
     }

@@ -8,7 +8,7 @@ import Posix
 extension Failure {
     init(_ error: FormatError) {
         switch error {
-        case .tooShort: self = .damaged(reason: "the keybag is cut short")
+        case .tooShort: self = .damaged(reason: "the keybag is truncated")
         case .wrongMagic: self = .damaged(reason: "the keybag does not begin as one")
         case .unknownVersion(let version): self = .foreignVersion(version: Int(version))
         case .unknownFeature: self = .foreignFeature

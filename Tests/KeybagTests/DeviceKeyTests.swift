@@ -31,8 +31,8 @@ import Testing
         #expect(try folder.deviceKey == before)
     }
 
-    /// A program that was killed has left it under another name, which the next one removes; not the key itself, where both names
-    /// are of one file.
+    /// A program that was killed has left it under another name, which the next one removes; not the key itself, where
+    /// both names are of one file.
     @Test(arguments: [false, true]) func whatAKilledProgramLeft(isLinked: Bool) throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
@@ -43,7 +43,7 @@ import Testing
         } else {
             try FileManager.default.copyItem(atPath: path, toPath: left)
         }
-        DeviceKeyFile.removeLeftover(of: path)
+        DeviceKeyFile.removeOrphan(of: path)
         #expect(!FileManager.default.fileExists(atPath: left))
         #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
         try Data([1, 2, 3]).write(to: URL(filePath: left))

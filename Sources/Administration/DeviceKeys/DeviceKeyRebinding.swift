@@ -16,9 +16,9 @@ public struct DeviceKeyRebinding: ~Copyable {
         let folder = try VaultFolder(kept.vault)
         let key = try kept.load()
         // What a killed attempt has left beside it may be the key.
-        DeviceKeyFile.removeLeftover(of: kept.path)
+        DeviceKeyFile.removeOrphan(of: kept.path)
         let keybag = try OpenKeybag.open(
-            in: folder.store, deviceKey: DeviceKeyPlace.key(key, at: kept.path, as: kept.kind))
+            in: folder.store, deviceKey: DeviceKeyLocation.key(key, at: kept.path, as: kept.kind))
         // A value that is not copied is made whole or not at all.
         self.kept = kept
         self.kind = kind
@@ -35,7 +35,7 @@ public struct DeviceKeyRebinding: ~Copyable {
     /// Keeps it so. Where `needsPasscode`, the passcodes do not open the vault then.
     public func run() throws(Failure) {
         defer { withExtendedLifetime(folder) {} }
-        try DeviceKeyPlace.keep(key, at: kept.path, as: kind)
+        try DeviceKeyLocation.keep(key, at: kept.path, as: kind)
     }
 
     /// Throws unless the passcode opens the vault: a mistake must not cost anything.
@@ -50,18 +50,18 @@ public struct DeviceKeyRebinding: ~Copyable {
         let credential = try Credential(.passcode, reading: passcode, mayBeLast: mayBeLast)
         var added: UInt32?
         if kind == .software, kept.kind != .software {
-            let plain = try DeviceKeyPlace.key(key, at: kept.path, as: .software)
+            let plain = try DeviceKeyLocation.key(key, at: kept.path, as: .software)
             added = try keybag.addSlot(for: plain, opening: credential, allowingWeak: allowingWeak)
         }
-        do throws(Failure) { try DeviceKeyPlace.keep(key, at: kept.path, as: kind) } catch {
+        do throws(Failure) { try DeviceKeyLocation.keep(key, at: kept.path, as: kind) } catch {
             // Unless it is kept so all the same, and the failure came after that.
-            if let added, (try? DeviceKeyPlace.kind(at: kept.path)) == kept.kind {
+            if let added, (try? DeviceKeyLocation.kind(at: kept.path)) == kept.kind {
                 try? keybag.removeSlot(added, opening: credential)
             }
             throw error
         }
         // As the next process will find it.
-        let device = try DeviceKeyPlace.load(path: kept.path)
+        let device = try DeviceKeyLocation.load(path: kept.path)
         let again = try OpenKeybag.open(in: folder.store, deviceKey: device)
         try again.bindPasscode(opening: credential, allowingWeak: allowingWeak)
     }

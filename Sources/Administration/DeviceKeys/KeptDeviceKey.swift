@@ -24,12 +24,12 @@ public struct KeptDeviceKey: Sendable {
         let file = try OpenKeybag.inspect(store)
         volume = file.volume
         self.path = path ?? DeviceKeyFile.defaultPath(for: volume)
-        kind = try DeviceKeyPlace.kind(at: self.path)
+        kind = try DeviceKeyLocation.kind(at: self.path)
         isBound = file.isBound(guarded: kind != .software)
     }
 
     public func load() throws(Failure) -> DeviceKey {
-        let key = try DeviceKeyPlace.load(path: path)
+        let key = try DeviceKeyLocation.load(path: path)
         guard key.volume == volume else { throw .deviceKeyMismatch }
         return key
     }

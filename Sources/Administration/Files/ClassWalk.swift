@@ -126,7 +126,7 @@ public final class ClassWalk {
         let names: [Name]
         do { names = try file.children() } catch { return watcher.fails(.io(error, doing: "list"), at: file.path) }
         // Not where another run may be at work.
-        if log != nil { Rekeying.removeRemains(names, in: file.file) }
+        if log != nil { Rekeying.removeOrphans(names, in: file.file) }
         let others = names.filter { !rekeys || !(Rekeying.isCopy($0) || RekeyLog.isLog($0)) }
         levels.append(
             Level(folder: file, path: file.path, name: file.name, inode: file.status.inode, names: others[...]))

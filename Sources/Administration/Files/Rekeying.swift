@@ -36,7 +36,7 @@ public struct Rekeying {
     }
 
     /// Removes the copies among these that a killed run has left in a folder; not those at which somebody is at work.
-    public static func removeRemains(_ names: [Name], in folder: Descriptor) {
+    public static func removeOrphans(_ names: [Name], in folder: Descriptor) {
         for name in names where isCopy(name) {
             // Its class may be locked, or it a FIFO.
             guard let copy = try? folder.open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
@@ -59,7 +59,7 @@ public struct Rekeying {
             let before = try source.status()
             let copy = try file.parent.open(temporary, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             do {
-                // For `removeRemains`. Nobody else knows the file yet.
+                // For `removeOrphans`. Nobody else knows the file yet.
                 try copy.lockExclusively()
                 try setClass(of: copy)
                 try copyContents(from: source, status: before, to: copy)

@@ -18,7 +18,7 @@ public struct FolderSlots: SlotHolder {
         self.vault = vault.text
         let volume = try OpenKeybag.inspect(folder.store).volume
         let path = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
-        keybag = try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyPlace.load(path: path))
+        keybag = try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyLocation.load(path: path))
     }
 
     public var isGuarded: Bool { keybag.isGuarded }

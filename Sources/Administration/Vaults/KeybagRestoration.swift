@@ -52,10 +52,10 @@ public struct KeybagRestoration: ~Copyable {
         _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool
     ) throws(Failure) -> String? {
         let made = try deviceKey.make()
-        let setAside = made.setAside
+        let movedAside = made.movedAside
         _ = try OpenKeybag.restore(
             backup, in: folder.store, newDeviceKey: made.takeKey(), newPasscode: passcode, cost: cost,
             allowingWeak: allowingWeak)
-        return setAside
+        return movedAside
     }
 }

@@ -120,7 +120,7 @@ public struct VaultCreation: Sendable {
 
     private func makeDeviceKey() throws(Failure) -> DeviceKey {
         do {
-            return try DeviceKeyPlace.create(plan.deviceKeyKind, path: deviceKeyPath, volume: volume)
+            return try DeviceKeyLocation.create(plan.deviceKeyKind, path: deviceKeyPath, volume: volume)
         } catch .io(.EEXIST, _) {
             throw .deviceKeyExists(path: deviceKeyPath)
         }

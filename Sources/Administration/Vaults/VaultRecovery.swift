@@ -46,11 +46,11 @@ public struct VaultRecovery: ~Copyable, Sendable {
         _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, allowingWeak: Bool = false
     ) throws(Failure) -> String? {
         let made = try deviceKey.make()
-        let setAside = made.setAside
+        let movedAside = made.movedAside
         _ = try OpenKeybag.recover(
             in: folder.store, by: credential, newDeviceKey: made.takeKey(), newPasscode: passcode,
             cost: Argon2Cost.calibratedForVaults(), allowingWeak: allowingWeak, proof: proof)
-        return setAside
+        return movedAside
     }
 }
 

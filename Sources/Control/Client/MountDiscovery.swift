@@ -22,11 +22,11 @@ extension SocketDirectories {
     ///
     /// - Throws: `io` when the path cannot be looked up.
     public func mount(of path: String) throws(Failure) -> ServedMount? {
-        var place = stat()
-        guard unsafe stat(path, &place) == 0 else { throw .socket(.current, doing: "look at \(path)") }
-        let device = UInt64(place.st_dev)
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw .socket(.current, doing: "look at \(path)") }
+        let device = UInt64(status.st_dev)
         if let mount = linked(device: device) { return mount }
-        return mounts().first { $0.status.device == device || isVault($0.status.vault, place) }
+        return mounts().first { $0.status.device == device || isVault($0.status.vault, status) }
     }
 
     /// The mount whose files have this `st_dev`; nil if no daemon that serves it answers.
@@ -70,14 +70,15 @@ extension SocketDirectories {
         return nil
     }
 
-    private func isVault(_ path: String, _ place: stat) -> Bool {
+    private func isVault(_ path: String, _ status: stat) -> Bool {
         var vault = stat()
-        return unsafe stat(path, &vault) == 0 && vault.st_dev == place.st_dev && vault.st_ino == place.st_ino
+        return unsafe stat(path, &vault) == 0 && vault.st_dev == status.st_dev && vault.st_ino == status.st_ino
     }
 }
 
 extension SocketDirectory {
-    /// Root asks every user's daemons. One that names another user's vault would have root's commands meant for that vault.
+    /// Root asks every user's daemons. One that names another user's vault would have root's commands meant for that
+    /// vault.
     private func isBelieved(_ answer: Status) -> Bool {
         guard owner != geteuid() else { return true }
         var vault = stat()

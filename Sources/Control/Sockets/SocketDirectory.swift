@@ -84,8 +84,8 @@ public struct SocketDirectory: Hashable, Sendable {
         return count > 0 ? String(decoding: target.prefix(count), as: UTF8.self) : nil
     }
 
-    /// Removes the links to sockets that are gone, and those to `socket`, while the folder is locked: the kernel gives the
-    /// number of a mount that has ended to another one.
+    /// Removes the links to sockets that are gone, and those to `socket`, while the folder is locked: the kernel gives
+    /// the number of a mount that has ended to another one.
     private func removeLinks(to socket: String? = nil, in directory: Descriptor) {
         for name in SocketDirectories.names(in: "/proc/self/fd/\(directory.number)") {
             guard name.hasPrefix(Self.linkPrefix), let target = target(of: "\(path)/\(name)") else { continue }
@@ -96,7 +96,7 @@ public struct SocketDirectory: Hashable, Sendable {
     }
 
     /// Removes what killed daemons have left, while the folder is locked.
-    private func removeRemains(in directory: Descriptor) {
+    private func removeOrphans(in directory: Descriptor) {
         for name in SocketDirectories.names(in: "/proc/self/fd/\(directory.number)") where name.hasSuffix(Self.suffix) {
             if isDead("\(path)/\(name)") { _ = unsafe unlink("\(path)/\(name)") }
         }
@@ -118,7 +118,8 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// Opens the folder, or answers nil if it is missing; refuses one that is not the user's own or that others may enter.
+    /// Opens the folder, or answers nil if it is missing; refuses one that is not the user's own or that others may
+    /// enter.
     func open() throws(Failure) -> Descriptor? {
         let directory: Descriptor
         do {
@@ -167,15 +168,15 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// A listening socket under the volume's name, and a link to it under the mount's device; what dead daemons have left
-    /// is removed.
+    /// A listening socket under the volume's name, and a link to it under the mount's device; what dead daemons have
+    /// left is removed.
     ///
     /// Bound and listening while the folder is locked: nobody takes it for a dead one in between.
     func publish(volume: String, device: UInt64?) throws(Failure) -> Descriptor {
         try make()
         let path = socket(volume: volume)
         let listener = try withLock { directory throws(Failure) in
-            removeRemains(in: directory)
+            removeOrphans(in: directory)
             let listener = try listen(at: path)
             removeLinks(to: volume + Self.suffix, in: directory)
             if let device {

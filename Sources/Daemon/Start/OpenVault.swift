@@ -43,7 +43,7 @@ struct OpenVault: Sendable {
         }
         deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
         keybag = try OpenKeybag.open(
-            in: store, deviceKey: try DeviceKeyPlace.load(path: deviceKeyPath), readOnly: configuration.readOnly)
+            in: store, deviceKey: try DeviceKeyLocation.load(path: deviceKeyPath), readOnly: configuration.readOnly)
     }
 
     /// Tells who else may use the device key.

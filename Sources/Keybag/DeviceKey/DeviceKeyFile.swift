@@ -117,7 +117,7 @@ public enum DeviceKeyFile {
                 try contents.withBytes { bytes throws(Errno) in try temporary.file.write(bytes, at: 0) }
                 try temporary.file.synchronize(dataOnly: false)
                 if isReplacement { return try replace(name, by: temporary.name, in: folder) }
-                try place(temporary.name, as: name, in: folder)
+                try rename(temporary.name, as: name, in: folder)
             } catch {
                 temporary.remove(from: folder)
                 throw error
@@ -147,7 +147,7 @@ public enum DeviceKeyFile {
     }
 
     /// Removes what a killed program has left beside the file: it may hold the key.
-    public static func removeLeftover(of path: String) {
+    public static func removeOrphan(of path: String) {
         guard let (folder, name) = try? self.folder(of: resolved(path), making: false) else { return }
         guard let temporary = TemporaryKeyFile.name(for: name), (try? folder.status(of: temporary)) != nil,
             let file = try? TemporaryKeyFile(for: name, in: folder)
@@ -177,7 +177,7 @@ public enum DeviceKeyFile {
     }
 
     /// Gives the file its name, which nothing has: by a second one, or where the store has no hard links by another.
-    private static func place(_ temporary: Name, as name: Name, in folder: Descriptor) throws(Errno) {
+    private static func rename(_ temporary: Name, as name: Name, in folder: Descriptor) throws(Errno) {
         do throws(Errno) { try folder.link(temporary, to: name, in: folder) } catch {
             guard error == .EPERM || error == .EOPNOTSUPP || error == .EMLINK else { throw error }
             try folder.rename(temporary, to: name, in: folder, flags: RENAME_NOREPLACE)

@@ -119,10 +119,10 @@ struct GuessCounter: Sendable {
                 let counted = Record(wrong: wrong, last: now, fingerprint: fingerprint)
                 try write(counted.without(fingerprint: isGuarded))
                 guard limit > 0, wrong >= limit else { throw .wrong(kind, left(of: limit)) }
-                let remains = erase()
+                let reason = erase()
                 // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.
                 try? write(Record(wrong: Self.erased, last: now))
-                throw .erased(limit: Int(limit), reason: remains)
+                throw .erased(limit: Int(limit), reason: reason)
             }
         }
     }

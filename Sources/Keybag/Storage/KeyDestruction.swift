@@ -5,8 +5,8 @@ import Glibc
 import Posix
 public import Store
 
-/// Makes a vault unreadable by destroying what releases its keys, whatever its size: first this machine's share, then the
-/// keybag with every way in.
+/// Makes a vault unreadable by destroying what releases its keys, whatever its size: first this machine's share, then
+/// the keybag with every way in.
 ///
 /// Each is written over, made durable, and removed. A disk that writes elsewhere than it is told (flash, copy on write)
 /// may keep what was there; then one share alone is of no use still.
@@ -38,7 +38,7 @@ public struct KeyDestruction: Sendable {
         if let deviceKeyPath {
             deviceKey = destroyDeviceKey(deviceKeyPath, volume)
         }
-        for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.coming] {
+        for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.pending] {
             trying { () throws(Failure) in try Self.destroy(name, in: store) }
         }
         trying { () throws(Failure) in
@@ -74,20 +74,20 @@ public struct KeyDestruction: Sendable {
         // A link may lead to it, and it is to go from where it is.
         let target = unsafe realpath(path, nil)
         defer { unsafe free(target) }
-        let place = unsafe target.map { unsafe String(cString: $0) } ?? path
+        let location = unsafe target.map { unsafe String(cString: $0) } ?? path
         var fate = DeviceKeyFate.failed
         trying { () throws(Failure) in
-            DeviceKeyFile.removeLeftover(of: place)
-            do throws(Failure) { try Self.check(deviceKeyPath: place, volume: volume) } catch {
+            DeviceKeyFile.removeOrphan(of: location)
+            do throws(Failure) { try Self.check(deviceKeyPath: location, volume: volume) } catch {
                 guard case .io = error else {
                     fate = .foreign
                     return
                 }
                 // What cannot be read may be removed still, below.
             }
-            fate = try Self.destroy(place) ? .destroyed : .missing
+            fate = try Self.destroy(location) ? .destroyed : .missing
         }
-        if fate == .destroyed, place != path { _ = unsafe unlink(path) }
+        if fate == .destroyed, location != path { _ = unsafe unlink(path) }
         return fate
     }
 
@@ -152,8 +152,8 @@ public struct KeyDestruction: Sendable {
 }
 
 extension OpenKeybag {
-    /// Destroys this keybag and the device key, whether or not the store may be written to for anything else. No change of it
-    /// comes after that.
+    /// Destroys this keybag and the device key, whether or not the store may be written to for anything else. No change
+    /// of it comes after that.
     public func destroy(deviceKeyPath: String) -> KeyDestruction {
         destroy(deviceKeyPath: deviceKeyPath, keepingCount: false)
     }

@@ -10,7 +10,7 @@ import Store
 /// At every moment at least one of `lk.keybag` and `lk.keybag.old` is whole. Docs/FORMAT.md, "Replacing it".
 struct KeybagStorage: Sendable {
     static let current = Name(stringLiteral: BackingName.keybag)
-    static let coming = Name(stringLiteral: BackingName.newKeybag)
+    static let pending = Name(stringLiteral: BackingName.newKeybag)
     static let previous = Name(stringLiteral: BackingName.oldKeybag)
 
     let store: any Store
@@ -25,7 +25,7 @@ struct KeybagStorage: Sendable {
         do throws(Failure) {
             let keybag = try read(Self.current)
             try check(keybag)
-            if !readOnly { removeLeftovers() }
+            if !readOnly { removeOrphans() }
             return keybag
         } catch {
             guard error.isOfTheFileItself, let keybag = try? read(Self.previous), (try? check(keybag)) != nil,
@@ -93,15 +93,15 @@ struct KeybagStorage: Sendable {
     /// The first keybag of a vault.
     func create(_ keybag: SealedKeybag) throws(Failure) {
         let doing = "writing \(Self.current)"
-        try write(keybag.bytes, as: Self.coming)
+        try write(keybag.bytes, as: Self.pending)
         do throws(Errno) {
-            try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root, flags: RENAME_NOREPLACE)
+            try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root, flags: RENAME_NOREPLACE)
         } catch {
             switch error {
             case .EEXIST: throw .alreadyAVault
             // A file system that does not know the flag. `exists` was asked before.
             case .EINVAL, .ENOSYS:
-                try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
+                try io(doing, try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root))
             default: throw .io(error, doing: doing)
             }
         }
@@ -113,10 +113,10 @@ struct KeybagStorage: Sendable {
     /// that fails even that, the next opening finds one of the two whole.
     func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(Failure) {
         let doing = "replacing \(Self.current)"
-        try write(keybag.bytes, as: Self.coming, isReplacement: true)
+        try write(keybag.bytes, as: Self.pending, isReplacement: true)
         try keepPrevious(current)
         do throws(Failure) {
-            try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
+            try io(doing, try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root))
             try io(doing, try store.synchronize(store.root, dataOnly: false))
             try prove(keybag)
         } catch {
@@ -125,18 +125,18 @@ struct KeybagStorage: Sendable {
             try putBack()
             throw error
         }
-        removeLeftovers()
+        removeOrphans()
     }
 
     /// Puts a keybag in the place of whatever is there: `present`, if that could be read.
     func put(_ keybag: SealedKeybag, over present: SealedKeybag?) throws(Failure) {
         if let present, (try? read(Self.current).bytes) == present.bytes { return try replace(present, by: keybag) }
         let doing = "replacing \(Self.current)"
-        try write(keybag.bytes, as: Self.coming, isReplacement: true)
-        try io(doing, try store.rename(Self.coming, in: store.root, to: Self.current, in: store.root))
+        try write(keybag.bytes, as: Self.pending, isReplacement: true)
+        try io(doing, try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root))
         try io(doing, try store.synchronize(store.root, dataOnly: false))
         try prove(keybag)
-        removeLeftovers()
+        removeOrphans()
     }
 
     /// - Parameter isReplacement: it will take the current one's place.
@@ -189,13 +189,13 @@ struct KeybagStorage: Sendable {
     ///
     /// One that cannot be removed is in nobody's way and is tried again at the next opening; so is one that a power
     /// loss brings back.
-    private func removeLeftovers() {
-        for name in [Self.previous, Self.coming] { try? removeIfPresent(name) }
+    private func removeOrphans() {
+        for name in [Self.previous, Self.pending] { try? removeIfPresent(name) }
     }
 
     /// The same so that no power loss brings one back.
     func forgetPrevious() {
-        removeLeftovers()
+        removeOrphans()
         try? store.synchronize(store.root, dataOnly: false)
     }
 

@@ -28,22 +28,22 @@ struct Erase: ParsableCommand {
     var deviceKey: DeviceKeyArgument?
 
     @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
-    var place: String
+    var argument: String
 
     func run() throws {
-        let found = try Place.of(place)
+        let found = try PathArgument.of(argument)
         try checkIsWhole(found)
         switch found {
         case .mount(let mount):
             try confirm(mount.status.vault)
             let fate: KeyDestruction.DeviceKeyFate?
             do throws(Failure) { fate = KeyDestruction.DeviceKeyFate(rawValue: try mount.client.erase()) } catch {
-                guard case .erased(_, let remains?) = error else {
+                guard case .erased(_, let reason?) = error else {
                     throw CommandError(error, at: mount.status.mountPoint)
                 }
                 throw CommandError(
                     .failed,
-                    "not all of the keys of \(mount.status.vault) could be destroyed, and its daemon has ended: \(remains)",
+                    "not all of the keys of \(mount.status.vault) could be destroyed, and its daemon has ended: \(reason)",
                     try: "latchkey erase \(mount.status.vault.quoted)")
             }
             _ = Process.waitUntilEnded(pid_t(mount.status.pid))
@@ -69,18 +69,18 @@ struct Erase: ParsableCommand {
     }
 
     /// Throws for a folder in a vault or a mount: somebody may mean that alone.
-    private func checkIsWhole(_ found: Place) throws(CommandError) {
+    private func checkIsWhole(_ found: PathArgument) throws(CommandError) {
         let wholes: [String]
         switch found {
         case .mount(let mount): wholes = [mount.status.mountPoint, mount.status.vault]
         case .vault(let vault): wholes = [vault.text]
         case .orphan: return
         }
-        let typed = [AbsolutePath(lexically: place).text, (try? AbsolutePath(resolving: place))?.text]
+        let typed = [AbsolutePath(lexically: argument).text, (try? AbsolutePath(resolving: argument))?.text]
         guard !wholes.contains(where: typed.contains) else { return }
         throw CommandError(
-            .failed, "\(place) is not a vault but lies in one, all of which would be erased; nothing was done",
-            try: "latchkey erase \(wholes[0].quoted)", "rm -r \(place.quoted)   (for the folder alone)")
+            .failed, "\(argument) is not a vault but lies in one, all of which would be erased; nothing was done",
+            try: "latchkey erase \(wholes[0].quoted)", "rm -r \(argument.quoted)   (for the folder alone)")
     }
 
     /// Has a person type the vault's name.
@@ -90,7 +90,7 @@ struct Erase: ParsableCommand {
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(
                 .usage, "there is no terminal to ask at whether \(vault) is to be erased; nothing was done",
-                try: "latchkey erase --yes \(place.quoted)")
+                try: "latchkey erase --yes \(argument.quoted)")
         }
         Standard.error("All that is in the vault \(vault) will be lost. Type its name, \(name), to erase it:")
         // A name that cannot be typed is typed as it is shown.

@@ -65,7 +65,7 @@ struct FileReport: Encodable {
             throw CommandError(cannot: "open", path, error)
         }
         if let entry = try inWords(try MountTable()).latchkeyMount(device: device) {
-            let mount = try Place.mount(of: entry.mountPoint)
+            let mount = try PathArgument.mount(of: entry.mountPoint)
             do {
                 let found = try mount.client.explain(file)
                 explanation = found
@@ -85,7 +85,7 @@ struct FileReport: Encodable {
 
     /// Without a mount there is only the ciphertext to show, and only of what lies in a vault.
     private static func checkVault(around path: String, withCiphertext: Bool) throws(CommandError) {
-        guard Place.vault(around: AbsolutePath(lexically: path)) != nil else {
+        guard PathArgument.vault(around: AbsolutePath(lexically: path)) != nil else {
             throw CommandError(
                 .notFound, "\(path) is neither in a Latchkey mount nor in a vault", try: "latchkey status")
         }

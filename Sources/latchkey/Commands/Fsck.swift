@@ -57,7 +57,7 @@ struct Fsck: ParsableCommand {
 
     func run() throws {
         let path = try folderOfVault()
-        if let mounted = try Place.mount(ofVault: path)?.status.mountPoint {
+        if let mounted = try PathArgument.mount(ofVault: path)?.status.mountPoint {
             throw CommandError(
                 .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
                 try: "latchkey unmount \(mounted.quoted)")
@@ -104,7 +104,7 @@ struct Fsck: ParsableCommand {
                     .notFound, "\(vault) is no vault but shows the files of one, \(mount.source)",
                     try: "latchkey unmount \(mount.mountPoint.quoted)", "latchkey fsck \(mount.source.quoted)")
             }
-            if let around = Place.vault(around: path) {
+            if let around = PathArgument.vault(around: path) {
                 throw CommandError(
                     .notFound, "\(vault) is a part of the vault \(around.text)",
                     try: "latchkey fsck \(around.text.quoted)")

@@ -32,17 +32,17 @@ extension KeybagCommand {
         var file: String
 
         @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
-        var place: String
+        var argument: String
 
         func run() throws {
             try NewSecretFile.check(file)
-            let found = try Place.of(place)
-            let vault = try Place.vault(of: place)
+            let found = try PathArgument.of(argument)
+            let vault = try PathArgument.vault(of: argument)
             let keybag = try open(vault)
             let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
             let secret = try credential.read(kind, vault: vault.text)
-            // A mistake here is told before anything else is typed. By the daemon, if there is one: it counts, and where that was
-            // the last wrong passcode, what it has in memory goes, too.
+            // A mistake here is told before anything else is typed. By the daemon, if there is one: it counts, and
+            // where that was the last wrong passcode, what it has in memory goes, too.
             var opener = Opener(kind)
             try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
                 opener.mayBeLast = mayBeLast
@@ -94,7 +94,7 @@ extension KeybagCommand {
             return try withKeybag(of: vault.text) { () throws(Failure) in
                 let volume = try OpenKeybag.inspect(store).volume
                 let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
-                return try OpenKeybag.open(in: store, deviceKey: DeviceKeyPlace.load(path: path), readOnly: true)
+                return try OpenKeybag.open(in: store, deviceKey: DeviceKeyLocation.load(path: path), readOnly: true)
             }
         }
 

@@ -45,12 +45,12 @@ extension KeybagCommand {
             try strength.policy.check(isGuarded: plan.kind != .software)
             let passcode = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
             let cost = try cost.cost(for: .milliseconds(500))
-            let setAside = try withKeybag(of: vault) { () throws(Failure) in
+            let movedAside = try withKeybag(of: vault) { () throws(Failure) in
                 try restoration.run(plan, passcode: passcode, cost: cost, allowingWeak: strength.weak)
             }
             Standard.output(
                 "The vault \(vault) opens with the new passcode on this machine. Its device key is \(plan.path).")
-            plan.tell(setAside: setAside)
+            plan.tell(movedAside: movedAside)
             if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output("\(advice.text)") }
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
         }

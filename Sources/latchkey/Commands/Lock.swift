@@ -23,15 +23,15 @@ struct Lock: ParsableCommand {
     var all = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var place: String?
+    var argument: String?
 
     func validate() throws {
-        guard all == (place == nil) else { throw ValidationError("Name a mount, or give --all.") }
+        guard all == (argument == nil) else { throw ValidationError("Name a mount, or give --all.") }
     }
 
     func run() throws {
-        if let place { return try lock(Place.mount(of: place)) }
-        let (served, silent) = try Place.all()
+        if let argument { return try lock(PathArgument.mount(of: argument)) }
+        let (served, silent) = try PathArgument.all()
         if served.isEmpty && silent.isEmpty { Standard.output("No vault is mounted.") }
         var failures = Failures(advises: true)
         if wait {
@@ -64,7 +64,7 @@ struct Lock: ParsableCommand {
     /// The mount when it is no longer locking: locked, or unlocked again.
     private func end(of lock: Status, at mount: ServedMount) throws -> Status {
         // Over a second connection: the first one waits.
-        let progress = try Place.mount(ofVolume: lock.volume).map { other throws(Errno) in
+        let progress = try PathArgument.mount(ofVolume: lock.volume).map { other throws(Errno) in
             try LockProgress(of: other)
         }
         defer { progress?.end() }
@@ -78,7 +78,7 @@ struct Lock: ParsableCommand {
             // The daemon has no room for another who watches. Its state is told all the same.
             while end.state == .locking {
                 usleep(50_000)
-                guard let again = Place.mount(ofVolume: lock.volume) else { throw error }
+                guard let again = PathArgument.mount(ofVolume: lock.volume) else { throw error }
                 end = again.status
             }
         }

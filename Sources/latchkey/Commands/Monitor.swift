@@ -21,17 +21,18 @@ struct Monitor: ParsableCommand {
     var json = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var place: String
+    var argument: String
 
     func run() throws {
-        let mount = try Place.mount(of: place)
+        let mount = try PathArgument.mount(of: argument)
         let instance = mount.status.instance
         var client = mount.client
         var last: MonitorPosition?
         while true {
             try follow(client, after: &last, of: mount.status)
             // Whoever reads these lines may have stopped for so long that the daemon has dropped us.
-            guard let again = Place.mount(ofVolume: mount.status.volume), again.status.instance == instance else {
+            guard let again = PathArgument.mount(ofVolume: mount.status.volume), again.status.instance == instance
+            else {
                 return
             }
             client = again.client

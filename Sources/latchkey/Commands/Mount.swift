@@ -233,8 +233,8 @@ struct Mount: ParsableCommand {
         }
     }
 
-    /// The same in a process of its own. The command that started it hears of a failure, says it, and asks where somebody has to be
-    /// asked.
+    /// The same in a process of its own. The command that started it hears of a failure, says it, and asks where
+    /// somebody has to be asked.
     private func serve(_ configuration: Configuration, detachedTellingOn readyDescriptor: Int32) throws(Ended) {
         var configuration = configuration
         configuration.isDetached = true
@@ -266,7 +266,7 @@ struct Mount: ParsableCommand {
         do throws(Failure) { try daemon.waitUntilReady() } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
-        if let mount = try? Place.mount(of: point.text) { DeviceKeyExposure(of: mount)?.warn() }
+        if let mount = try? PathArgument.mount(of: point.text) { DeviceKeyExposure(of: mount)?.warn() }
         guard secret == nil else { return }
         if Self.hasNoPasscode(vault) {
             Standard.output(

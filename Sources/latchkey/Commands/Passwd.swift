@@ -23,10 +23,10 @@ struct Passwd: ParsableCommand {
     var deviceKey: DeviceKeyArgument?
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
-    var place: String
+    var argument: String
 
     func run() throws {
-        let slots = try WordedSlots(of: place, deviceKey: deviceKey?.path)
+        let slots = try WordedSlots(of: argument, deviceKey: deviceKey?.path)
         let kind = oldKind(withoutPasscode: slots.hasNoPasscode)
         let old = try readOld(kind)
         let new = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: slots.isGuarded)

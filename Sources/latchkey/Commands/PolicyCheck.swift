@@ -14,18 +14,18 @@ extension PolicyCommand {
         @OptionGroup var options: PolicyOptions
 
         @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "vault"))
-        var place: String?
+        var argument: String?
 
         func run() throws {
             let policy = try options.load()
-            let place = try place.map { path throws(CommandError) in try Place.of(path) }
-            let facts = try place.map { place throws(CommandError) in try Facts(of: place) }
+            let argument = try argument.map { path throws(CommandError) in try PathArgument.of(path) }
+            let facts = try argument.map { argument throws(CommandError) in try Facts(of: argument) }
             let report = PolicyReport(policy)
-            guard let facts, let place else { return Standard.output(report.text) }
+            guard let facts, let argument else { return Standard.output(report.text) }
             Standard.output(report.text(on: facts))
             var failures = Failures()
             for violation in policy.violations(of: facts) {
-                failures.add(report.error(violation, at: place))
+                failures.add(report.error(violation, at: argument))
             }
             try failures.end(of: policy.statements.count)
         }

@@ -48,7 +48,7 @@ struct Rotate: ParsableCommand {
     var wait = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var place: String
+    var argument: String
 
     func validate() throws {
         guard [keyFile != nil, passcode.isGiven, securityKey].count(where: { $0 }) <= 1 else {
@@ -60,7 +60,7 @@ struct Rotate: ParsableCommand {
     }
 
     func run() throws {
-        let mount = try Place.mount(of: place)
+        let mount = try PathArgument.mount(of: argument)
         guard !mount.status.readOnly else {
             throw CommandError(.failed, "\(mount.status.mountPoint) is mounted read-only")
         }
@@ -144,7 +144,7 @@ struct Rotate: ParsableCommand {
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(
                 .usage, "there is no terminal to ask at whether they may go; nothing was done",
-                try: "latchkey rotate --yes \(place.quoted)")
+                try: "latchkey rotate --yes \(argument.quoted)")
         }
         Standard.error("Type yes to go on:")
         guard readLine() == "yes" else { throw CommandError(.failed, "nothing was done") }

@@ -43,7 +43,7 @@ extension SlotCommand {
         @Argument(help: ArgumentHelp("passcode, key-file, fido2, recovery-key or escrow-key.", valueName: "kind"))
         var kind: Kind
 
-        @OptionGroup var place: PlaceOptions
+        @OptionGroup var argument: PathArgumentOptions
 
         func validate() throws {
             guard name.utf8.count <= 255 else { throw ValidationError("A name has at most 255 bytes.") }
@@ -62,7 +62,7 @@ extension SlotCommand {
         }
 
         func run() throws {
-            let slots = try place.slots()
+            let slots = try argument.slots()
             try NewSecretFile.check(newFile)
             let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
             var opening = Opener(try credential.kind(for: slots))

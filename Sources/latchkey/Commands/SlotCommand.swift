@@ -18,13 +18,13 @@ struct SlotCommand: ParsableCommand {
         subcommands: [List.self, Add.self, Remove.self, Test.self])
 
     /// The mount or the vault.
-    struct PlaceOptions: ParsableArguments {
+    struct PathArgumentOptions: ParsableArguments {
         @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
-        var place: String
+        var argument: String
 
-        func slots() throws(CommandError) -> WordedSlots { try WordedSlots(of: place, deviceKey: deviceKey?.path) }
+        func slots() throws(CommandError) -> WordedSlots { try WordedSlots(of: argument, deviceKey: deviceKey?.path) }
     }
 }

@@ -11,10 +11,10 @@ extension SlotCommand {
         @Flag(help: "Write JSON: an array.")
         var json = false
 
-        @OptionGroup var place: PlaceOptions
+        @OptionGroup var argument: PathArgumentOptions
 
         func run() throws {
-            let slots = try place.slots().list()
+            let slots = try argument.slots().list()
             if json { return Standard.output(try JSON.text(slots)) }
             var table = Table()
             for slot in slots {

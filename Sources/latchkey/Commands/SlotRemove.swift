@@ -15,10 +15,10 @@ extension SlotCommand {
         @Argument(help: ArgumentHelp("The number that latchkey slot list shows.", valueName: "number"))
         var slot: Int
 
-        @OptionGroup var place: PlaceOptions
+        @OptionGroup var argument: PathArgumentOptions
 
         func run() throws {
-            let slots = try place.slots()
+            let slots = try argument.slots()
             let kind = try credential.kind(for: slots)
             let secret = try credential.read(kind, vault: slots.vault)
             try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
@@ -29,7 +29,7 @@ extension SlotCommand {
                 Standard.error(
                     """
                     Nothing is left that opens the vault without this machine's device key: who loses that loses the data.
-                      try: latchkey slot add recovery-key \(place.place.quoted)
+                      try: latchkey slot add recovery-key \(argument.argument.quoted)
                     """)
             }
         }

@@ -9,10 +9,10 @@ extension SlotCommand {
             discussion: "Nothing is unlocked. Exit code 3 if it opens none.")
 
         @OptionGroup var credential: CredentialOptions
-        @OptionGroup var place: PlaceOptions
+        @OptionGroup var argument: PathArgumentOptions
 
         func run() throws {
-            let slots = try place.slots()
+            let slots = try argument.slots()
             let kind = try credential.kind(for: slots)
             let secret = try credential.read(kind, vault: slots.vault)
             let number = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in

@@ -38,15 +38,15 @@ struct StatusCommand: ParsableCommand {
     var json = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault; without it, all mounts.", valueName: "dir"))
-    var place: String?
+    var argument: String?
 
     func run() throws {
-        if let place {
-            let report = try reports(of: [try Place.mount(of: place)])[0]
+        if let argument {
+            let report = try reports(of: [try PathArgument.mount(of: argument)])[0]
             Standard.output(json ? try JSON.text(report) : report.text)
             return
         }
-        let (served, silent) = try Place.all()
+        let (served, silent) = try PathArgument.all()
         let all = try reports(of: served)
         if json {
             Standard.output(try JSON.text(all))

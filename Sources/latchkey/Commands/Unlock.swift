@@ -16,10 +16,10 @@ struct Unlock: ParsableCommand {
     @OptionGroup var credential: CredentialOptions
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var place: String
+    var argument: String
 
     func run() throws {
-        let mount = try Place.mount(of: place)
+        let mount = try PathArgument.mount(of: argument)
         let kind = credential.kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try credential.read(kind, vault: mount.status.vault)
         try credential.lastTry.trying { (mayBeLast) throws(CommandError) in

@@ -17,10 +17,10 @@ struct Unmount: ParsableCommand {
     var lazy = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var place: String
+    var argument: String
 
     func run() throws {
-        switch try Place.of(place) {
+        switch try PathArgument.of(argument) {
         case .mount(let mount): try unmount(mount)
         case .orphan(let entry):
             let silent = SilentMount(entry)
@@ -67,7 +67,7 @@ struct Unmount: ParsableCommand {
     private func tellUsers(of mount: ServedMount) throws {
         // Of one without users nothing is left to tell.
         guard try !mount.client.waitForEnd(seconds: 1) else { return }
-        guard let ending = Place.mount(ofVolume: mount.status.volume) else { return }
+        guard let ending = PathArgument.mount(ofVolume: mount.status.volume) else { return }
         let users = try Holders(of: ending).lines.map { "  \($0)" as Printable }.joined(separator: "\n")
         let status = mount.status
         let text: Printable =

@@ -4,7 +4,7 @@ import Posix
 extension CommandError {
     /// Why a security key is of no use.
     init(_ error: FIDO2Error, at path: String? = nil) {
-        let place = path.map { " (\($0))" } ?? ""
+        let device = path.map { " (\($0))" } ?? ""
         switch error {
         case .noLibrary:
             self.init(
@@ -12,20 +12,20 @@ extension CommandError {
                 try: "sudo apt install libfido2-1")
         case .noDevice:
             self.init(
-                .failed, "the security key\(place) does not answer",
+                .failed, "the security key\(device) does not answer",
                 try: "plug it in anew, then the same again", "ls -l /dev/hidraw*   (whether you may use it)")
         case .unfit:
             self.init(
-                .failed, "the security key\(place) has no FIDO2 with hmac-secret, from which secrets are derived",
+                .failed, "the security key\(device) has no FIDO2 with hmac-secret, from which secrets are derived",
                 try: "the same with another security key")
         case .unknownCredential:
             self.init(
-                .wrongPasscode, "the security key\(place) does not know this vault; nothing was changed",
+                .wrongPasscode, "the security key\(device) does not know this vault; nothing was changed",
                 try: "the same with another security key")
         case .pinRequired:
             self.init(
                 .failed,
-                "the security key\(place) does nothing without its PIN, and the vault's slot was made without one",
+                "the security key\(device) does nothing without its PIN, and the vault's slot was made without one",
                 try: "latchkey slot add fido2 VAULT   (with what else opens it; makes a slot that takes the PIN)")
         case .wrongPIN(let tries):
             let left = tries.map { ": it takes \($0) more, and then none until it is reset" } ?? ""
@@ -56,7 +56,7 @@ extension CommandError {
         case .other(let code):
             let number = code < 0 ? "\(code)" : "0x" + String(code, radix: 16)
             self.init(
-                .failed, "the security key\(place) refuses, with error \(number); nothing was changed",
+                .failed, "the security key\(device) refuses, with error \(number); nothing was changed",
                 try: "the same with another security key")
         }
     }

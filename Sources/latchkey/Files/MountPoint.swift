@@ -48,7 +48,7 @@ struct MountPoint {
             return CommandError(
                 .failed, "\(typed) is a mount already, of type \(entry.type)", try: "findmnt \(typed.quoted)")
         }
-        if case .orphan? = try? Place.of(typed) { return isOrphan(typed) }
+        if case .orphan? = try? PathArgument.of(typed) { return isOrphan(typed) }
         return CommandError(
             .failed, "a vault is mounted on \(typed) already", try: "latchkey status \(typed.quoted)")
     }

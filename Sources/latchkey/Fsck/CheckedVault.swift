@@ -22,7 +22,7 @@ struct CheckedVault {
     ) throws(Failure) {
         let volume = try OpenKeybag.inspect(folder.store).volume
         func open(readOnly: Bool) throws(Failure) -> OpenKeybag {
-            let key = try DeviceKeyPlace.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
+            let key = try DeviceKeyLocation.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
             return try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: readOnly)
         }
         let keybag = try open(readOnly: true)

@@ -45,7 +45,7 @@ final class FsckText: FsckReport {
     static func text(_ finding: Finding) -> Printable {
         let backing = Printable(bytes: finding.backingPath)
         let path = finding.path.map { Printable(bytes: $0) }
-        var lines: [Printable] = ["\(finding.severity.rawValue): \(path ?? backing): \(finding.reason)"]
+        var lines: [Printable] = ["\(finding.severity): \(path ?? backing): \(finding.reason)"]
         if let lost = finding.lost {
             let shown = lost.ranges.prefix(10).map { "\($0.lowerBound)-\($0.upperBound - 1)" }
             let more = lost.ranges.count > shown.count || !lost.isComplete ? ", and more" : ""

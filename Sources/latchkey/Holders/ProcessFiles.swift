@@ -27,10 +27,10 @@ struct ProcessFiles {
         var isHidden = false
         var folders: Set<KnownInode> = []
         opened = Self.look(&isHidden) { () throws(Errno) in try Self.opened(by: process, on: devices, &folders) }
-        for place in ["cwd", "root"] {
+        for link in ["cwd", "root"] {
             folders.formUnion(
                 Self.look(&isHidden) { () throws(Errno) in
-                    let folder = try KnownInode(path: "/proc/\(process)/\(place)")
+                    let folder = try KnownInode(path: "/proc/\(process)/\(link)")
                     return devices.contains(folder.device) ? [folder] : []
                 })
         }

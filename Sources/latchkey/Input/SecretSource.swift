@@ -72,7 +72,7 @@ enum SecretSource {
     }
 
     private func explain(_ failure: SecretReader.Failure, _ subject: Subject) -> CommandError {
-        let place =
+        let source =
             switch self {
             case .file(let path): path
             case .descriptor(let number): "descriptor \(number)"
@@ -81,12 +81,12 @@ enum SecretSource {
         switch failure {
         case .empty:
             return CommandError(
-                .failed, "no \(subject.name) in \(place): it must have 1 to \(SecretReader.largest) bytes")
+                .failed, "no \(subject.name) in \(source): it must have 1 to \(SecretReader.largest) bytes")
         case .tooLong:
             return CommandError(
-                .failed, "the \(subject.name) in \(place) is longer than \(SecretReader.largest) bytes")
+                .failed, "the \(subject.name) in \(source) is longer than \(SecretReader.largest) bytes")
         case .io(let code):
-            return CommandError(.failed, "cannot read the \(subject.name) from \(place): \(code)")
+            return CommandError(.failed, "cannot read the \(subject.name) from \(source): \(code)")
         case .noMemory(let error):
             return CommandError(.failed, "\(error)")
         }

@@ -46,9 +46,9 @@ struct PolicyReport {
     }
 
     /// What breaks a rule, with what to type against it.
-    func error(_ violation: Violation, at place: Place) -> CommandError {
+    func error(_ violation: Violation, at argument: PathArgument) -> CommandError {
         let (vault, mount): (Printable, Printable) =
-            switch place {
+            switch argument {
             case .mount(let mount): (mount.status.vault.quoted, mount.status.mountPoint.quoted)
             case .vault(let path): (path.text.quoted, "DIR")
             case .orphan(let entry): ("VAULT", entry.mountPoint.quoted)

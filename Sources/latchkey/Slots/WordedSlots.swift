@@ -9,7 +9,7 @@ struct WordedSlots {
 
     /// Those of what a person has named.
     init(of path: String, deviceKey: String?) throws(CommandError) {
-        switch try Place.of(path) {
+        switch try PathArgument.of(path) {
         case .mount(let mount): self.init(of: mount)
         case .vault(let vault):
             self.init(

@@ -21,7 +21,7 @@ struct EndingDaemon {
         let start = ContinuousClock.now
         var hasTold = false, hasLooked = false
         while true {
-            let served = try Place.mount(ofVault: vault)
+            let served = try PathArgument.mount(ofVault: vault)
             if let served, try inWords(try MountTable()).latchkeyMount(device: served.status.device) != nil {
                 let point = served.status.mountPoint
                 throw CommandError(
@@ -66,8 +66,8 @@ struct EndingDaemon {
 
     private var lockFile: String { vault.text.asFolder + BackingName.lock }
 
-    /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a daemon
-    /// that starts. Source: proc_locks(5).
+    /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a
+    /// daemon that starts. Source: proc_locks(5).
     private var isLocked: Bool {
         var status = stat()
         guard unsafe lstat(lockFile, &status) == 0,

@@ -32,19 +32,19 @@ struct RecoveryDialogue {
         let isGuarded = plan.kind != .software
         try isAllowed(recovery.keybag, isGuarded)
         let passcode = try newPasscode.readNew(.newPasscode, strength, isGuarded: isGuarded)
-        let setAside = try withKeybag(of: vault.text) { () throws(Failure) in
+        let movedAside = try withKeybag(of: vault.text) { () throws(Failure) in
             try recovery.run(plan, passcode: passcode, allowingWeak: strength.weak)
         }
-        plan.tell(setAside: setAside)
+        plan.tell(movedAside: movedAside)
         return passcode
     }
 }
 
 extension RecoveredDeviceKey {
     /// Says where one lies now that was of no use.
-    func tell(setAside: String?) {
-        guard let setAside else { return }
-        Standard.output("The device key that was there cannot be used on this machine. It lies in \(setAside).")
+    func tell(movedAside: String?) {
+        guard let movedAside else { return }
+        Standard.output("The device key that was there cannot be used on this machine. It lies in \(movedAside).")
         Standard.output("The new one is \(path), kept as \(kind.text).")
     }
 }

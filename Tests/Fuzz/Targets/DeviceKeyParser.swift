@@ -19,7 +19,7 @@ final class DeviceKeyParser: FuzzedParser {
             && input[9..<16].allSatisfy { $0 == 0 }
         let path = "/proc/self/fd/\(file.number)"
         // What a TPM has sealed is told from a key, and not asked for here.
-        let kind = Result { () throws(Failure) in try DeviceKeyPlace.kind(at: path) }
+        let kind = Result { () throws(Failure) in try DeviceKeyLocation.kind(at: path) }
         switch kind {
         case .success(.software): try demand(isKey, "a device key that is none")
         case .success(.tpm2): return try demand(input.starts(with: "LKTPMKEY".utf8), "what no TPM has sealed")

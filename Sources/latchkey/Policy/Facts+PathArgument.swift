@@ -8,8 +8,8 @@ import Store
 
 extension Facts {
     /// What a vault tells without a key, and its daemon while it is mounted.
-    init(of place: Place) throws(CommandError) {
-        switch place {
+    init(of argument: PathArgument) throws(CommandError) {
+        switch argument {
         case .vault(let path): try self.init(ofVault: path.text)
         case .mount(let mount):
             try self.init(ofVault: mount.status.vault)

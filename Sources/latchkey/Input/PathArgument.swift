@@ -6,7 +6,7 @@ import Posix
 import Store
 
 /// What the path that a person typed belongs to.
-enum Place {
+enum PathArgument {
     /// A mount whose daemon answers, reached through the mount or through its vault.
     case mount(ServedMount)
     /// A vault that is not mounted by this user.
@@ -18,7 +18,7 @@ enum Place {
     ///
     /// The table of mounts comes first: it answers for a mount whose daemon is dead, and a path in a mount never
     /// belongs to the vault that the mount point may lie near.
-    static func of(_ path: String) throws(CommandError) -> Place {
+    static func of(_ path: String) throws(CommandError) -> PathArgument {
         let mounts = try inWords(try MountTable())
         // A mount point as it stands in the table needs no look at any file, which a slow disk may keep waiting: a lock
         // must not.
@@ -32,9 +32,9 @@ enum Place {
             resolved = try inWords(try AbsolutePath(resolving: path))
         } catch {
             if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
-                let place = served(entry)
+                let argument = served(entry)
                 // In a mount that is well a path that is not there is a mistake, and says nothing of the mount.
-                guard case .mount = place, isNowhere(path) else { return place }
+                guard case .mount = argument, isNowhere(path) else { return argument }
             }
             throw CommandError(.notFound, error.message, try: "latchkey status")
         }
@@ -61,7 +61,7 @@ enum Place {
         return unsafe stat(path, &status) != 0 && [.ENOENT, .ENOTDIR, .ELOOP, .ENAMETOOLONG].contains(Errno.current)
     }
 
-    private static func served(_ entry: MountTable.Entry) -> Place {
+    private static func served(_ entry: MountTable.Entry) -> PathArgument {
         // Another user's daemon may say that it serves this one.
         guard let mount = SocketDirectories.reachable.mount(device: entry.device, of: entry.user) else {
             return .orphan(entry)

@@ -7,8 +7,8 @@ extension KeptDeviceKey {
     /// Of a vault, or of a mount.
     ///
     /// - Parameter path: nil for the default place.
-    static func of(_ place: String, at path: String?) throws(CommandError) -> KeptDeviceKey {
-        let vault = try Place.vault(of: place)
+    static func of(_ argument: String, at path: String?) throws(CommandError) -> KeptDeviceKey {
+        let vault = try PathArgument.vault(of: argument)
         return try withKeybag(of: vault.text) { () throws(Failure) in try KeptDeviceKey(of: vault, at: path) }
     }
 

@@ -7,7 +7,7 @@ import Posix
 import TPM
 
 /// Device keys as they are kept on this machine: in a file as they are, or sealed in one by the TPM.
-public enum DeviceKeyPlace {
+public enum DeviceKeyLocation {
     /// What keeps the key at `path`.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`.
