@@ -20,7 +20,7 @@ extension KeyRing {
     }
 
     /// How often the keys have become previous ones.
-    public var generation: UInt64 { epoch.load(ordering: .sequentiallyConsistent) }
+    public var generation: UInt64 { rotations.load(ordering: .sequentiallyConsistent) }
 
     /// The wrap for the keys of now of what is wrapped for the previous ones; nil for what is wrapped for those of now.
     ///
@@ -40,8 +40,8 @@ extension KeyRing {
         }
     }
 
-    /// Makes the keys of now the previous ones, and takes new ones in for the classes whose keys are at hand: what is locked
-    /// stays so.
+    /// Makes the keys of now the previous ones, and takes new ones in for the classes whose keys are at hand: what is
+    /// locked stays so.
     func rotate(to new: consuming ClassKeys) {
         var taken = new.taken()
         lock.lockExclusive()
@@ -56,7 +56,7 @@ extension KeyRing {
         if isUnlocked, let rotation = taken.rotation.take() {
             unsafe unlockMACKey = .some(rotation.unlockMACKey)
         }
-        epoch.add(1, ordering: .sequentiallyConsistent)
+        rotations.add(1, ordering: .sequentiallyConsistent)
     }
 
     /// Takes the previous key of class D in, which the device key alone yields.

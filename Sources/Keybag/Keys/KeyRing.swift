@@ -31,8 +31,8 @@ public enum KeyRingError: Error, Hashable, Sendable {
     }
 }
 
-/// The class keys that are at hand, and what is done with them: those that hold now, and while files are being given new
-/// ones, those of before.
+/// The class keys that are at hand, and what is done with them: those that hold now, and while files are being given
+/// new ones, those of before.
 ///
 /// Any number of threads at once. `wipe` waits for those that are using a key; after it no copy of the key is left in
 /// the ring. The lock in here is a leaf: nothing else is locked while it is held.
@@ -46,7 +46,7 @@ public final class KeyRing: Sendable {
     /// What the keybag is authenticated with when that is finished; comes and goes with class A's key.
     nonisolated(unsafe) var unlockMACKey: Secret?
     /// Grows when the keys become previous ones: whoever has wrapped a key before has done so for those.
-    let epoch = Atomic<UInt64>(0)
+    let rotations = Atomic<UInt64>(0)
 
     /// A ring without class keys.
     /// - Parameter publicKey: of class B, 32 bytes.

@@ -82,7 +82,7 @@ final class Node: Sendable {
     }
 
     /// Removes a name. `last` is the status to report afterwards if it was the last name.
-    func remove(_ location: Location, leaving last: (status: FileStatus, target: [UInt8]?)) {
+    func remove(_ location: Location, keeping last: (status: FileStatus, target: [UInt8]?)) {
         state.withLock { state in
             state.remove(location)
             guard !isDirectory, state.latestName == nil || last.status.linkCount == 0 else { return }

@@ -163,7 +163,7 @@ extension VaultFileSystem {
         guard let node = removed.node else { return }
         var status = removed.status
         status.linkCount -= min(1, status.linkCount)
-        node.remove(location, leaving: (status, removed.target))
+        node.remove(location, keeping: (status, removed.target))
         if node.isDirectory || status.linkCount == 0 { nodes.unlinked(node) }
     }
 

@@ -9,14 +9,14 @@ extension VaultFileSystem {
         reply: consuming Reply<Done>
     ) {
         answer(reply, parent, name) { (parent) throws(VaultError) in
-            guard flags & ~(RenameFlags.noReplace | RenameFlags.exchange | RenameFlags.whiteout) == 0 else {
+            guard flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT) == 0 else {
                 throw .system(.EINVAL)
             }
             let old = Location(parent: parent, name: name)
             let new = Location(parent: try node(newParent), name: newName)
-            let exchanges = flags & RenameFlags.exchange != 0
+            let exchanges = flags & RENAME_EXCHANGE != 0
             let renameKind = RenameKind(
-                noReplace: flags & RenameFlags.noReplace != 0, leavesWhiteout: flags & RenameFlags.whiteout != 0)
+                noReplace: flags & RENAME_NOREPLACE != 0, leavesWhiteout: flags & RENAME_WHITEOUT != 0)
             func perform() throws(VaultError) {
                 if exchanges { try exchange(old, new) } else { try move(old, to: new, renameKind) }
             }

@@ -78,13 +78,13 @@ extension File {
             guard let index = Int(exactly: number - block), index < buffer.count / size else { continue }
             unsafe buffer[(index * size)...].copyBytes(from: bytes)
         }
-        guard !state.writeback.slots.isEmpty else { return count }
+        guard !state.writeback.journaledBlocks.isEmpty else { return count }
         for index in 0..<(buffer.count / size) {
-            guard let slot = state.writeback.slots[block + UInt64(index)] else { continue }
+            guard let extent = state.writeback.journaledBlocks[block + UInt64(index)] else { continue }
             do {
                 var span = unsafe MutableRawSpan(
-                    _unsafeBytes: buffer[(index * size)..<(index * size + slot.count)].rebased)
-                try vault.openJournal().read(slot, into: &span)
+                    _unsafeBytes: buffer[(index * size)..<(index * size + extent.count)].rebased)
+                try vault.openJournal().read(extent, into: &span)
             } catch { throw .system(error) }
         }
         return count
@@ -94,7 +94,7 @@ extension File {
     /// vault all blocks count as if they lay there, as replay would put them.
     private func elsewhere(_ block: UInt64) -> Int? {
         guard !vault.isReadOnly else { return nil }
-        return state.writeback.slots[block]?.count ?? state.writeback.torn[block]?.count
+        return state.writeback.journaledBlocks[block]?.count ?? state.writeback.torn[block]?.count
     }
 
     /// How many bytes block `block` is stored in, if the backing file has `available` bytes from its beginning on.
@@ -191,11 +191,11 @@ extension File {
     ///
     /// The stored bytes, as many as it returns, are then in the scratch's first stored block.
     @discardableResult
-    func loadBlock(_ block: UInt64, slot: Int, _ scratch: Scratch) throws(VaultError) -> Int {
+    func loadBlock(_ block: UInt64, index: Int, _ scratch: Scratch) throws(VaultError) -> Int {
         let stored = unsafe scratch.stored(0, count: Self.blockSize + Self.overhead)
         let available = try unsafe readStored(stored, fromBlock: block)
         return try unsafe openStored(
-            stored, available: available, block: block, into: scratch.plain(slot, count: Self.blockSize), scratch)
+            stored, available: available, block: block, into: scratch.plain(index, count: Self.blockSize), scratch)
     }
 }
 

@@ -96,7 +96,7 @@ extension File {
         try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
             defer { scratch.wipePlain() }
             do throws(VaultError) {
-                try loadBlock(block, slot: 0, scratch)
+                try loadBlock(block, index: 0, scratch)
                 let count = Int(BlockGeometry.blockSize)
                 return unsafe scratch.plain(0, count: count).bytes.isZero(0..<count) ? .zeros : .data
             } catch {

@@ -78,12 +78,12 @@ extension File {
         }
         guard isNamed else { return try punch(journaled, of: file, key) }
         try backing { () throws(Errno) in
-            let slot = try vault.openJournal().append(
+            let extent = try vault.openJournal().append(
                 JournalRecord(
                     .hole, of: identifier, generation: UInt64(journaled.count), number: journaled.lowerBound,
                     payloadCount: 0),
                 of: identity, RawSpan())
-            state.writeback.sequence = slot.sequence
+            state.writeback.sequence = extent.sequence
             state.writeback.modified = .now
             state.writeback.isHeaderless = true
         }
@@ -110,7 +110,7 @@ extension File {
         while block < blocks.upperBound, try look(at: block, key) == .zeros { block = try skipHole(at: block + 1) }
         if block < blocks.upperBound { edges.append(block) }
         for edge in Set(edges) where try look(at: edge, key) == .damaged {
-            state.writeback.slots[edge] = nil
+            state.writeback.journaledBlocks[edge] = nil
             state.writeback.torn[edge] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
         }
         try writeTornInPlace()
@@ -118,7 +118,9 @@ extension File {
 
     /// Forgets the versions of these blocks that lie elsewhere than in the backing file.
     private func forgetStored(_ blocks: Range<UInt64>) {
-        for block in state.writeback.slots.keys where blocks.contains(block) { state.writeback.slots[block] = nil }
+        for block in state.writeback.journaledBlocks.keys where blocks.contains(block) {
+            state.writeback.journaledBlocks[block] = nil
+        }
         for block in state.writeback.torn.keys where blocks.contains(block) { state.writeback.torn[block] = nil }
     }
 
@@ -127,7 +129,7 @@ extension File {
     func punchHolesInPlace(in file: Descriptor) throws(Errno) {
         var holes = state.writeback.holes
         guard !holes.isEmpty else { return }
-        for block in state.writeback.slots.keys { holes.remove(contentsOf: block..<block + 1) }
+        for block in state.writeback.journaledBlocks.keys { holes.remove(contentsOf: block..<block + 1) }
         for blocks in holes.ranges {
             try vault.keepingSetID(of: file) { () throws(Errno) in
                 try vault.store.punch(file, Self.backingRange(blocks))
@@ -173,7 +175,7 @@ extension File {
 
     private func nextData(from first: UInt64, _ end: UInt64) throws(VaultError) -> UInt64 {
         var block = first
-        while block < end, block >= state.header.firstSparseBlock, state.writeback.slots[block] == nil {
+        while block < end, block >= state.header.firstSparseBlock, state.writeback.journaledBlocks[block] == nil {
             // The backing file does not have this hole yet.
             if let hole = state.writeback.holes.ranges.first(where: { $0.contains(block) }) {
                 block = min(hole.upperBound, nextSlot(from: block))
@@ -192,7 +194,7 @@ extension File {
         let size = BlockGeometry.storedBlockSize
         var block = max(first, state.header.firstSparseBlock)
         while block < end {
-            if state.writeback.slots[block] != nil {
+            if state.writeback.journaledBlocks[block] != nil {
                 block += 1
                 continue
             }
@@ -218,13 +220,13 @@ extension File {
     }
 
     private func nextSlot(from block: UInt64) -> UInt64 {
-        state.writeback.slots.keys.filter { $0 >= block }.min() ?? .max
+        state.writeback.journaledBlocks.keys.filter { $0 >= block }.min() ?? .max
     }
 
     private func nextPendingHole(from block: UInt64, _ end: UInt64) -> UInt64 {
         for hole in state.writeback.holes.ranges where hole.upperBound > block {
             var candidate = max(block, hole.lowerBound)
-            while candidate < hole.upperBound, state.writeback.slots[candidate] != nil { candidate += 1 }
+            while candidate < hole.upperBound, state.writeback.journaledBlocks[candidate] != nil { candidate += 1 }
             if candidate < hole.upperBound { return min(candidate, end) }
         }
         return end

@@ -100,7 +100,7 @@ extension File {
         // Read first: if the block is damaged, nothing has changed yet.
         if hasTail {
             try prepare(scratch, key, .open)
-            try loadBlock(BlockGeometry.block(at: length), slot: 0, scratch)
+            try loadBlock(BlockGeometry.block(at: length), index: 0, scratch)
         }
         noteChange()
         let hasTailWritten = try lowerHeader(to: length, key, scratch)
@@ -130,14 +130,16 @@ extension File {
         let tail = isBelowDurableEnd && isNamed ? try sealTail(of: length, key, scratch) : nil
 
         let before = (state.length, state.header.length, state.header.firstSparseBlock)
-        let stored = (state.writeback.slots, state.writeback.torn, state.writeback.holes)
+        let stored = (state.writeback.journaledBlocks, state.writeback.torn, state.writeback.holes)
         state.length = length
         // A flush that is under way does not know any more what it confirms.
         state.writeback.round += 1
         state.header.length = min(state.header.length, length)
         if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
         let blocks = BlockGeometry.blockCount(forLength: length)
-        for block in state.writeback.slots.keys where block >= blocks { state.writeback.slots[block] = nil }
+        for block in state.writeback.journaledBlocks.keys where block >= blocks {
+            state.writeback.journaledBlocks[block] = nil
+        }
         for block in state.writeback.torn.keys where block >= blocks { state.writeback.torn[block] = nil }
         state.writeback.holes.remove(contentsOf: blocks..<UInt64.max)
         do throws(VaultError) {
@@ -149,7 +151,7 @@ extension File {
             return tail != nil
         } catch {
             (state.length, state.header.length, state.header.firstSparseBlock) = before
-            (state.writeback.slots, state.writeback.torn, state.writeback.holes) = stored
+            (state.writeback.journaledBlocks, state.writeback.torn, state.writeback.holes) = stored
             throw error
         }
     }

@@ -209,7 +209,7 @@ extension File {
 
     /// Like `loadBlock`, but nil for a block that does not verify.
     private func loadUndamaged(_ block: UInt64, _ scratch: Scratch) throws(VaultError) -> Int? {
-        do throws(VaultError) { return try loadBlock(block, slot: 0, scratch) } catch {
+        do throws(VaultError) { return try loadBlock(block, index: 0, scratch) } catch {
             guard case .damaged = error else { throw error }
             return nil
         }

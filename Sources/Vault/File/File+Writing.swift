@@ -107,10 +107,10 @@ extension File {
                     scratch.saved, available: savedCount, block: first,
                     into: scratch.plain(0, count: Int(blockSize)), scratch)
             } else {
-                try loadBlock(first, slot: 0, scratch)
+                try loadBlock(first, index: 0, scratch)
             }
         }
-        if hasTail && last != first { try loadBlock(last, slot: 1, scratch) }
+        if hasTail && last != first { try loadBlock(last, index: 1, scratch) }
 
         try prepare(scratch, key, .seal)
         scratch.drawNonces(Int(last - first) + 1)

@@ -170,10 +170,11 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
                 // longer counts.
                 state.writeback.inPlaceLength = header.length
             }
-            state.writeback.slots = overlay.slots
+            state.writeback.journaledBlocks = overlay.journaledBlocks
             state.writeback.holes = overlay.holes
             state.writeback.pendingSize = max(
-                overlay.slots.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }.max() ?? 0,
+                overlay.journaledBlocks.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }
+                    .max() ?? 0,
                 overlay.holes.ranges.last.map { BlockGeometry.backingOffset(ofBlock: $0.upperBound) } ?? 0)
             state.writeback.modified = overlay.modified
             state.writeback.change = overlay.changed.map { ($0, status.changed) }

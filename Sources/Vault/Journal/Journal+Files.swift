@@ -20,7 +20,7 @@ extension Journal {
     }
 
     /// Appends a *file* or a *duplicate* record. The caller has reserved room: `roomForFile` has as much as it needs.
-    func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> Slot {
+    func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> Extent {
         try state.withLock { state throws(Errno) in
             let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + intent.path.count))
             try advance(for: room, &state)
@@ -31,13 +31,13 @@ extension Journal {
                 : (.duplicate, DuplicateNote(file: file.identifier, path: intent.path).encoded)
             let record = JournalRecord(
                 kind, of: file.identifier, generation: intent.high, number: intent.low, payloadCount: payload.count)
-            let slot = try write(&state, room, of: file, as: alias ?? file.identifier) { add in
+            let extent = try write(&state, room, of: file, as: alias ?? file.identifier) { add in
                 unsafe add(record, payload.span.bytes)
             }
             state.aliases[file] = alias
             if alias == nil { state.halves[state.active].owners[file.identifier] = file.inode }
             state.halves[state.active].intents[file] = intent
-            return slot
+            return extent
         }
     }
 

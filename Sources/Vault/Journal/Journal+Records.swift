@@ -10,7 +10,7 @@ extension Journal {
     private static let chunks: UInt64 = 16
 
     /// Appends a record of a file, or of none. The caller has reserved room for it.
-    func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> Slot {
+    func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> Extent {
         try appendTogether(UInt64(record.byteCount), of: file) { add in add(record, payload) }
     }
 
@@ -20,7 +20,7 @@ extension Journal {
     /// - Parameter room: at least as many bytes as they take; the caller has reserved it.
     func appendTogether<Result: Sendable>(
         _ room: UInt64, of file: FileIdentity,
-        _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
+        _ body: ((JournalRecord, RawSpan) -> Extent) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         try state.withLock { state throws(Errno) in
             try advance(for: room, &state)
@@ -49,7 +49,7 @@ extension Journal {
     /// - Parameter tag: the ID or the alias by which the records name the file.
     func write<Result: Sendable>(
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
-        _ body: ((JournalRecord, RawSpan) -> Slot) throws(Errno) -> Result
+        _ body: ((JournalRecord, RawSpan) -> Extent) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         let epoch = state.halves[state.active].epoch
         let start = state.position
@@ -66,7 +66,7 @@ extension Journal {
             encode(record, payload, &state.buffer, at: used)
             sequence += 1
             defer { used += record.byteCount }
-            return Slot(
+            return Extent(
                 offset: Int64(offset) + Int64(used + JournalRecord.prefixByteCount), count: payload.byteCount,
                 sequence: sequence)
         }
@@ -137,18 +137,18 @@ extension Journal {
 
     /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; adjacent records take one read. `EIO`
     /// if the journal ends too early.
-    func read(_ slots: [Slot], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
+    func read(_ extents: [Extent], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
         var begin = 0
         var raw: [UInt8] = []
-        while begin < slots.count {
-            let start = slots[begin].offset
+        while begin < extents.count {
+            let start = extents[begin].offset
             var end = begin + 1
-            while end < slots.count, slots[end].offset == slots[end - 1].offset + Int64(slots[end - 1].stride),
-                slots[end].offset + Int64(slots[end].count) - start <= Self.largestRead
+            while end < extents.count, extents[end].offset == extents[end - 1].offset + Int64(extents[end - 1].stride),
+                extents[end].offset + Int64(extents[end].count) - start <= Self.largestRead
             {
                 end += 1
             }
-            let count = Int(slots[end - 1].offset - start) + slots[end - 1].count
+            let count = Int(extents[end - 1].offset - start) + extents[end - 1].count
             if raw.count < count { raw = [UInt8](repeating: 0, count: count) }
             do {
                 var elements = raw.mutableSpan
@@ -157,7 +157,7 @@ extension Journal {
                 guard try store.read(file, into: &bytes, at: start) == count else { throw .EIO }
             }
             for index in begin..<end {
-                let (offset, payload) = (Int(slots[index].offset - start), slots[index].count)
+                let (offset, payload) = (Int(extents[index].offset - start), extents[index].count)
                 unsafe buffer.withUnsafeMutableBytes { target in
                     unsafe raw.withUnsafeBytes { source in
                         unsafe UnsafeMutableRawBufferPointer(rebasing: target[(index * spacing)...])
@@ -170,7 +170,7 @@ extension Journal {
     }
 
     /// Reads a payload that was appended: as many bytes as it has. `EIO` if the journal ends too early.
-    func read(_ slot: Slot, into buffer: inout MutableRawSpan) throws(Errno) {
-        guard try store.read(file, into: &buffer, at: slot.offset) == slot.count else { throw .EIO }
+    func read(_ extent: Extent, into buffer: inout MutableRawSpan) throws(Errno) {
+        guard try store.read(file, into: &buffer, at: extent.offset) == extent.count else { throw .EIO }
     }
 }

@@ -48,7 +48,7 @@ package final class Journal: Sendable {
     }
 
     /// Where a payload lies in the journal.
-    package struct Slot: Sendable {
+    package struct Extent: Sendable {
         let offset: Int64
         let count: Int
         /// The number of its record, which is durable after `flush(upTo:)` of this number.

@@ -8,7 +8,7 @@ package struct Overlay: Sendable {
     let generation: UInt64
     /// Nil if the header on disk still holds and only blocks have changed.
     let header: FileHeader?
-    let slots: [UInt64: Journal.Slot]
+    let journaledBlocks: [UInt64: Journal.Extent]
     let holes: RangeSet<UInt64>
     let modified: Timespec?
     let changed: Timespec?
@@ -94,8 +94,8 @@ extension RecoveryJournal {
     func overlay(of effect: Effect) -> Overlay {
         Overlay(
             generation: effect.generation, header: effect.header,
-            slots: effect.contents.blocks.mapValues { entry in
-                Journal.Slot(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
+            journaledBlocks: effect.contents.blocks.mapValues { entry in
+                Journal.Extent(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
             },
             holes: effect.contents.holes, modified: Timespec(effect.header.modified),
             changed: Timespec(effect.header.changed))

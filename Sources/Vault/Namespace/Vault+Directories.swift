@@ -105,9 +105,9 @@ extension Vault {
             let note = TombstoneNote(path: path, tombstone: tombstone.bytes, name: stored.name.bytes).encoded
             let journal = try openJournal()
             // The record belongs to no file. It counts only until the folder is synced, so it keeps no half in use.
-            let slot = try unsafe journal.append(
+            let extent = try unsafe journal.append(
                 JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
-            try journal.flush(upTo: slot.sequence)
+            try journal.flush(upTo: extent.sequence)
         }
     }
 
@@ -133,7 +133,7 @@ extension Vault {
     ) throws(VaultError) {
         try backing { () throws(Errno) in
             do throws(Errno) {
-                try store.rename(old, in: folder, to: name, in: newFolder, flags: RenameFlags.noReplace)
+                try store.rename(old, in: folder, to: name, in: newFolder, flags: RENAME_NOREPLACE)
             } catch {
                 guard error == .EINVAL || error == .ENOSYS || error == .EOPNOTSUPP else { throw error }
                 // NFS and others cannot guarantee it. Only this process makes names in the vault, so looking first is
@@ -143,11 +143,4 @@ extension Vault {
             }
         }
     }
-}
-
-/// Flags of renameat2(2).
-public enum RenameFlags {
-    public static let noReplace: UInt32 = 1
-    public static let exchange: UInt32 = 2
-    public static let whiteout: UInt32 = 4
 }

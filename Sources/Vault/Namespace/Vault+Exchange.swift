@@ -32,7 +32,7 @@ extension Vault {
         func perform() throws(VaultError) {
             try backing { () throws(Errno) in
                 try store.rename(
-                    stored.0.name, in: folders[0], to: stored.1.name, in: folders[1], flags: RenameFlags.exchange)
+                    stored.0.name, in: folders[0], to: stored.1.name, in: folders[1], flags: RENAME_EXCHANGE)
             }
         }
         let hasFolder = [first.moved, second.moved].contains { if case .directory = $0 { true } else { false } }

@@ -164,6 +164,6 @@ public struct RenameKind: Sendable {
     }
 
     var flags: UInt32 {
-        (noReplace ? RenameFlags.noReplace : 0) | (leavesWhiteout ? RenameFlags.whiteout : 0)
+        (noReplace ? RENAME_NOREPLACE : 0) | (leavesWhiteout ? RENAME_WHITEOUT : 0)
     }
 }

@@ -52,7 +52,7 @@ extension File {
     /// `lock` exclusively.
     func copyIntoPlace() throws(VaultError) {
         try writeTornInPlace()
-        guard !state.writeback.slots.isEmpty || !state.writeback.holes.isEmpty else { return }
+        guard !state.writeback.journaledBlocks.isEmpty || !state.writeback.holes.isEmpty else { return }
         if state.writeback.isHeaderless { try journalMissingHeader() }
         let file = try writable()
         try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
@@ -79,32 +79,32 @@ extension File {
             try journal.flush(upTo: state.writeback.sequence)
             let modified = try shownTime()
             try punchHolesInPlace(in: file)
-            try writeSlotsInPlace(of: journal, in: file)
+            try writeJournaledBlocksInPlace(of: journal, in: file)
             state.writeback.modified = modified
         }
     }
 
     /// Copies the blocks that lie in the journal, with one write for each run of adjacent blocks of the file.
-    private func writeSlotsInPlace(of journal: Journal, in file: Descriptor) throws(Errno) {
-        let slots = state.writeback.slots.sorted { $0.key < $1.key }
+    private func writeJournaledBlocksInPlace(of journal: Journal, in file: Descriptor) throws(Errno) {
+        let extents = state.writeback.journaledBlocks.sorted { $0.key < $1.key }
         let size = Int(BlockGeometry.storedBlockSize)
-        var stored = [UInt8](repeating: 0, count: min(slots.count, Scratch.blocks) * size)
+        var stored = [UInt8](repeating: 0, count: min(extents.count, Scratch.blocks) * size)
         var begin = 0
-        while begin < slots.count {
+        while begin < extents.count {
             var (end, count) = (begin, 0)
             // Only a last block is shorter, and no block comes behind it.
-            while end < slots.count, end - begin < Scratch.blocks, count == (end - begin) * size,
-                slots[end].key == slots[begin].key + UInt64(end - begin)
+            while end < extents.count, end - begin < Scratch.blocks, count == (end - begin) * size,
+                extents[end].key == extents[begin].key + UInt64(end - begin)
             {
-                count += slots[end].value.count
+                count += extents[end].value.count
                 end += 1
             }
             do {
                 var elements = stored.mutableSpan
                 var bytes = unsafe elements.mutableBytes
-                try journal.read(slots[begin..<end].map(\.value), spacing: size, into: &bytes)
+                try journal.read(extents[begin..<end].map(\.value), spacing: size, into: &bytes)
             }
-            try writeInPlace(unsafe stored.span.bytes.extracting(0..<count), asBlock: slots[begin].key, in: file)
+            try writeInPlace(unsafe stored.span.bytes.extracting(0..<count), asBlock: extents[begin].key, in: file)
             begin = end
         }
     }
@@ -119,7 +119,7 @@ extension File {
             if state.writeback.inPlaceGeneration != generation {
                 state.writeback.isJournaled = false
                 state.writeback.inPlaceSequence = state.writeback.sequence
-                state.writeback.slots = [:]
+                state.writeback.journaledBlocks = [:]
                 state.writeback.holes = RangeSet()
                 state.writeback.round += 1
             }
@@ -181,7 +181,7 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             // Nothing is written to it here: a crash may undo the removal, and must find the file unharmed.
-            if status.linkCount == 0 && state.writeback.slots.isEmpty && state.writeback.holes.isEmpty {
+            if status.linkCount == 0 && state.writeback.journaledBlocks.isEmpty && state.writeback.holes.isEmpty {
                 state.writeback.isRemoved = true
                 // That crash must find the records too, which may have more than the backing file.
                 let isKnown = state.writeback.isJournaled || !state.writeback.movedIn.isEmpty

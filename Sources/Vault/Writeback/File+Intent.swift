@@ -101,7 +101,7 @@ extension File {
         let journal = try vault.openJournal()
         // Listed before it has records: when a half is freed, a file that is not listed counts as checkpointed.
         list()
-        let slot = try journal.append(
+        let extent = try journal.append(
             Journal.Intent(
                 path: path, low: state.writeback.durableGeneration, high: state.writeback.inPlaceGeneration),
             of: identity)
@@ -109,7 +109,7 @@ extension File {
             journal.noteCreate(of: identity)
         }
         state.writeback.isJournaled = true
-        state.writeback.sequence = slot.sequence
+        state.writeback.sequence = extent.sequence
         return .made
     }
 }

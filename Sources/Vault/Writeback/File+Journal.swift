@@ -64,11 +64,11 @@ extension File {
         try backing { () throws(Errno) in
             let size = try vault.store.status(of: descriptor).size
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
-            let slot = try vault.openJournal().append(
+            let extent = try vault.openJournal().append(
                 JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
                 stored)
-            state.writeback.slots[block] = slot
-            state.writeback.sequence = slot.sequence
+            state.writeback.journaledBlocks[block] = extent
+            state.writeback.sequence = extent.sequence
             state.writeback.modified = .now
             state.writeback.isHeaderless = true
         }
@@ -84,7 +84,7 @@ extension File {
             // If the write fails, a part of what was there may be gone, and the journal's older version must not take
             // the place of this one.
             state.writeback.torn[block] = stored.array(0..<stored.byteCount)
-            state.writeback.slots[block] = nil
+            state.writeback.journaledBlocks[block] = nil
             state.writeback.holes.remove(contentsOf: block..<block + 1)
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
             state.writeback.torn[block] = nil
@@ -111,8 +111,8 @@ extension File {
         let before = state.writeback.modified
         state.writeback.modified = .now
         do throws(VaultError) {
-            let slots = try appendWithHeader(blocks, of: scratch)
-            for (block, slot) in zip(blocks, slots) { state.writeback.slots[block.number] = slot }
+            let extents = try appendWithHeader(blocks, of: scratch)
+            for (block, extent) in zip(blocks, extents) { state.writeback.journaledBlocks[block.number] = extent }
         } catch {
             state.writeback.modified = before
             throw error
@@ -146,7 +146,7 @@ extension File {
 
     /// Appends blocks, then the header as it is now with the time of modification; returns where the blocks went. Only
     /// a header that is written to the backing file is stamped.
-    private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Slot] {
+    private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Extent] {
         try backing { () throws(Errno) in
             let times = try shownTimes()
             state.header.generation += 1
@@ -155,19 +155,19 @@ extension File {
             let room = blocks.reduce(header.byteCount) {
                 $0 + JournalRecord.byteCount(payload: $1.range.count)
             }
-            let (slots, last) = try vault.openJournal().appendTogether(UInt64(room), of: identity) { add in
-                let slots = blocks.map { block in
+            let (extents, last) = try vault.openJournal().appendTogether(UInt64(room), of: identity) { add in
+                let extents = blocks.map { block in
                     unsafe add(
                         JournalRecord(.block, of: identifier, number: block.number, payloadCount: block.range.count),
                         scratch.stored.bytes.extracting(block.range))
                 }
-                return (slots, unsafe add(header, bytes.span.bytes))
+                return (extents, unsafe add(header, bytes.span.bytes))
             }
             state.writeback.sequence = last.sequence
             state.writeback.toldLength = state.length
             state.writeback.isHeaderCurrent = true
             state.writeback.isHeaderless = false
-            return slots
+            return extents
         }
     }
 
@@ -198,7 +198,7 @@ extension File {
         for count: Int, ofBlock block: UInt64, in file: Descriptor, of size: Int64
     ) throws(Errno) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
-        if let slot = state.writeback.slots[block], slot.count >= count { return }
+        if let extent = state.writeback.journaledBlocks[block], extent.count >= count { return }
         guard block >= state.header.firstSparseBlock || size < offset + Int64(count) else { return }
         do throws(Errno) {
             try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: offset, length: Int64(count))

@@ -99,7 +99,7 @@ extension File {
         // As ranges: a hole may have too many blocks to look at each.
         if !state.writeback.holes.isEmpty { fresh.subtract(state.writeback.holes) }
         for range in fresh.ranges {
-            for block in range where state.writeback.slots[block] == nil {
+            for block in range where state.writeback.journaledBlocks[block] == nil {
                 blocks.append(block)
                 if blocks.count > Self.mostMirrored { return blocks }
             }

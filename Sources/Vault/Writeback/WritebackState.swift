@@ -41,7 +41,7 @@ package struct WritebackState {
     /// Duplicates may exist: other files with this ID, and a generation that the journal takes for one of this file.
     var mayHaveDuplicates = false
     /// Blocks that lie in the journal and not in the backing file.
-    package var slots: [UInt64: Journal.Slot] = [:]
+    package var journaledBlocks: [UInt64: Journal.Extent] = [:]
     /// Blocks that are holes according to the journal, unless they have been written since. The backing file still has
     /// their old contents.
     var holes = RangeSet<UInt64>()

@@ -109,7 +109,7 @@ extension RepairWork {
             try store.synchronize(source, dataOnly: false)
         }
         // If anything stays, the next check finds it, as an orphan or as damage.
-        if (try? isRubbish(temporary, in: source)) == true { try? store.unlinkTree(temporary, in: source) }
+        if (try? isOrphan(temporary, in: source)) == true { try? store.unlinkTree(temporary, in: source) }
         dropSidecar(of: stored, in: source)
         return try done(path, ": its names are lost, the files in it are called by their IDs")
     }

@@ -30,7 +30,7 @@ extension RepairWork {
             return .done("removed")
         }
         if status.kind == .directory {
-            guard try isRubbish(stored, in: folder) else {
+            guard try isOrphan(stored, in: folder) else {
                 return .failed("it holds files: look at them, and remove it yourself")
             }
             try backing { () throws(Errno) in try store.unlinkTree(stored, in: folder) }
@@ -59,16 +59,16 @@ extension RepairWork {
     }
 
     /// An orphaned folder may hold others, if it was removed with orphans in it, but never as deep as this.
-    private static let deepestRubbish = 32
+    private static let deepestOrphan = 32
 
     /// Whether a folder holds nothing but records and orphans, and so do the folders in it.
-    func isRubbish(_ name: Name, in folder: Descriptor, depth: Int = 0) throws(VaultError) -> Bool {
-        guard depth < Self.deepestRubbish else { return false }
+    func isOrphan(_ name: Name, in folder: Descriptor, depth: Int = 0) throws(VaultError) -> Bool {
+        guard depth < Self.deepestOrphan else { return false }
         let inner = try vault.openFolder(name, in: folder)
         for entry in try vault.backingEntries(of: inner) {
             switch BackingName(entry.name.bytes) {
             case .reserved, .temporary, .sidecar:
-                if entry.kind == .directory, !(try isRubbish(entry.name, in: inner, depth: depth + 1)) { return false }
+                if entry.kind == .directory, !(try isOrphan(entry.name, in: inner, depth: depth + 1)) { return false }
             case .entry, .longEntry, .foreign: return false
             }
         }

@@ -20,15 +20,15 @@ extension Vault {
     /// Renames an entry that has the name of one of the vault's own files to a temporary name, and removes it if it is
     /// a file or an empty folder.
     func moveOutOfTheWay(_ name: Name, in folder: Descriptor) throws(VaultError) {
-        let rubbish = Name.temporary()
+        let orphan = Name.temporary()
         let status = try backing { () throws(Errno) in try store.status(of: name, in: folder) }
-        try renameFresh(name, to: rubbish, in: folder)
+        try renameFresh(name, to: orphan, in: folder)
         try backing { () throws(Errno) in try store.synchronize(folder, dataOnly: false) }
         // What stays is an orphan.
         if status.kind == .directory {
-            try? store.removeDirectory(rubbish, in: folder)
+            try? store.removeDirectory(orphan, in: folder)
         } else {
-            try? store.unlink(rubbish, in: folder)
+            try? store.unlink(orphan, in: folder)
         }
     }
 

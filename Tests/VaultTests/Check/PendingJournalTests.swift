@@ -76,7 +76,7 @@ import Testing
         #expect(try vault.openFile("synced", in: root).contents(count) == CheckScene.second)
     }
 
-    @Test func aFileThatOnlyTheJournalHasIsNoRubbish() throws {
+    @Test func aFileThatOnlyTheJournalHasIsNoOrphan() throws {
         let scene = try scene()
         try truncate(["/synced", "/unsynced"], to: 0, in: scene)
         let expected: Set = [Self.note, Found(.orphan, .unsynced, "/unsynced")]
@@ -130,7 +130,7 @@ import Testing
         let stored = try scene.test.vault.storedName("spare", in: scene.test.root)
         let tombstone = try scene.test.vault.moveAside(stored, in: scene.test.root, noting: true)
         #expect(try found(scene) == [Self.note])
-        // Something has come into its place: rubbish it is.
+        // Something has come into its place, so it is an orphan.
         _ = try scene.test.makeDirectory("spare")
         #expect(try found(scene) == [Self.note, Found(.orphan, .temporary)])
         let entries = try scene.test.backingNames

@@ -215,7 +215,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         if let root { #expect(try readOnly.openFile("last", in: root).contents(20_000) == CheckScene.first) }
     }
 
-    /// What stands in the place of the vault's own small files, and is none, is damage; and rubbish among them goes.
+    /// What stands in the place of the vault's own small files, and is none, is damage; orphans among them go.
     @Test func somethingElseAmongTheLongTargets() throws {
         let scene = try CheckScene()
         let target = [UInt8](repeating: UInt8(ascii: "t"), count: 3500)

@@ -18,7 +18,7 @@ enum BestEffort {
         .write: "after a rename has happened the journal forgets what was replaced: replay finds that it is dead",
         .synchronize: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
         .rename: "after a rename of a folder has happened, the step that whoever opens it next makes up for",
-        .removeDirectory: "a folder that was removed is rubbish under a temporary name by then",
+        .removeDirectory: "a folder that was removed is orphan under a temporary name by then",
         .unlink: "what is left over has a temporary name, or goes when the vault is next checkpointed",
         .entries: "what is left over has a temporary name",
         .setMode: "an ordinary user's own folder is made writable before it goes",
