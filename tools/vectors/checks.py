@@ -122,8 +122,8 @@ def check_headers(failures: list[str]) -> None:
         for item in times["shown"]:
             if opened.shown_change(tuple(item["backing"])) != tuple(item["time"]):
                 failures.append(f"headers: another time of change shown for {item['backing']}")
-        for place in case["notAt"]:
-            if not refusal(opened.at, place):
+        for binding in case["notAt"]:
+            if not refusal(opened.at, binding):
                 failures.append(f"headers: not refused at {place.hex()}")
 
 
@@ -171,7 +171,8 @@ def check_journal(failures: list[str]) -> None:
         record = fmt.open_record(KEYS, case["record"], case["lap"], case["position"])
         expect(refusal(fmt.check_payload, KEYS, record, record.file), f"not refused: {case['why']}")
     for case in given["asides"]["cases"]:
-        expect(fmt.tombstone_note(case["payload"]) == tuple(case[part].encode() for part in ("folder", "aside", "name")),
+        parts = tuple(case[part].encode() for part in ("folder", "aside", "name"))
+        expect(fmt.tombstone_note(case["payload"]) == parts,
                "an aside record's payload")
     for case in given["asides"]["refused"]:
         expect(refusal(fmt.tombstone_note, case["payload"]), f"not refused: {case['why']}")

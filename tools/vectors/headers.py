@@ -10,47 +10,47 @@ FILE_KEY = fixed("file key", 32)
 
 
 def header_vectors() -> dict[str, Any]:
-    here, there, coming = fixed("place", 16), fixed("another place", 16), fixed("coming place", 16)
+    here, there, pending = fixed("place", 16), fixed("another place", 16), fixed("coming place", 16)
     thirteen = [fixed(f"place {number}", 16) for number in range(13)]
     to_a = Second(1, False, wrap(FILE_KEY, fixed("file 3", 16), 1))
     to_mark = Second(4, True, wrap(FILE_KEY, fixed("file 4", 16), 4))
     to_b = Second(2, True, wrap(FILE_KEY, fixed("file 1", 16), 2))
     cases = [
         case(1, [here], length=10_000, flags=1, generation=3), case(2, [here], length=4096, provisional=5000),
-        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, coming]), case(4, thirteen),
+        case(3, [], length=1 << 62, sparse=5), case(4, [here]), case(3, [here, pending]), case(4, thirteen),
         case(4, [here], provisional=1 << 62),
-        case(3, [here, there, coming], flags=1, second=to_a, generation=2**63),
-        case(1, [here, coming], second=to_b), case(4, thirteen, second=to_mark),
+        case(3, [here, there, pending], flags=1, second=to_a, generation=2**63),
+        case(1, [here, pending], second=to_b), case(4, thirteen, second=to_mark),
         case(3, [here], modified=(1_750_000_000, 123_456_789), stamp=1_750_000_007),
         case(4, thirteen, modified=(-2**63, 999_999_999), stamp=2**63 - 1),
         case(1, [], modified=(2**63 - 1, 0), stamp=-1),
         case(2, [here], changed=(1_750_000_000, 123_456_789), written=(1_750_000_003, 999_999_999)),
         case(3, thirteen, changed=(-2**63, 999_999_999), written=(2**63 - 1, 1)),
         case(4, [], changed=(2**63 - 1, 0), written=(-2**63, 0))]
-    return {"volumeID": V, "headersKey": KEYS.headers, "cases": cases, "refused": refused(here, coming),
+    return {"volumeID": V, "headersKey": KEYS.headers, "cases": cases, "refused": refused(here, pending),
             "readOnly": [bad("an unknown read-only compatible feature", [here], read_only=1)],
             "compatible": [bad("an unknown compatible feature", [here], compatible=1)]}
 
 
-def case(protection: int, places: list[bytes], **fields: Any) -> dict[str, Any]:
+def case(protection: int, bindings: list[bytes], **fields: Any) -> dict[str, Any]:
     file = fixed(f"file {protection}", 16)
     wrapped = wrap(FILE_KEY, file, protection)
     second, explicit = fields.get("second"), bool(fields.get("flags", 0))
     first = {"class": protection, "explicit": explicit, "wrapAlgorithm": algorithm_of(protection), "wrap": wrapped}
-    coming = None if second is None else {
+    pending = None if second is None else {
         "class": second.protection, "explicit": second.explicit, "wrapAlgorithm": algorithm_of(second.protection),
         "wrap": second.wrapped}
     elsewhere = fixed("elsewhere", 16)
-    standing = [{"place": place, **first} for place in places or [elsewhere]]
-    if coming:
-        standing[-1] |= coming
-    return {"fileID": file, "first": first, "second": coming, "places": places, "length": fields.get("length", 0),
+    standing = [{"place": binding, **first} for binding in bindings or [elsewhere]]
+    if pending:
+        standing[-1] |= pending
+    return {"fileID": file, "first": first, "second": pending, "places": bindings, "length": fields.get("length", 0),
             "provisionalLength": fields.get("provisional", fields.get("length", 0)),
             "modified": shown_times(fields.get("modified", (0, 0)), fields.get("stamp", 0)),
             "changed": shown_changes(fields.get("changed", (0, 0)), fields.get("written", (0, 0))),
             "generation": fields.get("generation", 1), "firstSparseBlock": fields.get("sparse", NEVER_SPARSE),
-            "header": header(file, protection, wrapped, places, **fields),
-            "at": standing, "notAt": [elsewhere, bytes(16)] if places else []}
+            "header": header(file, protection, wrapped, bindings, **fields),
+            "at": standing, "notAt": [elsewhere, bytes(16)] if bindings else []}
 
 
 def shown_times(modified: tuple[int, int], stamp: int) -> dict[str, Any]:
@@ -72,23 +72,23 @@ def shown_changes(changed: tuple[int, int], written: tuple[int, int]) -> dict[st
                       for moment, is_other in moments.items()]}
 
 
-def bad(why: str, places: list[bytes], protection: int = 3, wrapped: bytes | None = None, by: str = "fields",
+def bad(why: str, bindings: list[bytes], protection: int = 3, wrapped: bytes | None = None, by: str = "fields",
         **fields: Any) -> dict[str, Any]:
     file = fixed("file", 16)
     good = wrap(FILE_KEY, file, 3) if wrapped is None else wrapped
-    return {"why": why, "by": by, "header": header(file, protection, good, places, **fields)}
+    return {"why": why, "by": by, "header": header(file, protection, good, bindings, **fields)}
 
 
-def refused(here: bytes, coming: bytes) -> list[dict[str, Any]]:
+def refused(here: bytes, pending: bytes) -> list[dict[str, Any]]:
     file = fixed("file", 16)
-    good, of_b, one, two = wrap(FILE_KEY, file, 3), wrap(FILE_KEY, file, 2), [here], [here, coming]
+    good, of_b, one, two = wrap(FILE_KEY, file, 3), wrap(FILE_KEY, file, 2), [here], [here, pending]
     whole, to_a = header(file, 3, good, one), wrap(FILE_KEY, file, 1)
     return [
         {"why": "cut short", "by": "fields", "header": whole[:511]}, {"why": "empty", "by": "fields", "header": b""},
         {"why": "all zeros", "by": "fields", "header": bytes(512)},
         {"why": "a bit flipped in the MAC", "by": "mac", "header": whole[:511] + bytes([whole[511] ^ 1])},
         {"why": "C lowered to D", "by": "mac", "header": whole[:56] + b"\4" + whole[57:]},
-        {"why": "another place", "by": "mac", "header": whole[:104] + coming + whole[120:]},
+        {"why": "another place", "by": "mac", "header": whole[:104] + pending + whole[120:]},
         bad("magic", one, magic=b"LKFILE\n\n"), bad("version 2", one, version=2), bad("version 0", one, version=0),
         bad("header size", one, size=1024), bad("an unknown incompatible feature", one, incompatible=1),
         bad("another volume", one, volume=fixed("another volume", 16), by="volume"),
@@ -108,7 +108,8 @@ def refused(here: bytes, coming: bytes) -> list[dict[str, Any]]:
         bad("14 places", [bytes([at]) * 16 for at in range(13)], count=14),
         bad("15 places", one, count=15), bad("no place without many links", [], all_flags=0),
         bad("a place with many links", one, flags=2),
-        bad("a place behind the last", one, tail=coming), bad("a byte behind the places", one, tail=bytes(191) + b"\1"),
+        bad("a place behind the last", one, tail=pending),
+        bad("a byte behind the places", one, tail=bytes(191) + b"\1"),
         bad("many links and moving", [], second=Second(1, False, to_a)),
         # The wrap.
         bad("algorithm 0", one, algorithm=0, by="wrap"), bad("algorithm 3", one, algorithm=3, by="wrap"),

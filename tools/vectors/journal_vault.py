@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .journals import (FORGET, Half, Record, aside_record, block_record, file_record, header_record, hole_record, journal,
-                       twin_record)
+from .journals import (FORGET, Half, Record, block_record, duplicate_record, file_record, header_record, hole_record,
+                       journal, tombstone_record)
 from .sealing import block, blocks, fixed, header, wrap
 from .vaults import ROOT, Folder, VaultBuilder, file_id, file_key
 
@@ -35,9 +35,9 @@ class Scene:
         return block_record(file_key(path), file_id(path), index, plain, version)
 
     def header(self, name: bytes, generation: int, length: int, modified: tuple[int, int], *, folder: Folder = ROOT,
-               places: list[bytes] | None = None, sparse: int = 2**64 - 1) -> Record:
+               bindings: list[bytes] | None = None, sparse: int = 2**64 - 1) -> Record:
         file = file_id(folder.path + name)
-        raw = header(file, 3, wrap(file_key(folder.path + name), file, 3), places or [folder.place(name)],
+        raw = header(file, 3, wrap(file_key(folder.path + name), file, 3), bindings or [folder.binding(name)],
                      length=length, generation=generation, modified=modified, stamp=modified[0] - 50, sparse=sparse)
         return header_record(file, raw)
 
@@ -64,9 +64,9 @@ def journal_vault_vectors() -> dict[str, Any]:
     add_holes(scene)
     add_dead_records(scene)
     add_directories(scene, folder)
-    add_remnants(scene, folder)
+    add_orphans(scene, folder)
     add_torn_record(scene)
-    raw = journal(scene.halves, opened=OPENED, next_lap=5, windows=[(OPENED - 900, OPENED - 800)])
+    raw = journal(scene.halves, opened=OPENED, next_epoch=5, windows=[(OPENED - 900, OPENED - 800)])
     stored = raw.rstrip(b"\0")
     scene.vault.add("lk.journal", "file", content=stored, zeros=len(raw) - len(stored))
     return scene.vault.vectors()
@@ -128,20 +128,21 @@ def add_old_files(scene: Scene, folder: Folder) -> None:
     vault.file(inner, name, 3, old[:600], stored=torn(name, 0, old[:600], new[:600], folder=inner), shown=new[:600],
                generation=2, modified=when)
     path = scene.on(name, 2, folder=inner).payload.decode()
-    coming = ROOT.backing_path(b"folder renamed") + "/" + path.split("/")[1]
+    pending = ROOT.backing_path(b"folder renamed") + "/" + path.split("/")[1]
     scene.newer.add(scene.on(name, 2, folder=inner), scene.block(name, 0, new[:600], folder=inner),
-                    scene.header(name, 3, 600, when, folder=inner), file_record(file_id(inner.path + name), coming, 2))
+                    scene.header(name, 3, 600, when, folder=inner), file_record(file_id(inner.path + name), pending, 2))
 
     # A copier has made two files of one with two links; both were written, and the second has an alias.
-    name, twin, alias = b"first twin", b"second twin", fixed("alias", 16)
-    places, newest = [ROOT.place(name), ROOT.place(twin)], fixed("contents of the second twin", 600)
-    for shown_as, plain, version in (name, new[:600], "new"), (twin, newest, "newest"):
+    name, duplicate, alias = b"first twin", b"second twin", fixed("alias", 16)
+    bindings, newest = [ROOT.binding(name), ROOT.binding(duplicate)], fixed("contents of the second twin", 600)
+    for shown_as, plain, version in (name, new[:600], "new"), (duplicate, newest, "newest"):
         when = scene.modified()
-        vault.file(ROOT, shown_as, 3, old[:600], shown=plain, twin=name, places=places, generation=2, modified=when)
+        vault.file(ROOT, shown_as, 3, old[:600], shown=plain, duplicate=name, bindings=bindings, generation=2,
+                   modified=when)
         records = [scene.on(name, 2) if shown_as == name
-                   else twin_record(alias, file_id(ROOT.path + name), ROOT.backing_path(twin), 2),
-                   scene.block(name, 0, plain, version), scene.header(name, 3, 600, when, places=places)]
-        scene.newer.add(*(replace(record, file=alias) if shown_as == twin else record for record in records))
+                   else duplicate_record(alias, file_id(ROOT.path + name), ROOT.backing_path(duplicate), 2),
+                   scene.block(name, 0, plain, version), scene.header(name, 3, 600, when, bindings=bindings)]
+        scene.newer.add(*(replace(record, file=alias) if shown_as == duplicate else record for record in records))
 
     # Removed, but not on disk.
     when = scene.modified()
@@ -179,14 +180,14 @@ def add_new_files(scene: Scene, folder: Folder) -> None:
     scene.newer.add(scene.on(b"new and empty", 0), scene.header(b"new and empty", 1, 0, when))
 
     # An atomic save: made under one name, synced, renamed.
-    places, made = [ROOT.place(b"saved~"), ROOT.place(b"saved")], file_id(b"/saved")
+    bindings, made = [ROOT.binding(b"saved~"), ROOT.binding(b"saved")], file_id(b"/saved")
     when = scene.modified()
     scene.void(b"saved")
     scene.vault.see_file(ROOT, b"saved", 3, new[:30], modified=when)
     scene.newer.flush()
     scene.newer.add(file_record(made, ROOT.backing_path(b"saved~"), 0), scene.block(b"saved", 0, new[:30]),
-                    scene.header(b"saved", 1, 30, when, places=places[:1]),
-                    scene.header(b"saved", 2, 30, when, places=places), scene.on(b"saved", 0))
+                    scene.header(b"saved", 1, 30, when, bindings=bindings[:1]),
+                    scene.header(b"saved", 2, 30, when, bindings=bindings), scene.on(b"saved", 0))
 
 
 def add_holes(scene: Scene) -> None:
@@ -239,17 +240,17 @@ def add_dead_records(scene: Scene) -> None:
 def add_directories(scene: Scene, folder: Folder) -> None:
     """Empty directories that stepped aside for another."""
     vault = scene.vault
-    vault.directory(ROOT, b"back again", 4, True, aside="lk.tmp.first")
-    scene.newer.add(aside_record("", "lk.tmp.first", ROOT.backing_path(b"back again")))
-    vault.directory(folder, b"back there", 3, False, aside="lk.tmp.second")
-    scene.newer.add(aside_record(folder.backing.rstrip("/"), "lk.tmp.second",
+    vault.directory(ROOT, b"back again", 4, True, tombstone="lk.tmp.first")
+    scene.newer.add(tombstone_record("", "lk.tmp.first", ROOT.backing_path(b"back again")))
+    vault.directory(folder, b"back there", 3, False, tombstone="lk.tmp.second")
+    scene.newer.add(tombstone_record(folder.backing.rstrip("/"), "lk.tmp.second",
                                  folder.backing_path(b"back there").rsplit("/")[-1]))
     vault.directory(ROOT, b"replaced", 3, False)
-    vault.directory(ROOT, b"replaced", 4, True, aside="lk.tmp.third", shown=False)
-    scene.newer.add(aside_record("", "lk.tmp.third", ROOT.backing_path(b"replaced")))
+    vault.directory(ROOT, b"replaced", 4, True, tombstone="lk.tmp.third", shown=False)
+    scene.newer.add(tombstone_record("", "lk.tmp.third", ROOT.backing_path(b"replaced")))
 
 
-def add_remnants(scene: Scene, folder: Folder) -> None:
+def add_orphans(scene: Scene, folder: Folder) -> None:
     """What is not shown: names of files and directories of which nothing was ever durable."""
     scene.void(b"void")
     scene.void(b"void" * 50, folder=folder)
@@ -284,5 +285,5 @@ def add_torn_record(scene: Scene) -> None:
     scene.newer.flush()
     scene.newer.add(scene.on(b"as it was", 1))
     record = scene.block(b"as it was", 0, fixed("contents in a torn record", 600))
-    sealed = record.sealed(scene.newer.lap, len(scene.newer.raw))
+    sealed = record.sealed(scene.newer.epoch, len(scene.newer.raw))
     scene.newer.raw += sealed[:512] + bytes(len(sealed) - 512)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .sealing import KEYS, V, block, fixed, fmt, header, wrap
 
-FILE, BLOCK, HEADER, FORGET, ASIDE, TWIN, HOLE = 1, 2, 3, 4, 5, 6, 7
+FILE, BLOCK, HEADER, FORGET, TOMBSTONE, DUPLICATE, HOLE = 1, 2, 3, 4, 5, 6, 7
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Record:
     number: int = 0
     odd: dict[str, Any] = field(default_factory=dict)
 
-    def sealed(self, lap: int, position: int) -> bytes:
+    def sealed(self, epoch: int, position: int) -> bytes:
         size = fmt.record_size(len(self.payload))
         body = fmt.RECORD_FIELDS.pack(
-            self.odd.get("size", size), self.kind, self.odd.get("zero", bytes(3)), self.odd.get("lap", lap),
+            self.odd.get("size", size), self.kind, self.odd.get("zero", bytes(3)), self.odd.get("epoch", epoch),
             self.odd.get("position", position), self.file, self.generation, self.number, self.odd.get("zero2", 0),
             self.odd.get("length", len(self.payload)))
         body += self.payload + self.odd.get("padding", bytes(size - 96 - len(self.payload)))
@@ -44,25 +44,25 @@ def header_record(file: bytes, raw: bytes) -> Record:
     return Record(HEADER, file, raw)
 
 
-def aside_record(folder: str, aside: str, name: str) -> Record:
-    return Record(ASIDE, payload=b"\0".join(part.encode() for part in (folder, aside, name)))
+def tombstone_record(folder: str, tombstone: str, name: str) -> Record:
+    return Record(TOMBSTONE, payload=b"\0".join(part.encode() for part in (folder, tombstone, name)))
 
 
-def twin_record(alias: bytes, file: bytes, path: str, lowest: int, highest: int | None = None) -> Record:
-    return replace(file_record(alias, path, lowest, highest), kind=TWIN, payload=file + path.encode())
+def duplicate_record(alias: bytes, file: bytes, path: str, lowest: int, highest: int | None = None) -> Record:
+    return replace(file_record(alias, path, lowest, highest), kind=DUPLICATE, payload=file + path.encode())
 
 
 def hole_record(file: bytes, first: int, count: int) -> Record:
     return Record(HOLE, file, generation=count, number=first)
 
 
-def journal_head(half_size: int, *, opened: int = 0, next_lap: int = 1, windows: list[tuple[int, int]] | None = None,
+def journal_head(half_size: int, *, opened: int = 0, next_epoch: int = 1, windows: list[tuple[int, int]] | None = None,
                  **odd: Any) -> bytes:
     listed = windows or []
     body = fmt.HEAD_FIELDS.pack(
         odd.get("magic", b"LKJRNL\r\n"), odd.get("version", 1), odd.get("zero1", 0), odd.get("zero2", 0),
         odd.get("compatible", 0), odd.get("read_only", 0), odd.get("incompatible", 0), odd.get("zero3", 0),
-        odd.get("volume", V), half_size, opened, next_lap, odd.get("count", len(listed)), odd.get("zero4", bytes(7)))
+        odd.get("volume", V), half_size, opened, next_epoch, odd.get("count", len(listed)), odd.get("zero4", bytes(7)))
     body += b"".join(struct.pack("<QQ", *window) for window in listed)
     body += odd.get("tail", b"").rjust(480 - len(body), b"\0")
     return body + fmt.hmac_sha256(KEYS.journal, body)
@@ -73,14 +73,14 @@ class Half:
     """Half a journal while it is filled, as the writer fills it."""
 
     size: int
-    lap: int
+    epoch: int
     raw: bytearray = field(default_factory=bytearray)
     positions: list[int] = field(default_factory=list)
 
     def add(self, *records: Record) -> None:
         for record in records:
             self.positions.append(len(self.raw))
-            self.raw += record.sealed(self.lap, len(self.raw))
+            self.raw += record.sealed(self.epoch, len(self.raw))
 
     def flush(self) -> None:
         """The next record begins in a sector of its own."""
@@ -103,10 +103,10 @@ def journal_vectors() -> dict[str, Any]:
 def head_vectors() -> dict[str, Any]:
     cases = []
     for half_size, fields in [
-            (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_lap": 2**62}),
+            (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_epoch": 2**62}),
             (1 << 24, {"windows": [(1_750_000_000, 1_750_000_100)]}),
-            (8192, {"opened": 1_760_000_000, "next_lap": 7, "windows": [(at, at + 9) for at in range(16)]})]:
-        cases.append({"halfSize": half_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_lap", 1),
+            (8192, {"opened": 1_760_000_000, "next_epoch": 7, "windows": [(at, at + 9) for at in range(16)]})]:
+        cases.append({"halfSize": half_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_epoch", 1),
                       "windows": [{"from": since, "to": until} for since, until in fields.get("windows", [])],
                       "head": journal_head(half_size, **fields)})
 
@@ -128,7 +128,7 @@ def head_vectors() -> dict[str, Any]:
                 bad("an unknown incompatible feature", incompatible=1), bad("halves of no bytes", 0),
                 bad("halves of 512 bytes", 512), bad("halves of 6000 bytes", 6000),
                 bad("opened above 2^62", opened=2**62 + 1), bad("opened 2^64 - 1", opened=2**64 - 1),
-                bad("next lap above 2^62", next_lap=2**62 + 1), bad("next lap 2^64 - 1", next_lap=2**64 - 1),
+                bad("next lap above 2^62", next_epoch=2**62 + 1), bad("next lap 2^64 - 1", next_epoch=2**64 - 1),
                 bad("halves above 2^30", (1 << 30) + 4096), bad("17 windows", count=17),
                 bad("zero at 10", zero1=1), bad("zero at 12", zero2=1), bad("zero at 28", zero3=1),
                 bad("zero at 79", zero4=bytes(6) + b"\1"), bad("a window that is not counted", count=0,
@@ -145,15 +145,17 @@ def record_vectors() -> dict[str, Any]:
             block_record(file_key, file, 2**40, b"the last one", ""),
             block_record(file_key, file, 0, fixed("plaintext", 4096), ""),
             header_record(file, raw), Record(HEADER, file, raw, generation=2**64 - 1, number=2**64 - 1),
-            Record(FORGET, file), aside_record("", "lk.tmp.aaaa", "name"), aside_record("a/b", "lk.tmp.b", "lk.long.H"),
-            twin_record(fixed("alias", 16), file, "folder/name", 5, 7), twin_record(fixed("alias", 16), file, "", 3),
+            Record(FORGET, file), tombstone_record("", "lk.tmp.aaaa", "name"),
+            tombstone_record("a/b", "lk.tmp.b", "lk.long.H"),
+            duplicate_record(fixed("alias", 16), file, "folder/name", 5, 7),
+            duplicate_record(fixed("alias", 16), file, "", 3),
             hole_record(file, 0, 1), hole_record(file, 2**50 - 1, 1), hole_record(file, 5, 2**50 - 5)]
     cases = []
     for number, record in enumerate(good):
-        lap, position = 5 + number, 8 * number
-        cases.append({"type": record.kind, "lap": lap, "position": position, "fileID": record.file,
+        epoch, position = 5 + number, 8 * number
+        cases.append({"type": record.kind, "lap": epoch, "position": position, "fileID": record.file,
                       "generation": record.generation, "number": record.number, "payload": record.payload,
-                      "record": record.sealed(lap, position)})
+                      "record": record.sealed(epoch, position)})
 
     def bad(why: str, record: Record, by: str = "fields", **odd: Any) -> dict[str, Any]:
         return {"why": why, "by": by, "lap": 5, "position": 512, "record": replace(record, odd=odd).sealed(5, 512)}
@@ -170,7 +172,7 @@ def record_vectors() -> dict[str, Any]:
         {"why": "another file", "by": "mac", "lap": 5, "position": 512, "record": whole[:24] + bytes(16) + whole[40:]},
         bad("MAC under another key", path, "mac", key=KEYS.headers),
         bad("MAC without the volume ID", path, "mac", volume=b""),
-        bad("another lap", path, "lap", lap=4), bad("another position", path, "position", position=504),
+        bad("another lap", path, "lap", epoch=4), bad("another position", path, "position", position=504),
         bad("type 0", replace(path, kind=0)), bad("type 8", replace(path, kind=8)),
         bad("zero at 7", path, zero=b"\0\0\1"), bad("zero at 56", path, zero2=1),
         bad("size above what the payload needs", path, size=120),
@@ -195,16 +197,16 @@ def record_vectors() -> dict[str, Any]:
         bad("a hole from block 2^50 on", hole_record(file, 2**50, 1), "payload"),
         bad("a hole with a payload", replace(hole_record(file, 5, 1), payload=b"x"), "payload"),
         bad("forget with a payload", replace(forget, payload=b"x"), "payload"),
-        bad("an aside record of two parts", Record(ASIDE, payload=b"a\0b"), "payload"),
-        bad("a twin record of 15 bytes", Record(TWIN, file, bytes(15)), "payload"),
-        bad("a twin record with an absolute path", Record(TWIN, file, bytes(16) + b"/etc"), "payload")]
+        bad("an aside record of two parts", Record(TOMBSTONE, payload=b"a\0b"), "payload"),
+        bad("a twin record of 15 bytes", Record(DUPLICATE, file, bytes(15)), "payload"),
+        bad("a twin record with an absolute path", Record(DUPLICATE, file, bytes(16) + b"/etc"), "payload")]
     return {"cases": cases, "refused": refused, "ignored": ignored}
 
 
 def aside_vectors() -> dict[str, Any]:
-    return {"cases": [{"folder": folder, "aside": aside, "name": name,
-                       "payload": aside_record(folder, aside, name).payload}
-                      for folder, aside, name in [("", "lk.tmp.a", "name"), ("a/b", "lk.tmp.b", "lk.long.H")]],
+    return {"cases": [{"folder": folder, "aside": tombstone, "name": name,
+                       "payload": tombstone_record(folder, tombstone, name).payload}
+                      for folder, tombstone, name in [("", "lk.tmp.a", "name"), ("a/b", "lk.tmp.b", "lk.long.H")]],
             "refused": [{"why": why, "by": by, "payload": payload} for why, by, payload in [
                 ("empty", "form", b""), ("two parts", "form", b"a\0b"), ("four parts", "form", b"a\0b\0c\0d"),
                 ("no aside name", "form", b"a\0\0c"), ("no name", "form", b"a\0b\0"),
@@ -218,13 +220,13 @@ def scan_vectors() -> list[dict[str, Any]]:
     file, other = fixed("file", 16), fixed("another file", 16)
     one, two = file_record(file, "one", 1), file_record(other, "another", 2)
 
-    def half(lap: int, *records: Record) -> Half:
-        made = Half(4096, lap)
+    def half(epoch: int, *records: Record) -> Half:
+        made = Half(4096, epoch)
         made.add(*records)
         return made
 
     def case(what: str, halves: list[Half], found: list[tuple[int, list[int]]], **fields: Any) -> dict[str, Any]:
-        head = journal_head(4096, **({"opened": 1_750_000_000, "next_lap": 5} | fields))
+        head = journal_head(4096, **({"opened": 1_750_000_000, "next_epoch": 5} | fields))
         return {"what": what, "head": head, "halves": [bytes(half.raw).rstrip(b"\0") for half in halves],
                 "found": [{"half": number, "position": position} for number, positions in found
                           for position in positions]}

@@ -9,8 +9,8 @@ from argon2.low_level import Type, hash_secret_raw
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 
-from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, FIDO2_SECRET, KEY_FILE, PASSCODE, PASSPHRASE, PRIVATE_B, PUBLIC_B,
-                      RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
+from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, FIDO2_SECRET, KEY_FILE, PASSCODE, PASSPHRASE, PRIVATE_B,
+                      PUBLIC_B, RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
 
 
 def record(kind: int, value: bytes, zero: int = 0) -> bytes:
@@ -129,8 +129,8 @@ def backup() -> bytes:
     memory, passes, lanes, salt = 19_456, 2, 1, fixed("backup salt", 16)
     argon = hash_secret_raw(PASSPHRASE, salt, passes, memory, lanes, 32, Type.ID, 0x13)
     key = fmt.hkdf(argon, V, b"latchkey backup key", 32)
-    head = struct.pack("<8sHHI16sQIII16s", b"LKBACKUP", 1, 0, 268 + len(inner) + 32, V, parts["created"], memory, passes,
-                       lanes, salt)
+    head = struct.pack("<8sHHI16sQIII16s", b"LKBACKUP", 1, 0, 268 + len(inner) + 32, V, parts["created"], memory,
+                       passes, lanes, salt)
     body = head + aes_key_wrap(key, parts["bundle"]) + inner
     made = body + fmt.hmac_sha256(fmt.hkdf(UNLOCK_MAC_KEY, V, b"latchkey backup", 32), body)
     assert fmt.open_backup(made, PASSPHRASE)[1] == parts["bundle"]

@@ -37,7 +37,8 @@ def name_vectors() -> dict[str, Any]:
         cases.append({"name": name, "sealed": siv(KEYS.names, [directory], name), "backingName": backing,
                       "sidecar": sidecar, "place": fmt.name_binding(KEYS, directory, name)})
     other = fixed("another directory ID", 16)
-    return {"namesKey": KEYS.names, "placesKey": KEYS.bindings, "directoryID": directory, "nameMax": 255, "cases": cases,
+    return {"namesKey": KEYS.names, "placesKey": KEYS.bindings, "directoryID": directory, "nameMax": 255,
+            "cases": cases,
             "refused": [
                 {"why": "sealed for another directory", "backingName": backing_name(other, b"a")[0]},
                 {"why": "a slash in it", "backingName": backing_name(directory, b"a/b")[0]},
@@ -50,18 +51,18 @@ def name_vectors() -> dict[str, Any]:
 
 def directory_vectors() -> dict[str, Any]:
     cases, refused = [], []
-    for protection, explicit, place in [(3, False, bytes(16)), (1, True, fixed("place 1", 16)),
+    for protection, explicit, binding in [(3, False, bytes(16)), (1, True, fixed("place 1", 16)),
                                         (2, True, fixed("place 2", 16)), (4, False, fixed("place 4", 16))]:
         identifier = fixed(f"directory {protection}", 16)
         plain = directory_record(identifier, protection, explicit)
-        cases.append({"place": place, "directoryID": identifier, "class": protection, "explicit": explicit,
-                      "record": plain, "target": directory_target(place, plain)})
-    good, place = directory_record(fixed("directory", 16), 3, True), fixed("place", 16)
+        cases.append({"place": binding, "directoryID": identifier, "class": protection, "explicit": explicit,
+                      "record": plain, "target": directory_target(binding, plain)})
+    good, binding = directory_record(fixed("directory", 16), 3, True), fixed("place", 16)
     for why, plain in [("class 0", good[:16] + b"\0" + good[17:]), ("class 5", good[:16] + b"\5" + good[17:]),
                        ("an unknown flag", good[:17] + b"\3" + good[18:]), ("a zero byte is 1", good[:27] + b"\1"),
                        ("a byte short", good[:27]), ("a byte long", good + b"\0")]:
-        refused.append({"why": why, "place": place, "target": directory_target(place, plain)})
-    refused.append({"why": "sealed for another place", "place": place,
+        refused.append({"why": why, "place": binding, "target": directory_target(binding, plain)})
+    refused.append({"why": "sealed for another place", "place": binding,
                     "target": directory_target(fixed("elsewhere", 16), good)})
     return {"volumeID": V, "directoriesKey": KEYS.directories, "cases": cases, "refused": refused}
 

@@ -62,8 +62,8 @@ def backing_name(directory: bytes, name: bytes) -> tuple[str, bytes]:
     return "lk.long." + fmt.b64_encode(hashlib.sha256(sealed).digest()).decode(), sealed
 
 
-def directory_target(place: bytes, record: bytes) -> str:
-    return fmt.b64_encode(siv(KEYS.directories, [V, place], record)).decode()
+def directory_target(binding: bytes, record: bytes) -> str:
+    return fmt.b64_encode(siv(KEYS.directories, [V, binding], record)).decode()
 
 
 def directory_record(identifier: bytes, protection: int, explicit: bool) -> bytes:
@@ -88,21 +88,21 @@ class Second:
     wrapped: bytes = b""
 
 
-def header(file: bytes, protection: int, wrapped: bytes, places: list[bytes], *, length: int = 0,
+def header(file: bytes, protection: int, wrapped: bytes, bindings: list[bytes], *, length: int = 0,
            provisional: int | None = None, flags: int = 0, generation: int = 1, sparse: int = NEVER_SPARSE,
            second: Second | None = None, modified: tuple[int, int] = (0, 0), stamp: int = 0,
            changed: tuple[int, int] = (0, 0), written: tuple[int, int] = (0, 0), **odd: Any) -> bytes:
     """A header. `odd` replaces single fields, to make headers that must be refused for that and nothing else."""
-    flags |= (0 if places else 2) | (4 if second else 0)
+    flags |= (0 if bindings else 2) | (4 if second else 0)
     other = second or Second(0, False)
     body = fmt.HEADER_FIELDS.pack(
         odd.get("magic", b"LKFILE\r\n"), odd.get("version", 1), odd.get("size", 512), odd.get("compatible", 0),
         odd.get("read_only", 0), odd.get("incompatible", 0), odd.get("volume", V), file, protection,
-        odd.get("all_flags", flags), odd.get("algorithm", algorithm_of(protection)), odd.get("count", len(places)),
+        odd.get("all_flags", flags), odd.get("algorithm", algorithm_of(protection)), odd.get("count", len(bindings)),
         odd.get("wrap_length", len(wrapped)), other.protection, odd.get("second_flags", int(other.explicit)),
         generation, length, sparse, length if provisional is None else provisional,
         odd.get("second_algorithm", algorithm_of(other.protection)), odd.get("zero1", 0),
-        odd.get("second_length", len(other.wrapped)), modified[1], b"".join(places) + odd.get("tail", b""),
+        odd.get("second_length", len(other.wrapped)), modified[1], b"".join(bindings) + odd.get("tail", b""),
         *changed, odd.get("zero2", 0), *written, odd.get("zero3", 0), modified[0], stamp)
     wraps = wrapped + other.wrapped
     body += wraps + odd.get("padding", bytes(120 - len(wraps)))

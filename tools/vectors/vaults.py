@@ -18,7 +18,7 @@ class Folder:
     identifier: bytes
     path: bytes
 
-    def place(self, name: bytes) -> bytes:
+    def binding(self, name: bytes) -> bytes:
         return fmt.name_binding(KEYS, self.identifier, name)
 
     def backing_path(self, name: bytes) -> str:
@@ -71,18 +71,18 @@ class VaultBuilder:
         return folder.backing + backing
 
     def directory(self, folder: Folder, name: bytes, protection: int, explicit: bool, *, moved: bool = False,
-                  aside: str = "", shown: bool = True) -> Folder:
-        """A directory. `moved`: by a rename that a power loss ended. `aside`: under this name instead of its own."""
-        made = Folder((folder.backing + aside if aside else self.name(folder, name)) + "/",
+                  tombstone: str = "", shown: bool = True) -> Folder:
+        """A directory. `moved`: a power loss has ended its rename. `tombstone`: its name instead of its own."""
+        made = Folder((folder.backing + tombstone if tombstone else self.name(folder, name)) + "/",
                       fixed(f"directory {(folder.path + name).hex()}", 16), folder.path + name + b"/")
         self.add(made.backing.rstrip("/"), "directory")
-        plain, place = directory_record(made.identifier, protection, explicit), folder.place(name)
+        plain, binding = directory_record(made.identifier, protection, explicit), folder.binding(name)
         if moved:
             # lk.dir has the old place still.
             self.add(made.backing + "lk.dir", "symlink", target=directory_target(fixed("old place", 16), plain))
-            self.add(made.backing + "lk.dir.new", "symlink", target=directory_target(place, plain))
+            self.add(made.backing + "lk.dir.new", "symlink", target=directory_target(binding, plain))
         else:
-            self.add(made.backing + "lk.dir", "symlink", target=directory_target(place, plain))
+            self.add(made.backing + "lk.dir", "symlink", target=directory_target(binding, plain))
         if shown:
             self.seen.append({"path": folder.path + name, "kind": "directory", "class": protection,
                               "explicit": explicit})
@@ -102,14 +102,14 @@ class VaultBuilder:
     def file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, shown: bytes | None = None,
              stored: bytes | None = None, zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
              explicit: bool = False, links: Iterable[tuple[Folder, bytes]] = (),
-             modified: tuple[int, int] | None = None, times: Times | None = None, twin: bytes | None = None,
+             modified: tuple[int, int] | None = None, times: Times | None = None, duplicate: bytes | None = None,
              **fields: Any) -> None:
         """A file that shows `content`, or else `shown`. `stored` stands behind its header instead of its blocks. With
-        `twin` it has ID and key of the file of that name beside it."""
-        path = folder.path + (name if twin is None else twin)
+        `duplicate` it has ID and key of the file of that name beside it."""
+        path = folder.path + (name if duplicate is None else duplicate)
         expected = content if shown is None else shown
         given = {"length": len(expected) + zeros, "flags": int(explicit),
-                 "places": [folder.place(name)] + [other.place(link) for other, link in links],
+                 "bindings": [folder.binding(name)] + [other.binding(link) for other, link in links],
                  **({"sparse": len(content) // 4096} if zeros else {}),
                  **({"modified": times.kept, "stamp": times.stamp} if times else {}), **fields}
         raw = header(file_id(path), protection, wrap(file_key(path), file_id(path), protection), **given)
@@ -122,17 +122,17 @@ class VaultBuilder:
         if times:
             modified = times.kept if times.backing == (times.stamp, 0) else times.backing
         self.see_file(folder, name, protection, expected, explicit=explicit, zeros=zeros, attributes=attributes,
-                      modified=modified, second=fields.get("second"), places=given["places"])
+                      modified=modified, second=fields.get("second"), bindings=given["bindings"])
         for other, link in links:
             self.add(self.name(other, link), "link", to=backing)
             self.see_file(other, link, protection, expected, explicit=explicit, zeros=zeros, attributes=attributes,
-                          modified=modified, second=fields.get("second"), places=given["places"])
+                          modified=modified, second=fields.get("second"), bindings=given["bindings"])
 
     def see_file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, explicit: bool = False,
                  zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
                  modified: tuple[int, int] | None = None, second: Second | None = None,
-                 places: list[bytes] | None = None) -> None:
-        if second is not None and places and places[-1] == folder.place(name):
+                 bindings: list[bytes] | None = None) -> None:
+        if second is not None and bindings and bindings[-1] == folder.binding(name):
             protection, explicit = second.protection, second.explicit
         self.seen.append({
             "path": folder.path + name, "kind": "file", "class": protection, "explicit": explicit, "content": content,
@@ -186,20 +186,20 @@ def add_links_and_moves(vault: VaultBuilder, secret: Folder) -> None:
     """Files of several links, and renames that a power loss ended before or after the rename itself."""
     old, other = fixed("the old place", 16), fixed("the coming place", 16)
     vault.file(ROOT, b"linked", 3, b"three names", links=[(ROOT, b"linked too"), (secret, b"linked there")])
-    vault.file(ROOT, b"many", 3, b"more names than places", places=[], links=[(secret, b"many there")])
-    vault.file(ROOT, b"renamed", 3, b"on its way", places=[old, ROOT.place(b"renamed")])
-    vault.file(ROOT, b"not renamed", 3, b"still here", places=[ROOT.place(b"not renamed"), other])
+    vault.file(ROOT, b"many", 3, b"more names than places", bindings=[], links=[(secret, b"many there")])
+    vault.file(ROOT, b"renamed", 3, b"on its way", bindings=[old, ROOT.binding(b"renamed")])
+    vault.file(ROOT, b"not renamed", 3, b"still here", bindings=[ROOT.binding(b"not renamed"), other])
 
-    def moving(name: bytes, protection: int, second: int, mark: bool, places: list[bytes], **more: Any) -> None:
+    def moving(name: bytes, protection: int, second: int, mark: bool, bindings: list[bytes], **more: Any) -> None:
         path = ROOT.path + name
         wrapped = wrap(file_key(path), file_id(path), second)
-        vault.file(ROOT, name, protection, b"which class? " + name, places=places,
+        vault.file(ROOT, name, protection, b"which class? " + name, bindings=bindings,
                    second=Second(second, mark, wrapped), **more)
 
-    moving(b"moved to A", 3, 1, True, [old, ROOT.place(b"moved to A")])
-    moving(b"moved to B", 1, 2, False, [old, ROOT.place(b"moved to B")], explicit=True)
-    moving(b"not moved to A", 3, 1, True, [ROOT.place(b"not moved to A"), other])
-    moving(b"moved to the mark", 3, 3, True, [old, ROOT.place(b"moved to the mark")])
+    moving(b"moved to A", 3, 1, True, [old, ROOT.binding(b"moved to A")])
+    moving(b"moved to B", 1, 2, False, [old, ROOT.binding(b"moved to B")], explicit=True)
+    moving(b"not moved to A", 3, 1, True, [ROOT.binding(b"not moved to A"), other])
+    moving(b"moved to the mark", 3, 3, True, [old, ROOT.binding(b"moved to the mark")])
 
 
 def add_lengths(vault: VaultBuilder) -> None:
