@@ -3,7 +3,7 @@ import Failure
 import Format
 import Posix
 
-// What the modules beneath throw, turned into this one's failure at its border.
+// Errors of the modules below, translated into `Failure` where they enter this module.
 
 extension Failure {
     init(_ error: FormatError) {
@@ -23,19 +23,19 @@ extension Failure {
     }
 }
 
-/// The value of an expression, with its `CryptoError`s turned into failures.
+/// The value of an expression; a `CryptoError` becomes a `Failure`.
 func crypto<R: ~Copyable>(_ expression: @autoclosure () throws(CryptoError) -> R) throws(Failure) -> R {
     do { return try expression() } catch { throw .crypto(error) }
 }
 
-/// The value of an expression, with its `Errno`s turned into failures.
+/// The value of an expression; an `Errno` becomes a `Failure`.
 func io<R: ~Copyable>(
     _ doing: String, _ expression: @autoclosure () throws(Errno) -> R
 ) throws(Failure) -> R {
     do { return try expression() } catch { throw .io(error, doing: doing) }
 }
 
-/// The value of an expression, with its `FormatError`s turned into failures.
+/// The value of an expression; a `FormatError` becomes a `Failure`.
 func format<R: ~Copyable>(_ expression: @autoclosure () throws(FormatError) -> R) throws(Failure) -> R {
     do { return try expression() } catch { throw Failure(error) }
 }

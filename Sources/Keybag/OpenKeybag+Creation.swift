@@ -4,14 +4,14 @@ public import Format
 public import Store
 
 extension OpenKeybag {
-    /// Makes the keybag of a new vault, which is that of the device key: with a slot for a passcode or for nothing, one for a
-    /// recovery key and any for organisations.
+    /// Makes the keybag of a new vault for this device key: one slot for a passcode or for no passcode, optionally one
+    /// for a recovery key, and any number of escrow slots.
     ///
     /// - Parameters:
-    ///   - first: a passcode, or nothing.
-    ///   - recoveryKey: 32 random bytes. Whoever made it has shown it before: a vault whose recovery key nobody has seen must
-    ///     not come to be.
-    ///   - escrow: public keys of X25519.
+    ///   - first: a passcode, or no passcode.
+    ///   - recoveryKey: 32 random bytes. The caller has shown it to the user before: a vault must not come into being
+    ///     with a recovery key that the user never saw.
+    ///   - escrow: X25519 public keys.
     ///   - cost: at least `Argon2Cost.minimum`.
     /// - Throws: `alreadyAVault` if there is a keybag; then nothing has changed.
     public static func create(
@@ -55,10 +55,11 @@ extension OpenKeybag {
             escrow: escrow, cost: cost, settings: settings, allowingWeak: allowingWeak)
     }
 
-    /// Opens a vault whose device key is gone: by a credential that needs none, with a new device key and a new passcode.
+    /// Opens a vault whose device key is lost, with a new device key and a new passcode.
     ///
-    /// The slots that need the old device key go; the others stay. No file is touched.
-    /// - Parameter proof: what `check` has said of the vault: another one may have come into its place since.
+    /// The slots that need the old device key are removed; the others stay. Only the keybag is written.
+    /// - Parameter credential: one that needs no device key.
+    /// - Parameter proof: the proof that `check` returned; the vault may have been exchanged since.
     /// - Throws: `wrong`, `tampered`, `damaged`, `otherProof`; then nothing has changed.
     public static func recover(
         in store: any Store, by credential: borrowing Credential, newDeviceKey: consuming DeviceKey,
@@ -82,18 +83,18 @@ extension OpenKeybag {
         file.slots.insert(try bundle.slot(head, newPasscode, cost: cost, device, .empty), at: 0)
         let recovered = try SealedKeybag(sealing: file, bundle, device)
         try storage.replace(current, by: recovered)
-        // Whoever gives a key for it has not guessed it.
+        // The holder of a key was not guessing.
         try? device.guesses?.forget()
         let opened = try OpenKeybag(storage: storage, device: device, sealed: recovered)
         try opened.learnProof(of: bundle)
         return opened
     }
 
-    /// Throws unless a credential that needs no device key opens the vault's keybag. Nothing is changed, so that a mistake
-    /// is found before a new device key is made.
+    /// Throws unless a credential that needs no device key opens the vault's keybag. Changes nothing, so the caller
+    /// finds a mistake before it makes a new device key.
     ///
-    /// - Returns: what the holder of an escrow key knows the vault by. That the credential opens it says nothing of who made it: an
-    ///   escrow slot takes a public key only.
+    /// - Returns: the proof by which the holder of an escrow key knows the vault. That the credential opens the vault
+    ///   does not prove who made it: the public key is enough to make an escrow slot.
     @discardableResult public static func check(
         _ credential: borrowing Credential, in store: any Store
     ) throws(Failure) -> VaultProof {
@@ -103,7 +104,7 @@ extension OpenKeybag {
 }
 
 extension KeybagStorage {
-    /// The keybag that the credential opens, with all that can be checked without a device key.
+    /// The keybag that the credential opens, after all checks that need no device key.
     fileprivate func loadForRecovery(
         _ credential: borrowing Credential, readOnly: Bool, _ proof: VaultProof?
     ) throws(Failure) -> SealedKeybag {

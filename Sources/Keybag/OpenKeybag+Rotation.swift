@@ -3,19 +3,20 @@ public import Failure
 public import Format
 
 extension OpenKeybag {
-    /// Whether files may still be wrapped for previous keys. Answers at once.
+    /// Whether files may still be wrapped for previous keys. Waits for no lock.
     public var isRotating: Bool { hasPreviousKeys.load(ordering: .sequentiallyConsistent) }
 
-    /// Makes new class keys. The old ones stay, for the files that are wrapped for them, until `finishRotation`.
+    /// Makes new class keys. The previous ones stay for the files that are wrapped for them, until `finishRotation`.
     ///
-    /// What opens it now opens it from then on; so do escrow keys, whose public keys are known. No other slot stays.
+    /// The slot of `credential` stays, and the escrow slots, whose public keys are known. All other slots are removed.
     ///
     /// - Parameters:
-    ///   - credential: one that needs the device key: those that do not are replaced.
-    ///   - recoveryKey: a new one, 32 bytes. Whoever made it has shown it before.
-    ///   - dropping: the numbers of all slots that go, so that none goes of which the user does not know.
-    /// - Throws: what `unlock` does; `changedMeanwhile` if other slots would go, or files are being given new keys already.
-    ///   Then nothing has changed.
+    ///   - credential: one that needs the device key; slots that need none are replaced.
+    ///   - recoveryKey: a new one, 32 bytes. The caller has shown it to the user before.
+    ///   - dropping: the numbers of all slots that will be removed, so that none is removed without the user's
+    ///     knowledge.
+    /// - Throws: what `unlock` does; `changedMeanwhile` if other slots would be removed, or a rotation is under way
+    ///   already. Then nothing has changed.
     public func beginRotation(
         opening credential: borrowing Credential, recoveryKey: borrowing Secret?, dropping: Set<UInt32>
     ) throws(Failure) {
@@ -28,7 +29,7 @@ extension OpenKeybag {
         let bundle = try crypto(try opened.bundle.successor())
         let file = try successor(of: current.file, opened, credential, recoveryKey, bundle)
         let changed = try SealedKeybag(sealing: file, bundle, device)
-        // Nobody is to be locked out of what took the place of the old one.
+        // Proves, before the old keybag is replaced, that the credential opens the new one.
         let proven = try findSlot(of: changed, credential)
         var keys: ClassKeys? = try proven.bundle.classKeys(of: changed.file)
         let old = try crypto(try opened.bundle.classKeyBytes())
@@ -41,7 +42,7 @@ extension OpenKeybag {
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             try storage.replace(sealed, by: changed)
             learn(proof)
-            // Before any file is of use with the new keys alone.
+            // Before the first file is rewrapped: only the new keys will open it.
             storage.forgetPrevious()
             sealed = changed
             if let keys = keys.take() { ring.rotate(to: keys) }
@@ -77,7 +78,7 @@ extension OpenKeybag {
         return file
     }
 
-    /// Lets go of the old keys: no file is wrapped for them any more, durably. False while the vault is locked.
+    /// Removes the previous keys, when no file is wrapped for them any more, durably. False if the vault is locked.
     public func finishRotation() throws(Failure) -> Bool {
         try requireWritable()
         return try sealed.withLock { sealed throws(Failure) in
@@ -88,7 +89,7 @@ extension OpenKeybag {
             file.previousKeys = nil
             let current = sealed
             let changed = try ring.withUnlockMACKey { (key) throws(Failure) in
-                // With another key than that it would open for nobody.
+                // A keybag that is authenticated with another key would open for no credential.
                 guard try current.isAuthentic(under: key) else { throw .changedMeanwhile }
                 return try SealedKeybag(sealing: file, unlockMACKey: key, device)
             }
@@ -104,8 +105,8 @@ extension OpenKeybag {
 }
 
 extension KeybagFile {
-    /// The numbers of the slots that no rotation can keep which is begun with the slot `opened`: what opens them is not known
-    /// then.
+    /// The numbers of the slots that a rotation with the slot `opened` cannot keep, because the secrets that open them
+    /// are not known.
     public func lostSlots(opening opened: UInt32) -> Set<UInt32> {
         var lost: Set<UInt32> = []
         for slot in slots {
@@ -118,7 +119,7 @@ extension KeybagFile {
 }
 
 extension Bundle {
-    /// A new slot for what has opened `old`, at the same cost or what one has to be by now.
+    /// A new slot for the credential that opened `old`, at the same cost, or at the minimum if that is higher.
     fileprivate func slot(
         _ head: SlotHead, _ credential: borrowing Credential, cost: Argon2Cost, _ device: borrowing DeviceKey,
         _ label: SlotLabel, like old: KeybagSlot

@@ -4,44 +4,46 @@ public import Format
 public import Store
 import Synchronization
 
-/// The keybag of a vault whose device key is at hand: what a mount needs before anyone has given a passcode, and the
-/// way to the rest.
+/// The keybag of a vault whose device key is at hand: what a mount needs before an unlock, and the way to unlock.
 ///
-/// Any number of threads at once; changes wait for each other. Whoever opens a vault to change it holds `lk.lock`.
+/// Safe for any number of threads; changes take turns. A process that opens a vault to change it holds `lk.lock`.
 public final class OpenKeybag: Sendable {
     public let keys: VolumeKeys
-    /// Holds the key of class D, and B's public key. What `unlock` returns is the caller's to install.
+    /// Holds the key of class D and B's public key. The caller installs what `unlock` returns.
     public let ring: KeyRing
 
     let device: DeviceKey
     let storage: KeybagStorage
     private let isReadOnly: Bool
+    /// The keybag as it is on disk; held while it is replaced. Lock order: docs/ARCHITECTURE.md.
     let sealed: Mutex<SealedKeybag>
-    /// Apart from `sealed`, which is held while the disk is waited for.
+    /// Apart from `sealed`, which is held over waits for the disk.
     let isOpenToAll: Atomic<Bool>
-    /// Changed under `sealed`: nothing is to be put in the place of what was destroyed.
+    /// Changed under `sealed`: no keybag may be written after this one was destroyed.
     let isDestroyed = Atomic(false)
-    /// The same.
+    /// Changed under `sealed`.
     let hasPreviousKeys: Atomic<Bool>
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let left: Mutex<Guesses?>
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let knownProof = Mutex<VaultProof?>(nil)
 
     public var volume: VolumeIdentifier { keys.volume }
     public var settings: KeybagSettings { file.settings }
-    /// What lies in the keybag in clear, as of now.
+    /// The unencrypted contents of the keybag, as of now.
     public var file: KeybagFile { sealed.withLock { $0.file } }
 
-    /// Whether a chip holds the device key, and counts wrong passcodes.
+    /// Whether a chip holds the device key and counts wrong passcodes.
     public var isGuarded: Bool { device.isGuarded }
 
-    /// Whether the device key alone opens the vault. Answers at once.
+    /// Whether the device key alone opens the vault. Waits for no disk.
     public var hasNoPasscode: Bool { isOpenToAll.load(ordering: .relaxed) }
 
-    /// How many wrong passcodes the vault takes, as of the last passcode that was tried here; nil where there is no limit. Answers
-    /// at once.
+    /// How many wrong passcodes are still allowed, as of the last one that was tried here; nil without a limit. Waits
+    /// for no disk.
     public var guessesLeft: Guesses? { left.withLock { $0 } }
 
-    /// What the holder of an escrow key knows the vault by; nil before anything has opened it here. Answers at once.
+    /// The proof by which the holder of an escrow key knows the vault; nil before the first unlock. Waits for no disk.
     public var proof: VaultProof? { knownProof.withLock { $0 } }
 
     func learnProof(of bundle: borrowing Bundle) throws(Failure) {
@@ -50,16 +52,16 @@ public final class OpenKeybag: Sendable {
 
     func learn(_ proof: VaultProof) { knownProof.withLock { $0 = proof } }
 
-    /// Whether `lk.keybag` is another than the one that was opened: that one was `lk.keybag.old` then, and has not been
-    /// put back.
+    /// Whether `lk.keybag` differs from the keybag that was opened: that was read from `lk.keybag.old`, which has not
+    /// been put back.
     public var isPrevious: Bool { (try? storage.read(KeybagStorage.current).bytes) != sealed.withLock { $0.bytes } }
 
-    /// What a keybag says of itself, with nothing proved: enough to find the device key by.
+    /// What a keybag says of itself, unverified: enough to find the device key.
     public static func inspect(_ store: any Store) throws(Failure) -> KeybagFile {
         try KeybagStorage(store: store).load(readOnly: true) { _ in }.file
     }
 
-    /// Opens the keybag with its device key, the device MAC checked.
+    /// Opens the keybag with its device key, and checks the device MAC.
     ///
     /// If `lk.keybag` does not check and `lk.keybag.old` does, that one is used and put back.
     /// - Parameter readOnly: nothing in the store is changed.
@@ -94,19 +96,20 @@ public final class OpenKeybag: Sendable {
         hasPreviousKeys = Atomic(sealed.file.previousKeys != nil)
     }
 
-    /// `io` with EROFS where nothing in the store may be changed.
+    /// Throws `io` with EROFS if the store is read-only.
     func requireWritable() throws(Failure) {
         if isReadOnly { throw .io(.EROFS, doing: "replacing \(KeybagStorage.current)") }
     }
 
     // MARK: - Unlocking
 
-    /// The class keys. With a passcode it takes as long as its Argon2 cost does, and makes that what it has to be by now.
-    /// - Throws: `wrong` for a credential that opens nothing; `lastGuess` for a passcode that must not be the last; `tampered` if the keybag is not as a key's holder left it.
+    /// The class keys. For a passcode this takes one Argon2 derivation; a cost below today's minimum is then raised.
+    /// - Throws: `wrong` for a credential that opens no slot; `lastGuess` for a passcode that must not be the last
+    ///   guess; `tampered` if the keybag was changed without its keys.
     public func unlock(_ credential: borrowing Credential) throws(Failure) -> ClassKeys {
         let sealed = sealed.withLock { $0 }
         let opened = try openSlot(of: sealed, credential)
-        // Whoever cannot write has unlocked all the same.
+        // A failure to write the keybag does not make the unlock fail.
         try? raiseCost(of: opened, in: sealed, credential)
         return try opened.bundle.classKeys(of: sealed.file)
     }
@@ -130,13 +133,13 @@ public final class OpenKeybag: Sendable {
 
     struct OpenedSlot: ~Copyable {
         let bundle: Bundle
-        /// Where in the keybag.
+        /// Its position in the keybag.
         let index: Int
         let identifier: UInt32
     }
 
-    /// The slot that the credential opens, all checks of an unlock made. A passcode is counted, and may have to wait; the last
-    /// wrong one that the vault takes destroys its keys.
+    /// The slot that the credential opens, after all checks of an unlock. A passcode is counted, and may have to wait;
+    /// the last allowed wrong one destroys the keys.
     func openSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(Failure) -> OpenedSlot {
@@ -155,11 +158,11 @@ public final class OpenKeybag: Sendable {
         }
         guard credential.kind == .passcode else {
             let opened = try findSlot(of: sealed, credential)
-            // Whoever cannot write there has opened it all the same.
+            // A failure to reset the count does not make the unlock fail.
             try? guesses.forget()
             return opened
         }
-        // Not counted: no passcode could be right.
+        // Not counted: without the chip no passcode can be right.
         guard device.isGuarded || !sealed.file.allPasscodesNeedChip else { throw .passcodesNeedTPM }
         return try guesses.counted(
             upTo: sealed.file.settings.eraseAfter, mayBeLast: credential.mayBeLast, isGuarded: device.isGuarded,
@@ -169,7 +172,7 @@ public final class OpenKeybag: Sendable {
         }
     }
 
-    /// - Parameter fingerprint: of a passcode that opens nothing.
+    /// - Parameter fingerprint: is set to that of a passcode that opens nothing.
     private func findSlot(
         of sealed: SealedKeybag, _ credential: borrowing Credential, _ fingerprint: inout UInt16
     ) throws(Failure) -> OpenedSlot {
@@ -198,7 +201,7 @@ public final class OpenKeybag: Sendable {
 }
 
 extension SealedKeybag {
-    /// The bundle by a credential that needs no device key, its checks still to be made.
+    /// The bundle, by a credential that needs no device key. The caller still has to check it.
     func openWithoutDevice(_ credential: borrowing Credential) throws(Failure) -> Bundle {
         for slot in file.slots {
             if let bundle = try slot.openWithoutDevice(credential, file.volume) { return bundle }
@@ -208,7 +211,7 @@ extension SealedKeybag {
 }
 
 extension Bundle {
-    /// Nil if the key is another one: the wrap itself tells.
+    /// Nil if the key is the wrong one, which the wrap's integrity check shows.
     static func unwrap(_ wrapped: [UInt8], under key: borrowing Secret) throws(Failure) -> Bundle? {
         do throws(CryptoError) {
             return Bundle(try KeyWrap.unwrap(wrapped, under: key))

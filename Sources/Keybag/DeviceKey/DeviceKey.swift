@@ -2,16 +2,16 @@ public import Crypto
 public import Failure
 public import Format
 
-/// The key of one vault that stays on this machine: 256 random bits, never in the vault.
+/// A device key: the secret of one vault that stays on this machine, 256 random bits, never stored in the vault.
 public struct DeviceKey: ~Copyable, Sendable {
     public let volume: VolumeIdentifier
     let secret: Secret
-    /// Counts wrong passcodes; nil where nobody counts.
+    /// Counts wrong passcodes; nil if they are not counted.
     let guesses: GuessCounter?
-    /// Holds a part of each passcode key; nil where the device key is a file.
+    /// Holds a part of each passcode key; nil if the device key is stored in a file.
     let hardware: (any PasscodeGuard)?
 
-    /// A fresh one.
+    /// Generates a new device key.
     public init(generatedFor volume: VolumeIdentifier) throws(CryptoError) {
         self.init(volume: volume, secret: try Secret(random: 32))
     }
@@ -28,12 +28,12 @@ public struct DeviceKey: ~Copyable, Sendable {
         self.hardware = hardware
     }
 
-    /// One that a chip has released.
+    /// A device key that a chip has released.
     ///
     /// - Parameters:
     ///   - secret: 32 bytes.
-    ///   - path: of the file that holds it sealed; wrong passcodes are counted beside it.
-    ///   - hardware: the chip.
+    ///   - path: the file that holds the sealed key; wrong passcodes are counted in a file beside it.
+    ///   - hardware: the chip that released it.
     public init(
         volume: VolumeIdentifier, released secret: consuming Secret, from path: String, hardware: any PasscodeGuard
     ) {
@@ -42,7 +42,7 @@ public struct DeviceKey: ~Copyable, Sendable {
             hardware: hardware)
     }
 
-    /// The same key, with another chip or none.
+    /// The same key with another chip, or without one.
     public func copy(besides path: String, hardware: (any PasscodeGuard)?) throws(Failure) -> DeviceKey {
         DeviceKey(
             volume: volume, secret: try crypto(try secret.copy()),
@@ -52,22 +52,22 @@ public struct DeviceKey: ~Copyable, Sendable {
     /// Whether a chip holds a part of each passcode key.
     public var isGuarded: Bool { hardware != nil }
 
-    /// Hands its 32 bytes to who seals them.
+    /// Lends the 32 bytes of the key, so that the caller can seal them.
     public func withSecret<R: ~Copyable, E: Error>(_ body: (borrowing Secret) throws(E) -> R) throws(E) -> R {
         try body(secret)
     }
 
-    /// Under which the keybag is authenticated at mount.
+    /// The key that authenticates the keybag at mount.
     func keybagAuthenticator() throws(CryptoError) -> MessageAuthenticator {
         try MessageAuthenticator(key: .derived(from: secret, salt: volume.bytes, info: Label.keybag))
     }
 
-    /// Under which the device slot is wrapped.
+    /// The key that wraps the device slot.
     func slotKey() throws(CryptoError) -> Secret {
         try .derived(from: secret, salt: volume.bytes, info: Label.deviceSlot)
     }
 
-    /// The passcode and this key made into one: Argon2id with a salt that only this machine can compute.
+    /// Combines the passcode and this key: Argon2id with a salt that only this machine can compute.
     func passcodeKey(
         _ passcode: borrowing Secret, salt: [UInt8], cost: Argon2Cost
     ) throws(CryptoError) -> Secret {
@@ -76,22 +76,22 @@ public struct DeviceKey: ~Copyable, Sendable {
         return try KeyDerivation.hkdf(argon, salt: secret, info: volume.bytes, count: 32)
     }
 
-    /// What a chip wants to see before it releases its part of a passcode key.
+    /// What the chip requires before it releases its part of a passcode key.
     func authorization(_ passcodeKey: borrowing Secret) throws(CryptoError) -> Secret {
         try .derived(from: passcodeKey, salt: volume.bytes, info: Label.chipAuthorization)
     }
 
-    /// A passcode key and a chip's part of it made into one.
+    /// Combines a passcode key with the chip's part of it.
     func guardedKey(_ passcodeKey: borrowing Secret, _ part: borrowing Secret) throws(CryptoError) -> Secret {
         try KeyDerivation.hkdf(passcodeKey, salt: part, info: Label.chip + volume.bytes, count: 32)
     }
 
-    /// Under which the bundle of a vault without a passcode is wrapped.
+    /// The key that wraps the bundle of a vault without a passcode.
     func openSlotKey(salt: [UInt8]) throws(CryptoError) -> Secret {
         try .derived(from: secret, salt: volume.bytes, info: Label.noPasscode + salt)
     }
 
-    /// A key file's key and this key made into one.
+    /// Combines the key of a key file with this key.
     func keyFileKey(_ key: borrowing Secret, salt: [UInt8]) throws(CryptoError) -> Secret {
         let info = Label.keyFile + salt + volume.bytes
         return try KeyDerivation.hkdf(key, salt: secret, info: unsafe info.span.bytes, count: 32)

@@ -6,22 +6,22 @@ import Posix
 
 /// A device key in a file of mode 0600 outside the vault: docs/FORMAT.md, "The device key file".
 ///
-/// No secret from a thief of the whole disk. A file that exists is never written over: it may be the only key to
-/// something.
+/// A thief of the whole disk can read it. An existing file is never overwritten by a new key: it may be the only key
+/// to a vault.
 public enum DeviceKeyFile {
     static let byteCount = 64
     static let magic = Array("LKDEVKEY".utf8)
-    /// Of a file that holds a key as a chip has sealed it. Its first 32 bytes are as those of a key's file.
+    /// The magic of a file with a key that a chip has sealed. Its first 32 bytes have the layout of a plain key's file.
     public static let sealedMagic = Array("LKTPMKEY".utf8)
     static let version: [UInt8] = [1, 0]
     private static let keyRange = 32..<64
 
-    /// Where the key of a vault lies unless someone says otherwise: `latchkey/V.key` in the user's XDG state folder.
+    /// The default path of a vault's device key: `latchkey/V.key` in the user's XDG state folder.
     /// - Parameter environment: looks up XDG_STATE_HOME and HOME.
     public static func defaultPath(
         for volume: VolumeIdentifier, environment: (String) -> String? = variable
     ) -> String {
-        // XDG base directory specification: a relative path there is to be ignored.
+        // XDG Base Directory Specification: ignore a relative path.
         let state = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
         return "\(state ?? "\(environment("HOME") ?? "/root")/.local/state")/latchkey/\(volume).key"
     }
@@ -32,7 +32,7 @@ public enum DeviceKeyFile {
         return unsafe String(cString: value)
     }
 
-    /// - Parameter counting: counts wrong passcodes in a file beside it.
+    /// - Parameter counting: counts wrong passcodes in a file beside the key.
     /// - Throws: `deviceKeyMissing` if there is no such file, `notADeviceKey` if it is something else.
     public static func load(path: String, counting: Bool = true) throws(Failure) -> DeviceKey {
         let file: Descriptor
@@ -57,7 +57,7 @@ public enum DeviceKeyFile {
             guesses: counting ? GuessCounter(besideDeviceKey: path, volume: volume) : nil)
     }
 
-    /// Makes a device key for a vault and its file, durably, with the folders above it where they are missing (0700).
+    /// Makes a device key and its file, durably. Folders that are missing above it are made with mode 0700.
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
     public static func create(path: String, volume: VolumeIdentifier) throws(Failure) -> DeviceKey {
         let key = try crypto(try DeviceKey(generatedFor: volume))
@@ -66,14 +66,14 @@ public enum DeviceKeyFile {
         return key
     }
 
-    /// Counts wrong passcodes from nothing for a device key that was just made.
+    /// Starts the count of wrong passcodes of a new device key at zero.
     private static func begin(_ path: String, _ volume: VolumeIdentifier) {
-        // Now, while there is room on the disk: later a full one would keep passcodes from being tried. If it fails
-        // now, the first unlock makes it.
+        // While the disk has room: if the disk is full later, no passcode could be counted. If this fails, the first
+        // unlock makes the file.
         try? GuessCounter(besideDeviceKey: path, volume: volume).begin()
     }
 
-    /// Makes a new file with what a chip has sealed, as durably as one with a key.
+    /// Makes a new file with a key that a chip has sealed, as durably as one with a plain key.
     ///
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
     public static func create(
@@ -83,19 +83,19 @@ public enum DeviceKeyFile {
         begin(path, volume)
     }
 
-    /// Makes a new file with this key as it is.
+    /// Makes a new file with this key in plain form.
     ///
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
     public static func export(_ key: borrowing DeviceKey, path: String) throws(Failure) {
         try write(contents(of: key), path: path)
     }
 
-    /// Puts this key as it is in the place of what is at `path`.
+    /// Replaces the file at `path` by this key in plain form.
     public static func replace(path: String, by key: borrowing DeviceKey) throws(Failure) {
         try write(contents(of: key), path: path, isReplacement: true)
     }
 
-    /// Puts what a chip has sealed in the place of what is at `path`, and writes over that.
+    /// Replaces the file at `path` by a key that a chip has sealed, and overwrites the old contents.
     public static func replace(path: String, bySealed sealed: [UInt8]) throws(Failure) {
         try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path, isReplacement: true)
     }
@@ -111,7 +111,7 @@ public enum DeviceKeyFile {
         let doing = "\(isReplacement ? "replacing" : "creating") the device key file \(path)"
         let (folder, name) = try io(doing, try folder(of: isReplacement ? resolved(path) : path))
         do throws(Errno) {
-            // Whole or not at all: a part of a key is of no use, and in the way of the next attempt.
+            // Complete or not at all: a partial key is useless, and its file would block the next attempt.
             let temporary = try TemporaryKeyFile(for: name, in: folder)
             do throws(Errno) {
                 try contents.withBytes { bytes throws(Errno) in try temporary.file.write(bytes, at: 0) }
@@ -122,31 +122,31 @@ public enum DeviceKeyFile {
                 temporary.remove(from: folder)
                 throw error
             }
-            // Before the folder's flush: no second copy of the key may outlive a crash.
+            // Before the folder is flushed: no second copy of the key may survive a crash.
             try? folder.unlink(temporary.name)
             do throws(Errno) { try folder.synchronize(dataOnly: false) } catch {
-                // Nobody has the key yet, and it would be in the way of the next attempt.
+                // The key is not in use yet, and its file would block the next attempt.
                 try? folder.unlink(name)
                 throw error
             }
         } catch { throw .io(error, doing: doing) }
     }
 
-    /// What was there is written over, once nobody needs it any more: it may have been the key itself. Unless it has
-    /// another name still, by which somebody keeps it.
+    /// Overwrites the old file once the new one is durable, since it may hold the plain key. If the old file still has
+    /// another name (a hard link), it is kept: the owner may have made that as a backup.
     private static func replace(_ name: Name, by temporary: Name, in folder: Descriptor) throws(Errno) {
         let old = try folder.open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
         try folder.rename(temporary, to: name, in: folder)
         try folder.synchronize(dataOnly: false)
         let status = try old.status()
         guard status.linkCount == 0 else { return }
-        // The new one is in force: that the old bytes stay on the disk is no reason to take it back.
+        // The new file is in force: a failure to overwrite the old bytes does not undo the replacement.
         let noise = Random.bytes(min(Int(status.size), 4096))
         try? unsafe old.write(noise.span.bytes, at: 0)
         try? old.synchronize(dataOnly: false)
     }
 
-    /// Removes what a killed program has left beside the file: it may hold the key.
+    /// Removes the temporary file that a killed program has left beside the device key: it may hold the key.
     public static func removeOrphan(of path: String) {
         guard let (folder, name) = try? self.folder(of: resolved(path), making: false) else { return }
         guard let temporary = TemporaryKeyFile.name(for: name), (try? folder.status(of: temporary)) != nil,
@@ -156,7 +156,7 @@ public enum DeviceKeyFile {
         try? folder.synchronize(dataOnly: false)
     }
 
-    /// Whose device key an open file is, as it is or sealed; nil if it is none.
+    /// The vault whose device key, plain or sealed, an open file holds; nil if the file is not a device key.
     static func owner(of file: Descriptor) throws(Errno) -> VolumeIdentifier? {
         var head = [UInt8](repeating: 0, count: 32)
         let count: Int
@@ -169,14 +169,14 @@ public enum DeviceKeyFile {
         return VolumeIdentifier(Array(head[16..<32]))
     }
 
-    /// Without symbolic links, where it leads anywhere.
+    /// The path with symbolic links resolved, or the path itself if its target does not exist.
     private static func resolved(_ path: String) -> String {
         guard let target = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(target) }
         return unsafe String(cString: target)
     }
 
-    /// Gives the file its name, which nothing has: by a second one, or where the store has no hard links by another.
+    /// Gives the file a name that does not exist yet: by link(2), or by rename(2) if the store has no hard links.
     private static func rename(_ temporary: Name, as name: Name, in folder: Descriptor) throws(Errno) {
         do throws(Errno) { try folder.link(temporary, to: name, in: folder) } catch {
             guard error == .EPERM || error == .EOPNOTSUPP || error == .EMLINK else { throw error }
@@ -184,15 +184,15 @@ public enum DeviceKeyFile {
         }
     }
 
-    /// The folder that a path is in, made if missing, and the last component.
+    /// The folder of a path, made if it is missing, and the last component.
     private static func folder(of path: String, making: Bool = true) throws(Errno) -> (Descriptor, Name) {
         var components = path.split(separator: "/").map { Array($0.utf8) }
         guard let last = components.popLast(), let name = Name(bytes: last), !path.hasSuffix("/")
         else { throw .EINVAL }
-        // Other files' names are longer.
+        // The names of the files beside it are longer.
         guard last.count + GuessCounter.suffix.utf8.count <= Name.maximumCount else { throw .ENAMETOOLONG }
         var reached = path.hasPrefix("/") ? "/" : "."
-        // To be passed through, not looked into: a folder above may allow no more.
+        // O_PATH needs only the search permission: the caller may be unable to read a folder above.
         var folder = try Descriptor.open(path: reached, O_PATH | O_DIRECTORY)
         for component in components {
             guard let step = Name(bytes: component) else { throw .EINVAL }
@@ -202,7 +202,7 @@ public enum DeviceKeyFile {
                 try folder.makeDirectory(step, mode: 0o700)
                 try folder.reopen(O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
             } catch  where error == .EEXIST || error == .EROFS || error == .EACCES {
-                // Already there, or not: opening it tells.
+                // If the folder exists already, the open below succeeds; else it reports the error.
             }
             folder = try Descriptor.open(path: reached, O_PATH | O_DIRECTORY)
         }

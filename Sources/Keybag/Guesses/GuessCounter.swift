@@ -4,21 +4,21 @@ import Format
 import Glibc
 import Posix
 
-/// How often a wrong passcode has been given on this machine, in a file beside the device key.
+/// The count of wrong passcodes on this machine, in a file beside the device key.
 ///
-/// A try is counted before it is made, durably: whoever pulls the plug does not win one. From the fifth on the next try
-/// has to wait. It stops somebody at the keyboard; whoever can read the files has the device key and does not ask.
+/// A try is counted durably before it is made, so an attacker gains none by cutting the power. From the fifth on, the
+/// next try has to wait. This stops an attacker at the keyboard only: one who can read the files has the device key.
 ///
-/// docs/FORMAT.md, "The guess counter". Two processes at once wait for each other.
+/// docs/FORMAT.md, "The guess counter". Processes take turns by flock(2) on the file. Lock order: docs/ARCHITECTURE.md.
 struct GuessCounter: Sendable {
     static let byteCount = 40
-    /// Of its name, which begins as the device key file's.
+    /// The suffix that makes its name out of the device key file's name.
     static let suffix = ".tries"
     private static let magic = Array("LKTRIES1".utf8)
-    /// As a number of wrong ones: the keys were destroyed after the last.
+    /// A value of `wrong`: the keys were destroyed after the last allowed guess.
     static let erased = UInt32.max
     private static let most = erased - 1
-    /// How long another try is waited for: many at once, each with its Argon2.
+    /// How long a process waits for the tries of others, each of which takes one Argon2 derivation.
     private static let patience = Duration.seconds(60)
 
     let path: String
@@ -29,24 +29,24 @@ struct GuessCounter: Sendable {
         self.volume = volume
     }
 
-    /// What the file says.
+    /// What the file holds.
     struct Record: Hashable, Sendable {
-        /// Wrong ones since the last right one; one that is being tried counts.
+        /// Wrong passcodes since the last right one; a try under way is included.
         var wrong: UInt32 = 0
-        /// When the last one was tried, in seconds since 1970.
+        /// When the last try was made, in seconds since 1970.
         var last: UInt64 = 0
-        /// Of the last wrong one, whose Argon2 derivation yields it: enough to tell that the same one comes again, and
-        /// too little to confirm what it was. 0 for none.
+        /// 16 bits of the Argon2 output of the last wrong passcode: enough to recognise the same one again, too few to
+        /// confirm a guess of it. 0 for none.
         var fingerprint: UInt16 = 0
 
-        /// The same as far as a chip's count of wrong passcodes leaves it: bits made from one would let it be guessed
-        /// past that.
+        /// The record without the fingerprint if a chip counts too: bits that depend on a passcode would allow guesses
+        /// that the chip does not count.
         func without(fingerprint isLeftOut: Bool) -> Record {
             isLeftOut ? Record(wrong: wrong, last: last) : self
         }
     }
 
-    /// Seconds from the last of so many wrong ones until the next may be tried.
+    /// Seconds to wait after the last of `wrong` wrong passcodes until the next try.
     static func delay(after wrong: UInt32) -> UInt64 {
         switch wrong {
         case 0...4: 0
@@ -57,7 +57,7 @@ struct GuessCounter: Sendable {
         }
     }
 
-    /// Seconds that a try has to wait; 0 for none. A clock that was set back starts the delay anew.
+    /// Seconds until the next try; 0 for none. If the clock was set back, the delay starts again.
     static func wait(_ record: Record, now: UInt64) -> UInt64 {
         let delay = delay(after: record.wrong)
         guard delay > 0 else { return 0 }
@@ -65,18 +65,17 @@ struct GuessCounter: Sendable {
         return delay - min(delay, now - record.last)
     }
 
-    /// Runs `body`, which tries a passcode. It is counted before that, and not counted after all if it was right, or
-    /// the same as the last wrong one, or could not be tried.
+    /// Runs `body`, which tries a passcode, and counts it beforehand. The count is taken back if the passcode is right,
+    /// is the same as the last wrong one, or cannot be tried.
     ///
     /// - Parameters:
-    ///   - limit: of wrong ones in a row; 0 for none.
-    ///   - mayBeLast: it is tried also if the keys are to be destroyed should it be wrong.
-    ///   - isGuarded: a chip counts wrong ones as well: nothing that is made from one is kept, and the same one again
-    ///     counts.
-    ///   - erase: destroys the keys, after the last wrong one that there may be; what it could not is its result.
-    ///   - body: gets the fingerprint of the last wrong one, and leaves that of this one.
-    /// - Throws: `tooManyGuesses`, `noMoreGuesses` and `lastGuess`, and then nothing was tried; `erased` when this was
-    ///   the last wrong one that there may be, or another process has had it: the keys in memory are to go as well.
+    ///   - limit: how many wrong passcodes in a row are allowed; 0 for no limit.
+    ///   - mayBeLast: makes the try also if a wrong passcode would destroy the keys.
+    ///   - isGuarded: a chip counts too. Then no fingerprint is stored, and the same wrong passcode counts again.
+    ///   - erase: destroys the keys after the last allowed guess; returns what it could not destroy, or nil.
+    ///   - body: sets its argument to the fingerprint of a wrong passcode.
+    /// - Throws: `tooManyGuesses`, `noMoreGuesses` or `lastGuess` if nothing was tried; `erased` if this was the last
+    ///   allowed guess, or if another process has made that: the caller then wipes the keys in memory as well.
     func counted<Result: ~Copyable>(
         upTo limit: UInt8 = 0, mayBeLast: Bool = false, isGuarded: Bool = false, erase: () -> String? = { nil },
         _ body: (inout UInt16) throws(Failure) -> Result
@@ -87,17 +86,17 @@ struct GuessCounter: Sendable {
             let now = UInt64(max(time(nil), 0))
             let wait = Self.wait(before, now: now)
             guard wait == 0 else {
-                // A clock that was set back: the delay begins anew, once. Else one that was years ahead for a moment
-                // would keep everybody out until then.
+                // If the clock was set back, the delay starts again, once. Without that, a clock that was years ahead
+                // for a moment would keep the owner out for years.
                 if now < before.last {
                     try write(Record(wrong: before.wrong, last: now, fingerprint: before.fingerprint))
                 }
                 throw .tooManyGuesses(seconds: Int(clamping: wait))
             }
-            // A try at the limit never ended: whoever cuts the power in time is not to have another, and whoever had
-            // the right passcode, and bad luck, is not to lose all.
+            // A try at the limit was interrupted. An attacker who cuts the power in time gets no second try, and an
+            // owner with the right passcode must not lose the keys to a crash.
             guard limit == 0 || before.wrong < limit else { throw .noMoreGuesses }
-            // Here, where no other process counts meanwhile.
+            // Checked under the lock: no other process counts at this time.
             guard limit == 0 || before.wrong + 1 < limit || mayBeLast else { throw .lastGuess(limit: Int(limit)) }
             try write(Record(wrong: min(before.wrong + 1, Self.most), last: now, fingerprint: before.fingerprint))
             var fingerprint: UInt16 = 0
@@ -120,20 +119,21 @@ struct GuessCounter: Sendable {
                 try write(counted.without(fingerprint: isGuarded))
                 guard limit > 0, wrong >= limit else { throw .wrong(kind, left(of: limit)) }
                 let reason = erase()
-                // Last: until then no passcode is tried any more. Another daemon with these keys in memory reads it.
+                // Last: until then the lock keeps out all tries. Another daemon with these keys in memory reads the
+                // record.
                 try? write(Record(wrong: Self.erased, last: now))
                 throw .erased(limit: Int(limit), reason: reason)
             }
         }
     }
 
-    /// How many wrong ones there may still be; nil where there is no limit.
+    /// How many wrong passcodes are still allowed; nil without a limit.
     static func left(after record: Record, of limit: UInt8) -> Guesses? {
         limit == 0 ? nil : Guesses(left: Int(limit) - Int(min(record.wrong, UInt32(limit))), limit: Int(limit))
     }
 
-    /// The same as the file says it now, while nobody is waited for. Where there can be no such file nothing is
-    /// counted, and all are left.
+    /// The same from the file, without waiting for its lock. If the file cannot be made, nothing is counted and all
+    /// guesses are left.
     func left(of limit: UInt8) -> Guesses? {
         guard limit > 0 else { return nil }
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
@@ -142,13 +142,13 @@ struct GuessCounter: Sendable {
         return Self.left(after: record, of: limit)
     }
 
-    /// Counts from nothing, whatever was counted for a device key of before.
+    /// Starts the count at zero, whatever was counted for an earlier device key.
     func begin() throws(Failure) {
         try locked { (_, write) throws(Failure) in try write(Record()) }
     }
 
-    /// Something else has opened the vault: the wrong passcodes are forgotten. Not while one is tried: who gives a key
-    /// is not to wait for that.
+    /// Resets the count after another credential has opened the vault. If a try is under way, the count stays: the
+    /// holder of a key must not wait for it.
     func forget() throws(Failure) {
         guard let file = try? Descriptor.open(path: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW), Self.isRegular(file),
             (try? file.lockExclusively()) != nil
@@ -156,15 +156,15 @@ struct GuessCounter: Sendable {
         if try read(file) != Record() { try io(doing, try write(Record(), to: file)) }
     }
 
-    /// The device key file beside which it counts.
+    /// The device key file that the counter belongs to.
     var deviceKeyPath: String { String(path.dropLast(Self.suffix.count)) }
 
     // MARK: The file
 
     private var doing: String { "counting guesses in \(path)" }
 
-    /// Runs `body` with what the file says, and a way to change that; it stays locked meanwhile. Where there can be no
-    /// such file nothing is counted.
+    /// Runs `body` with the file's record and a function that writes it; the file stays locked until `body` returns. If
+    /// the file cannot be made, nothing is counted.
     private func locked<Result: ~Copyable>(
         _ body: (Record, (Record) throws(Failure) -> Void) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -175,7 +175,7 @@ struct GuessCounter: Sendable {
         return try body(try read(file)) { (record) throws(Failure) in try io(doing, try write(record, to: file)) }
     }
 
-    /// Waits until no other process tries a passcode; not for ever: one of them may have been stopped.
+    /// Waits until no other process tries a passcode, up to `patience`: the other process may have been stopped.
     private func waitForLock(_ file: Descriptor) throws(Failure) {
         let clock = ContinuousClock()
         let end = clock.now + Self.patience
@@ -187,7 +187,7 @@ struct GuessCounter: Sendable {
         }
     }
 
-    /// Nil where it cannot be: the vault opens all the same. Whoever can bring that about could as well remove the
+    /// Nil if the file cannot be made; the vault still opens. An attacker who can cause that could as well remove the
     /// file.
     private func open() throws(Failure) -> Descriptor? {
         do throws(Errno) {
@@ -196,7 +196,7 @@ struct GuessCounter: Sendable {
             do throws(Errno) { file = try Descriptor.open(path: path, flags) } catch {
                 guard error == .ENOENT else { throw error }
                 file = try Descriptor.open(path: path, flags | O_CREAT, mode: 0o600)
-                // Else a power loss takes the count back.
+                // Without this flush, a power loss resets the count.
                 let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
                 try? Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
             }
@@ -212,7 +212,7 @@ struct GuessCounter: Sendable {
 
     private static func isRegular(_ file: Descriptor) -> Bool { (try? file.status().kind) == .regular }
 
-    /// A file that is not one of ours, or another vault's, counts as nothing.
+    /// A file with other contents, or of another vault, counts as zero.
     private func read(_ file: Descriptor) throws(Failure) -> Record {
         var bytes = [UInt8](repeating: 0, count: Self.byteCount)
         let count: Int
@@ -238,7 +238,7 @@ struct GuessCounter: Sendable {
         append(UInt64(record.wrong), 4)
         append(UInt64(record.fingerprint), 4)
         append(record.last, 8)
-        // In place, in one sector: a full disk does not keep anybody from unlocking.
+        // In place, within one sector: a full disk does not prevent an unlock.
         try unsafe file.write(bytes.span.bytes, at: 0)
         try file.synchronize(dataOnly: true)
     }

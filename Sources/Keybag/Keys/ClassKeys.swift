@@ -1,14 +1,14 @@
 import Crypto
 
-/// The keys of all four classes, as unlocking yields them, on their way into a `KeyRing`.
+/// The keys of all four classes as an unlock yields them, to be installed in a `KeyRing`.
 public struct ClassKeys: ~Copyable, Sendable {
     let complete: Secret
     let completeUnlessOpenPrivate: X25519.PrivateKey
     let completeUntilFirstUserAuthentication: Secret
     let none: Secret
-    /// Of class B; nil where nobody asks whose keys they are.
+    /// The public key of class B; nil if the caller does not check whose keys these are.
     let publicKey: [UInt8]?
-    /// What a rotation needs that is not finished.
+    /// The keys that finish a rotation under way; nil if there is none.
     let rotation: RotationKeys?
 
     init(
@@ -29,7 +29,7 @@ public struct ClassKeys: ~Copyable, Sendable {
         var rotation: RotationKeys?
     }
 
-    /// As a ring has them.
+    /// The keys in the form in which a ring holds them.
     consuming func taken() -> Taken {
         Taken(
             set: KeySet(
@@ -51,7 +51,7 @@ struct Bundle: ~Copyable {
         self.bytes = bytes
     }
 
-    /// Keys of a new vault. An X25519 private key is 32 random bytes like the others.
+    /// The keys of a new vault. An X25519 private key is 32 random bytes, like the other keys.
     static func generated() throws(CryptoError) -> Bundle {
         Bundle(try Secret(random: byteCount))
     }
@@ -61,7 +61,7 @@ struct Bundle: ~Copyable {
     func volumeKey() throws(CryptoError) -> Secret { try bytes.slice(128..<160) }
     func unlockMACKey() throws(CryptoError) -> Secret { try bytes.slice(160..<192) }
 
-    /// The four class keys, one behind the other: 128 bytes.
+    /// The four class keys, concatenated: 128 bytes.
     func classKeyBytes() throws(CryptoError) -> Secret { try bytes.slice(0..<128) }
 
     func classKeys(

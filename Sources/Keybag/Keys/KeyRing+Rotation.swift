@@ -3,10 +3,10 @@ import Failure
 public import Format
 import Posix
 
-// New class keys while files are wrapped for the old ones.
+// New class keys, while some files are still wrapped for the previous ones.
 
 extension KeyRing {
-    /// Whether all is at hand that it takes to give files the new keys.
+    /// Whether all keys are at hand that rewrapping files takes.
     public var canRenew: Bool {
         lock.withShared {
             guard unsafe unlockMACKey != nil else { return false }
@@ -14,17 +14,17 @@ extension KeyRing {
         }
     }
 
-    /// Whether there are previous keys of any class.
+    /// Whether the previous key of any class is at hand.
     var isRotating: Bool {
         lock.withShared { ProtectionClass.allCases.contains { unsafe previous.has($0) } }
     }
 
-    /// How often the keys have become previous ones.
+    /// How many rotations have begun: it grows when the current keys become the previous ones.
     public var generation: UInt64 { rotations.load(ordering: .sequentiallyConsistent) }
 
-    /// The wrap for the keys of now of what is wrapped for the previous ones; nil for what is wrapped for those of now.
+    /// Rewraps, for the current keys, what is wrapped for the previous ones; nil if it is wrapped for the current ones.
     ///
-    /// The file's key is in memory for as long as this takes, and `wipe` waits for it.
+    /// The file key is in memory until this returns, and `wipe` waits for that.
     public func renewed(
         _ wrap: FileKeyWrap, file: FileIdentifier, class protectionClass: ProtectionClass
     ) throws(KeyRingError) -> FileKeyWrap? {
@@ -40,8 +40,8 @@ extension KeyRing {
         }
     }
 
-    /// Makes the keys of now the previous ones, and takes new ones in for the classes whose keys are at hand: what is
-    /// locked stays so.
+    /// Makes the current keys the previous ones, and installs the new ones. A locked class stays locked: its new key is
+    /// not installed.
     func rotate(to new: consuming ClassKeys) {
         var taken = new.taken()
         lock.lockExclusive()
@@ -59,14 +59,14 @@ extension KeyRing {
         rotations.add(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Takes the previous key of class D in, which the device key alone yields.
+    /// Installs the previous key of class D, which the device key alone yields.
     func install(previousClassKeyD classKeyD: consuming Secret?) {
         lock.lockExclusive()
         defer { lock.unlockExclusive() }
         unsafe previous.none = consume classKeyD
     }
 
-    /// No file is wrapped for the previous keys any more.
+    /// Wipes the previous keys, once no file is wrapped for them.
     func endRotation() {
         lock.lockExclusive()
         defer { lock.unlockExclusive() }
@@ -74,7 +74,7 @@ extension KeyRing {
         unsafe unlockMACKey = nil
     }
 
-    /// Lends what authenticates the keybag; nil while that is not at hand.
+    /// Lends the key that authenticates the keybag; returns nil if it is not at hand.
     func withUnlockMACKey<Result>(
         _ body: (borrowing Secret) throws(Failure) -> Result
     ) throws(Failure) -> Result? {

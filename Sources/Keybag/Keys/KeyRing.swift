@@ -3,11 +3,11 @@ public import Format
 import Posix
 import Synchronization
 
-/// A file key as it lies in the file's header: the algorithm and its output, docs/FORMAT.md "Wrap algorithms".
+/// A wrapped file key as the file's header holds it: algorithm and output. docs/FORMAT.md, "Wrap algorithms".
 public struct FileKeyWrap: Hashable, Sendable {
-    /// For classes A, C and D: key wrap under a key derived from the class key. 40 bytes.
+    /// Classes A, C and D: key wrap under a key derived from the class key. 40 bytes.
     public static let symmetric: UInt8 = 1
-    /// For class B: an ephemeral X25519 public key and the key wrap. 72 bytes.
+    /// Class B: an ephemeral X25519 public key, then the key wrap. 72 bytes.
     public static let keyAgreement: UInt8 = 2
 
     public let algorithm: UInt8
@@ -20,9 +20,9 @@ public struct FileKeyWrap: Hashable, Sendable {
 }
 
 public enum KeyRingError: Error, Hashable, Sendable {
-    /// The class key is not at hand: to a program, ENOKEY.
+    /// The class key is not in memory; a program gets ENOKEY.
     case keyUnavailable
-    /// Not wrapped by this vault's key for this file and class: to a program, EIO.
+    /// The wrap was not made with this vault's key for this file and class; a program gets EIO.
     case notAuthentic
     case crypto(CryptoError)
 
@@ -31,21 +31,21 @@ public enum KeyRingError: Error, Hashable, Sendable {
     }
 }
 
-/// The class keys that are at hand, and what is done with them: those that hold now, and while files are being given
-/// new ones, those of before.
+/// The class keys in memory, and the operations with them: the current ones and, during a rotation, the previous ones.
 ///
-/// Any number of threads at once. `wipe` waits for those that are using a key; after it no copy of the key is left in
-/// the ring. The lock in here is a leaf: nothing else is locked while it is held.
+/// Safe for any number of threads. `wipe` waits for threads that use a key; after it the ring holds no copy of the
+/// key.
 public final class KeyRing: Sendable {
     public let volume: VolumeIdentifier
+    /// Shared while a key is used, exclusive while keys are installed or wiped. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
-    /// Read with `lock` shared, changed with it held alone, as all below.
+    /// Read under `lock` shared, changed under `lock` exclusive; the same holds for the fields below.
     nonisolated(unsafe) var keys: KeySet
-    /// Of a rotation that is not finished: files are read with these too, and none is written.
+    /// The previous keys, during a rotation. Files are read with them too, and none is wrapped for them.
     nonisolated(unsafe) var previous = KeySet()
-    /// What the keybag is authenticated with when that is finished; comes and goes with class A's key.
+    /// The key that authenticates the keybag when the rotation is finished; installed and wiped with class A's key.
     nonisolated(unsafe) var unlockMACKey: Secret?
-    /// Grows when the keys become previous ones: whoever has wrapped a key before has done so for those.
+    /// Grows when the current keys become the previous ones: a wrap made at a smaller count is for previous keys.
     let rotations = Atomic<UInt64>(0)
 
     /// A ring without class keys.
@@ -55,7 +55,7 @@ public final class KeyRing: Sendable {
         unsafe keys = KeySet(publicKey: publicKey)
     }
 
-    // MARK: - What is at hand
+    // MARK: - Keys in memory
 
     /// Whether existing files of the class can be opened.
     public func has(_ protectionClass: ProtectionClass) -> Bool {
@@ -74,9 +74,9 @@ public final class KeyRing: Sendable {
         ProtectionClass.allCases.filter(has)
     }
 
-    /// Takes the keys of all classes in, over those that are there.
+    /// Installs the keys of all classes, over those that are there.
     ///
-    /// False, and nothing is done, for keys of before a rotation that has begun since they were asked for.
+    /// Returns false and does nothing if a rotation has begun since the keys were read: they are the previous ones.
     @discardableResult
     public func install(_ classKeys: consuming ClassKeys) -> Bool {
         var taken = classKeys.taken()
@@ -93,14 +93,14 @@ public final class KeyRing: Sendable {
         return true
     }
 
-    /// Takes the key of class D in, which the device key alone yields.
+    /// Installs the key of class D, which the device key alone yields.
     public func install(classKeyD: consuming Secret) {
         lock.lockExclusive()
         defer { lock.unlockExclusive() }
         unsafe keys.none = consume classKeyD
     }
 
-    /// Overwrites and forgets the keys of these classes, those of before too. Class B keeps its public key.
+    /// Overwrites and forgets the keys of these classes, the previous ones too. Class B keeps its public key.
     public func wipe(_ classes: some Sequence<ProtectionClass>) {
         lock.lockExclusive()
         defer { lock.unlockExclusive() }
@@ -113,7 +113,7 @@ public final class KeyRing: Sendable {
 
     // MARK: - File keys
 
-    /// Wraps a file's key of 32 bytes for its class.
+    /// Wraps a file key of 32 bytes for the file's class.
     public func wrap(
         _ fileKey: borrowing Secret, file: FileIdentifier, class protectionClass: ProtectionClass
     ) throws(KeyRingError) -> FileKeyWrap {
@@ -122,7 +122,7 @@ public final class KeyRing: Sendable {
         }
     }
 
-    /// The key of a file of this class.
+    /// Unwraps the key of a file of this class.
     public func unwrap(
         _ wrap: FileKeyWrap, file: FileIdentifier, class protectionClass: ProtectionClass
     ) throws(KeyRingError) -> Secret {

@@ -2,9 +2,9 @@ import Crypto
 import Failure
 import Format
 
-/// The class keys of one generation, as far as they are at hand, and what is done with each.
+/// The class keys of one generation that are in memory, and the operations with each.
 struct KeySet: ~Copyable, Sendable {
-    /// Of class B, 32 bytes. With it files can be created while their class is locked.
+    /// The public key of class B, 32 bytes. With it files can be created while their class is locked.
     var publicKey: [UInt8]?
     var complete: Secret?
     var completeUnlessOpenPrivate: X25519.PrivateKey?
@@ -86,7 +86,7 @@ struct KeySet: ~Copyable, Sendable {
         do { return try KeyWrap.unwrap(wrapped, under: wrappingKey) } catch { throw KeyRingError(error) }
     }
 
-    /// Under which the key of one file of class A, C or D is wrapped.
+    /// The key that wraps the file key of one file of class A, C or D.
     private func wrappingKey(
         _ file: FileIdentifier, _ protectionClass: ProtectionClass, _ volume: VolumeIdentifier
     ) throws(KeyRingError) -> Secret {

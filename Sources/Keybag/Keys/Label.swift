@@ -1,4 +1,4 @@
-/// What keys are derived for, as docs/FORMAT.md writes it.
+/// The labels of key derivation, as in docs/FORMAT.md.
 enum Label {
     static let names = Array("latchkey names".utf8)
     static let symlinks = Array("latchkey symlinks".utf8)

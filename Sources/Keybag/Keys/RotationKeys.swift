@@ -2,21 +2,21 @@ import Crypto
 import Failure
 import Format
 
-/// What is needed to finish a rotation: the class keys of before, and the key that authenticates the keybag without them.
+/// What finishes a rotation: the previous class keys, and the key that authenticates the keybag without them.
 struct RotationKeys: ~Copyable, Sendable {
     var previous: KeySet
     let unlockMACKey: Secret
 }
 
 extension Bundle {
-    /// New keys for the same volume.
+    /// The bundle of the next rotation: new class keys, the same volume key.
     func successor() throws(CryptoError) -> Bundle {
         let classKeys = try Secret(random: 128)
         return Bundle(
             try Secret(joining: Secret(joining: classKeys, volumeKey()), Secret(random: 32)))
     }
 
-    /// What unlocking yields of a keybag that this bundle is of.
+    /// What an unlock yields for a keybag whose bundle this is.
     /// - Throws: `tampered` if its previous keys do not open.
     func classKeys(of file: KeybagFile) throws(Failure) -> ClassKeys {
         guard let previous = file.previousKeys else {
@@ -30,7 +30,7 @@ extension Bundle {
         } catch { throw .crypto(error) }
     }
 
-    /// The four class keys of before: 128 bytes.
+    /// The four previous class keys: 128 bytes.
     func openPreviousKeys(
         _ previous: PreviousKeys, _ volume: VolumeIdentifier
     ) throws(Failure) -> Secret {
@@ -41,7 +41,7 @@ extension Bundle {
         }
     }
 
-    /// The record for `previous`, whose place this bundle takes.
+    /// The record of `previous`, the bundle that this one replaces.
     func previousKeys(
         _ previous: borrowing Bundle, _ device: borrowing DeviceKey
     ) throws(CryptoError) -> PreviousKeys {
@@ -56,7 +56,7 @@ extension Bundle {
 }
 
 extension DeviceKey {
-    /// Under which the previous key of class D is wrapped.
+    /// The key that wraps the previous key of class D.
     fileprivate func previousSlotKey() throws(CryptoError) -> Secret {
         try .derived(from: secretCopy(), salt: volume.bytes, info: Label.previousDeviceSlot)
     }
@@ -67,7 +67,7 @@ extension DeviceKey {
 }
 
 extension KeybagFile {
-    /// The previous key of class D; nil if there is none, or the device key is another one than it was wrapped for.
+    /// The previous key of class D; nil if there is none, or if it is wrapped for another device key.
     func previousClassKeyD(_ device: borrowing DeviceKey) throws(Failure) -> Secret? {
         guard let previousKeys else { return nil }
         let key = try crypto(try device.previousSlotKey())

@@ -2,9 +2,9 @@ import Crypto
 import Failure
 import Format
 
-/// What tells a vault from one that somebody else has made for the same escrow key: a commitment to a key that only unlocking yields.
+/// Tells a vault from another that was made for the same escrow key: a commitment to a key that only an unlock yields.
 ///
-/// It is no secret, and helps nobody to make such a vault. docs/FORMAT.md, "The vault proof".
+/// It is not secret, and does not help to make such a vault. docs/FORMAT.md, "The vault proof".
 public struct VaultProof: Hashable, Sendable {
     static let byteCount = 16
 
@@ -16,7 +16,7 @@ public struct VaultProof: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// In 32 hexadecimal digits; hyphens, spaces and case do not matter. Nil for anything else.
+    /// Parses 32 hexadecimal digits; hyphens, spaces and case do not matter. Nil for any other text.
     public init?(_ text: String) {
         let digits = text.utf8.filter { !Array("- \n\t".utf8).contains($0) }
         guard let bytes = [UInt8](hexadecimal: String(decoding: digits, as: UTF8.self)),
@@ -32,7 +32,7 @@ public struct VaultProof: Hashable, Sendable {
 }
 
 extension Bundle {
-    /// Others after `latchkey rotate`, and only then.
+    /// The proof of this bundle. Only `latchkey rotate` changes it.
     func proof(_ volume: VolumeIdentifier) throws(Failure) -> VaultProof {
         let derived = try crypto(
             try Secret.derived(

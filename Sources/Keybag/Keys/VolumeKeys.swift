@@ -1,9 +1,9 @@
 public import Crypto
 public import Format
 
-/// The subkeys that open a vault's names and metadata in every lock state, each for one purpose.
+/// The subkeys for a vault's names and metadata, each for one purpose; they work in every lock state.
 ///
-/// The volume key itself is used for nothing but deriving them. Any number of threads at once.
+/// The volume key itself is used only to derive them. Safe for any number of threads.
 public final class VolumeKeys: Sendable {
     public let volume: VolumeIdentifier
     public let names: DeterministicCipher

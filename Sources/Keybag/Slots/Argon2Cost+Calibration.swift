@@ -3,13 +3,13 @@ import Format
 import Glibc
 
 extension Argon2Cost {
-    /// The least that a new passcode may cost: 19 MiB in 2 passes (OWASP's floor for Argon2id).
+    /// The minimum for a new passcode: 19 MiB in 2 passes (OWASP's minimum for Argon2id).
     public static let minimum = Argon2Cost(memoryKiB: 19_456, passes: 2, lanes: 1)
 
-    /// The cost that takes this machine about `duration`, at least `minimum`.
+    /// The cost that takes this machine about `duration`, and at least `minimum`.
     ///
-    /// Memory first, for it is what hinders guessing in parallel: up to a quarter of the machine's and 1 GiB. Then
-    /// passes. Takes about as long as `duration` itself.
+    /// Memory is raised first, because it hinders parallel guessing: up to a quarter of the machine's memory and 1 GiB.
+    /// Then passes are raised. Takes about as long as `duration` itself.
     public static func calibrated(for duration: Duration = .milliseconds(500)) throws(CryptoError) -> Argon2Cost {
         try calibrated(for: duration, memoryLimitKiB: memoryLimitKiB, lanes: defaultLanes) {
             cost throws(CryptoError) in
@@ -22,14 +22,14 @@ extension Argon2Cost {
         }
     }
 
-    /// The same with `measure` in the machine's place.
+    /// The same, with `measure` instead of the machine.
     static func calibrated(
         for duration: Duration, memoryLimitKiB: UInt32, lanes: UInt32,
         measure: (Argon2Cost) throws(CryptoError) -> Duration
     ) throws(CryptoError) -> Argon2Cost {
         let limit = max(memoryLimitKiB, minimum.memoryKiB)
         var cost = Argon2Cost(memoryKiB: min(65_536, limit), passes: minimum.passes, lanes: lanes)
-        // The better of two: a machine that is busy for a moment must not weaken a vault for good.
+        // The better of two: a machine that is busy for a moment must not weaken a vault permanently.
         let taken = min(try measure(cost), try measure(cost))
         guard taken > .zero else { return Argon2Cost(memoryKiB: limit, passes: cost.passes, lanes: lanes) }
 
@@ -42,13 +42,13 @@ extension Argon2Cost {
         return cost
     }
 
-    /// Whether the vault format allows it. `isEnough` is what a new passcode has to have.
+    /// Whether the vault format allows this cost. `isEnough` says whether a new passcode may have it.
     var isInBounds: Bool {
         PasscodeSlot.memoryRange.contains(memoryKiB) && PasscodeSlot.passesRange.contains(passes)
             && PasscodeSlot.lanesRange.contains(lanes)
     }
 
-    /// Whether a new passcode may be given it.
+    /// Whether a new passcode may have this cost.
     public var isEnough: Bool { isInBounds && passes >= Self.minimum.passes }
 
     private static var memoryLimitKiB: UInt32 {

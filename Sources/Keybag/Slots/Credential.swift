@@ -2,14 +2,14 @@ public import Crypto
 public import Failure
 import Strength
 
-/// What somebody opens a vault with: a kind, and its secret bytes.
+/// What opens a vault: a kind, and its secret bytes.
 public struct Credential: ~Copyable, Sendable {
     public typealias Kind = SecretKind
 
     public let kind: Kind
-    /// Whether it is tried also where it is the last guess: a wrong passcode erases the vault's keys then.
+    /// Whether it is tried also if it is the last guess, after which a wrong passcode erases the vault's keys.
     public let mayBeLast: Bool
-    /// A passcode's bytes, else a key of 32.
+    /// A passcode's bytes, or a key of 32 bytes.
     let secret: Secret
 
     private init(_ kind: Kind, _ secret: consuming Secret, mayBeLast: Bool = false) {
@@ -18,9 +18,9 @@ public struct Credential: ~Copyable, Sendable {
         self.secret = secret
     }
 
-    /// - Parameter text: what was typed or is in a file: a passcode, a recovery key, a key file's line, or in 64 hexadecimal
-    ///   digits an X25519 private key or what a security key has derived.
-    /// - Throws: `passcodeLength`, `malformedRecoveryKey`, `notAKeyFile`, `wrong` of one in digits.
+    /// - Parameter text: what was typed or read: a passcode, a recovery key, a key file's line, or 64 hexadecimal
+    ///   digits of an X25519 private key or of a security key's secret.
+    /// - Throws: `passcodeLength`, `malformedRecoveryKey`, `notAKeyFile`; `wrong` for malformed hexadecimal digits.
     public init(_ kind: Kind, reading text: borrowing Secret, mayBeLast: Bool = false) throws(Failure) {
         switch kind {
         case .passcode:
@@ -34,14 +34,14 @@ public struct Credential: ~Copyable, Sendable {
         }
     }
 
-    /// Nothing, for a vault without a passcode.
+    /// The credential of a vault without a passcode.
     public static func nothing() throws(Failure) -> Credential {
         Credential(.noPasscode, try crypto(try Secret(count: 1)))
     }
 
     /// The one rule for passcodes, wherever one is set.
     ///
-    /// - Throws: `weakPasscode` for one that must not be set without a word.
+    /// - Throws: `weakPasscode` for one that may be set only with `allowingWeak`.
     func requireStrength(allowingWeak: Bool) throws(Failure) {
         guard kind == .passcode, !allowingWeak else { return }
         if try crypto(try Strength(of: secret)).isWeak { throw .weakPasscode }
@@ -54,7 +54,7 @@ public struct Credential: ~Copyable, Sendable {
     }
 }
 
-/// The bytes of a passcode, as typed: 1 to 1024.
+/// The length of a passcode in bytes, as typed.
 let passcodeRange = 1...1024
 
 func requirePasscode(_ passcode: borrowing Secret) throws(Failure) {

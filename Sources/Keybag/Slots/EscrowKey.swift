@@ -2,12 +2,12 @@ public import Crypto
 import Failure
 import Format
 
-/// An organisation's key pair for escrow: who holds the private key opens every vault that has a slot for it.
+/// An organisation's key pair for escrow: the private key opens every vault that has a slot for it.
 public enum EscrowKey {
-    /// Of either key of X25519.
+    /// Size of either X25519 key.
     public static let byteCount = 32
 
-    /// A private key in hexadecimal digits, as it is handed over.
+    /// A private key in hexadecimal digits, as commands and daemon exchange it.
     /// - Parameter key: 32 bytes.
     public static func encode(_ key: borrowing Secret) throws(CryptoError) -> Secret {
         let digits = Array("0123456789abcdef".utf8)
@@ -22,7 +22,7 @@ public enum EscrowKey {
         }
     }
 
-    /// - Throws: `wrong(.escrowKey)` for what is not 64 hexadecimal digits.
+    /// - Throws: `wrong(.escrowKey)` for text that is not 64 hexadecimal digits.
     static func decode(_ text: borrowing Secret) throws(Failure) -> Secret {
         guard text.count == 2 * byteCount else { throw .wrong(.escrowKey) }
         var isRight = true
@@ -51,7 +51,7 @@ public enum EscrowKey {
 }
 
 extension EscrowSlot {
-    /// The slot for the holder of `publicKey`. The private key that was made for it is wiped before this returns.
+    /// The slot for `publicKey`. The ephemeral private key is wiped before this returns.
     static func wrap(
         _ bundle: borrowing Bundle, for publicKey: [UInt8], _ volume: VolumeIdentifier, _ head: SlotHead,
         _ label: SlotLabel
@@ -64,7 +64,7 @@ extension EscrowSlot {
             wrappedBundle: try KeyWrap.wrap(bundle.bytes, under: key), label: label)
     }
 
-    /// Nil if it is for another private key.
+    /// Nil if the slot is for another private key.
     func open(_ privateKey: borrowing Secret, _ volume: VolumeIdentifier) throws(Failure) -> Bundle? {
         guard try crypto(try X25519.publicKey(of: privateKey)) == publicKey else { return nil }
         let shared = try crypto(try X25519.agree(privateKey, unsafe ephemeralKey.span.bytes))

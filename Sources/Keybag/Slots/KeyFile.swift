@@ -1,11 +1,12 @@
 public import Crypto
 import Failure
 
-/// A key file: one line of text, "LKKEY-" and 32 bytes as `RecoveryKeyText` writes them. docs/FORMAT.md, "The key file".
+/// A key file: one line of text, "LKKEY-" and 32 bytes as `RecoveryKeyText` writes them. docs/FORMAT.md, "The key
+/// file".
 public enum KeyFile {
     private static let head = Array("LKKEY-".utf8)
 
-    /// A fresh one, as it lies in its file but for the newline.
+    /// A new key file's text, without the newline.
     public static func generate() throws(CryptoError) -> Secret {
         let key = try RecoveryKeyText.encode(Secret(random: RecoveryKeyText.keyByteCount))
         return try Secret(joining: Secret(copying: unsafe head.span.bytes), key)

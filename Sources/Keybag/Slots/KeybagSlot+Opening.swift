@@ -2,12 +2,12 @@ import Crypto
 import Failure
 import Format
 
-// What releases the bundle of each kind of slot: docs/FORMAT.md, "Slots".
+// How each kind of slot releases the bundle: docs/FORMAT.md, "Slots".
 
 extension KeybagSlot {
-    /// Nil if the credential is of another kind, or another one.
+    /// The bundle; nil if the credential is of another kind, or does not open this slot.
     ///
-    /// - Parameter fingerprint: gets that of a passcode.
+    /// - Parameter fingerprint: is set to that of a passcode.
     func open(
         _ credential: borrowing Credential, _ device: borrowing DeviceKey, _ volume: VolumeIdentifier,
         _ fingerprint: inout UInt16
@@ -18,7 +18,7 @@ extension KeybagSlot {
             let tag = try crypto(try MessageAuthenticator(key: key.copy())).tag(of: Label.guess)
             fingerprint = UInt16(tag[0]) | UInt16(tag[1]) << 8
             guard let sealed = slot.sealed else { return try Bundle.unwrap(slot.wrappedBundle, under: key) }
-            // Without its chip it opens for nobody.
+            // Without its chip, no passcode opens this slot.
             guard let hardware = device.hardware,
                 let part = try hardware.unseal(sealed, authorization: crypto(device.authorization(key)))
             else { return nil }
@@ -35,7 +35,7 @@ extension KeybagSlot {
         }
     }
 
-    /// The same for those that need no device key; nil for the others.
+    /// The same for slots that need no device key; nil for the others.
     func openWithoutDevice(
         _ credential: borrowing Credential, _ volume: VolumeIdentifier
     ) throws(Failure) -> Bundle? {
@@ -49,7 +49,7 @@ extension KeybagSlot {
         }
     }
 
-    /// What opens it; nil for a kind that this program does not know.
+    /// The kind of credential that opens it; nil for a kind that this program does not know.
     public var credentialKind: Credential.Kind? {
         switch self {
         case .passcode: .passcode
@@ -68,7 +68,7 @@ extension PasscodeSlot {
 }
 
 extension KeySlot {
-    /// Under which the bundle of a recovery slot is wrapped.
+    /// The key that wraps the bundle of a recovery slot.
     static func recoveryKey(
         _ key: borrowing Secret, salt: [UInt8], _ volume: VolumeIdentifier
     ) throws(CryptoError) -> Secret {

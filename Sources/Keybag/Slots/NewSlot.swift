@@ -3,7 +3,7 @@ import Failure
 import Format
 import Glibc
 
-/// A way in that a keybag is to get.
+/// A slot to be added to a keybag.
 public struct NewSlot: ~Copyable, Sendable {
     enum Way: ~Copyable, Sendable {
         case credential(Credential)
@@ -11,17 +11,17 @@ public struct NewSlot: ~Copyable, Sendable {
     }
 
     let way: Way
-    /// Of a passcode; nil for that of the dearest passcode that is there.
+    /// Cost of a passcode; nil for the highest cost among the vault's passcodes.
     let cost: Argon2Cost?
     let allowsWeak: Bool
-    /// Of a security key, and of nothing else.
+    /// Of a security key; nil for other kinds.
     let securityKey: SecurityKeyEntry?
 
-    /// For what opens it.
+    /// A slot that `credential` will open.
     ///
     /// - Parameters:
-    ///   - cost: of a passcode; nil for that of the dearest passcode that is there.
-    ///   - allowingWeak: takes a weak passcode.
+    ///   - cost: of a passcode; nil for the highest cost among the vault's passcodes.
+    ///   - allowingWeak: accepts a weak passcode.
     public init(_ credential: consuming Credential, cost: Argon2Cost? = nil, allowingWeak: Bool = false) {
         way = .credential(credential)
         self.cost = cost
@@ -43,7 +43,7 @@ public struct NewSlot: ~Copyable, Sendable {
         }
     }
 
-    /// For the holder of the private key to this public key of X25519, 32 bytes.
+    /// A slot that the private key to this X25519 public key of 32 bytes will open.
     public init(escrow publicKey: [UInt8]) {
         way = .escrow(publicKey: publicKey)
         cost = nil
@@ -80,7 +80,7 @@ extension Bundle {
         } catch .notAuthentic { throw .notAPublicKey } catch { throw .crypto(error) }
     }
 
-    /// The same for what opens it.
+    /// The same for a credential.
     func slot(
         _ head: SlotHead, _ credential: borrowing Credential, cost: Argon2Cost, _ device: borrowing DeviceKey,
         _ label: SlotLabel
@@ -113,9 +113,9 @@ extension Bundle {
         case .noPasscode:
             let key = try crypto(try device.openSlotKey(salt: salt))
             return .open(KeySlot(head, salt: salt, wrappedBundle: try wrapped(under: key), label: label))
-        // Nothing is known of the key that has derived it.
+        // A security key's slot also needs its entry, which the secret does not contain.
         case .securityKey: throw .wrong(.securityKey)
-        // Its public key is enough to make the slot.
+        // The public key is enough to make the slot.
         case .escrowKey:
             let publicKey = try crypto(try X25519.publicKey(of: credential.secret))
             return try escrowSlot(head, for: publicKey, device.volume, label)
@@ -128,7 +128,7 @@ extension Bundle {
 }
 
 extension SlotHead {
-    /// Of a slot that is made now.
+    /// The head of a slot that is made now.
     init(new identifier: UInt32) {
         self.init(identifier: identifier, created: UInt64(max(time(nil), 0)))
     }

@@ -6,14 +6,15 @@ extension OpenKeybag {
     /// Whether there is a slot for a passcode.
     public var hasPasscode: Bool { file.slots.contains { $0.credentialKind == .passcode } }
 
-    /// Whether all passcodes are for the device key as it is kept: a chip has a part in each, or in none.
+    /// Whether all passcodes match how the device key is kept: a chip has a part in each, or in none.
     public var isBound: Bool { file.isBound(guarded: device.isGuarded) }
 
-    /// Makes a slot for a passcode that opens it now, for the chip of another device key or for none, beside all that is there.
+    /// Adds a slot for the passcode that opens the vault now, for a device key that is kept elsewhere (in a chip, or in
+    /// none). The slots that are there stay.
     ///
-    /// - Parameter device: the same key, kept otherwise.
+    /// - Parameter device: the same device key, kept in the other way.
     /// - Returns: the number of the new slot.
-    /// - Throws: what `unlock` does, `wrong(.passcode)` for what is no passcode, `weakPasscode`; then nothing has changed.
+    /// - Throws: what `unlock` does, `wrong(.passcode)` for another kind, `weakPasscode`; then nothing has changed.
     public func addSlot(
         for device: borrowing DeviceKey, opening passcode: borrowing Credential, allowingWeak: Bool
     ) throws(Failure) -> UInt32 {
@@ -22,7 +23,7 @@ extension OpenKeybag {
         var identifier: UInt32 = 0
         try change(opening: passcode) { (file, opened) throws(Failure) in
             let slot = try file.passcode(at: opened.index)
-            // What is left of an attempt that was broken off.
+            // A slot that an interrupted attempt has added.
             file.slots.removeAll {
                 $0.isPasscode(guarded: isGuarded) && $0.head?.identifier != opened.identifier
             }
@@ -34,10 +35,10 @@ extension OpenKeybag {
         return identifier
     }
 
-    /// Leaves a single passcode, the one that opens it now, for the chip of this device key or for none.
+    /// Keeps one passcode only, the one given, for the chip of this device key or for none.
     ///
-    /// The other passcodes go: the chip would not count wrong ones of them, or not release them.
-    /// - Throws: what `unlock` does, `wrong(.passcode)` for what is no passcode, `weakPasscode`; then nothing has changed.
+    /// The other passcodes are removed: the chip would not count wrong guesses at them, or would not release them.
+    /// - Throws: what `unlock` does, `wrong(.passcode)` for another kind, `weakPasscode`; then nothing has changed.
     public func bindPasscode(opening passcode: borrowing Credential, allowingWeak: Bool) throws(Failure) {
         try passcode.requireStrength(allowingWeak: allowingWeak || device.isGuarded)
         try change(opening: passcode) { (file, opened) throws(Failure) in
@@ -64,13 +65,13 @@ extension KeybagFile {
 }
 
 extension KeybagSlot {
-    /// Whether it is of a passcode, and a chip has a part in that, or none has.
+    /// Whether it is a passcode's slot and a chip has a part in it (`guarded`), or has none.
     func isPasscode(guarded: Bool) -> Bool {
         guard case .passcode(let slot) = self else { return false }
         return (slot.sealed != nil) == guarded
     }
 
-    /// Whether anything opens it where there is this device key.
+    /// Whether any credential can open it together with this device key.
     func canOpen(with device: borrowing DeviceKey) -> Bool {
         credentialKind != nil && (device.isGuarded || !isPasscode(guarded: true))
     }

@@ -3,12 +3,12 @@ public import Failure
 public import Format
 
 extension OpenKeybag {
-    /// Adds a way in.
+    /// Adds a slot.
     ///
     /// - Parameter credential: one that opens the vault now.
     /// - Returns: the number of the new slot.
-    /// - Throws: what `unlock` does, `weakPasscode`, `notAPublicKey`, `cost`; for a passcode `hasNoPasscode` and `onePasscodeOnly`;
-    ///   `io` in a store that is only read. Then nothing has changed.
+    /// - Throws: what `unlock` does, `weakPasscode`, `notAPublicKey`, `cost`; for a passcode `hasNoPasscode` and
+    ///   `onePasscodeOnly`; `io` if the store is read-only. Then nothing has changed.
     public func addSlot(
         _ new: borrowing NewSlot, label: SlotLabel = .empty, opening credential: borrowing Credential
     ) throws(Failure) -> UInt32 {
@@ -27,7 +27,7 @@ extension OpenKeybag {
         return identifier
     }
 
-    /// Removes a way in; also that by which the keybag was opened for it.
+    /// Removes a slot; it may be the one that `credential` opens.
     ///
     /// - Throws: what `unlock` does, `noSuchSlot`; `lastSlot` if nothing else would open the vault. Then nothing has
     ///   changed.
@@ -43,9 +43,10 @@ extension OpenKeybag {
         }
     }
 
-    /// Gives the slot that `old` opens, a passcode or nothing, a new passcode. No file is touched, and the class keys stay as they are.
+    /// Replaces the slot that `old`, a passcode or no passcode, opens by one for a new passcode. Only the keybag is
+    /// written, and the class keys stay.
     ///
-    /// - Parameter cost: nil for that of the old one, as far as it is enough by now.
+    /// - Parameter cost: nil for the cost of the old one, raised to today's minimum.
     /// - Throws: what `unlock` does, `weakPasscode`. Then nothing has changed.
     public func changePasscode(
         from old: borrowing Credential, to new: borrowing Secret, cost: Argon2Cost? = nil, allowingWeak: Bool = false
@@ -63,7 +64,8 @@ extension OpenKeybag {
             }
             file.slots[opened.index] = try opened.bundle.slot(
                 SlotHead(new: opened.identifier), new, cost: cost ?? before, device, slot.label)
-            // A change of the device key's place that was broken off has left the old one in a slot of the other kind.
+            // An interrupted change of the device key's location may have left the old passcode in a slot of the other
+            // kind.
             file.slots.removeAll { $0.isPasscode(guarded: !device.isGuarded) }
         }
     }
@@ -76,7 +78,7 @@ extension OpenKeybag {
             from: Credential(.passcode, reading: old), to: new, cost: cost, allowingWeak: allowingWeak)
     }
 
-    /// Gives a passcode that was just proven the cost that one has to have by now.
+    /// Raises the cost of a passcode that has just opened its slot to today's minimum.
     func raiseCost(
         of opened: borrowing OpenedSlot, in sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(Failure) {
@@ -88,7 +90,7 @@ extension OpenKeybag {
         try put(file, opened.bundle, over: sealed)
     }
 
-    /// Changes what the keybag says, with all that opening it brings.
+    /// Changes the keybag, after `credential` has passed all checks of an unlock.
     func change(
         opening credential: borrowing Credential,
         _ body: (inout KeybagFile, borrowing OpenedSlot) throws(Failure) -> Void
@@ -119,7 +121,7 @@ extension OpenKeybag {
 }
 
 extension KeybagFile {
-    /// Above all that there are; at the end of the numbers, the first one that is free.
+    /// One above the highest number in use; if that is the last number, the lowest free one.
     var nextSlotIdentifier: UInt32 {
         let used = Set(slots.compactMap { $0.head?.identifier })
         let highest = used.max() ?? 0
@@ -139,15 +141,15 @@ extension KeybagFile {
         return !passcodes.isEmpty && passcodes.allSatisfy { $0.isPasscode(guarded: true) }
     }
 
-    /// Whether the device key alone opens it.
+    /// Whether the device key alone opens the vault.
     public var hasNoPasscode: Bool { slots.contains { $0.credentialKind == .noPasscode } }
 
-    /// The public keys of its escrow slots.
+    /// The public keys of the escrow slots.
     public var escrowKeys: [[UInt8]] {
         slots.compactMap { slot in if case .escrow(let slot) = slot { slot.publicKey } else { nil } }
     }
 
-    /// What a new passcode costs: as much as the dearest that is there, and enough.
+    /// What a new passcode costs: as much as the most expensive one of the vault, and at least the minimum.
     public var dearestCost: Argon2Cost {
         var dearest = Argon2Cost.minimum
         for case .passcode(let slot) in slots {
@@ -159,7 +161,7 @@ extension KeybagFile {
 }
 
 extension Argon2Cost {
-    /// At least what a new passcode has to cost.
+    /// This cost, raised to the minimum for a new passcode.
     var raised: Argon2Cost {
         var cost = self
         cost.memoryKiB = max(memoryKiB, Self.minimum.memoryKiB)

@@ -1,20 +1,20 @@
 public import Crypto
 public import Failure
 
-/// The recovery key as people write it down: Crockford's base32 in 13 groups of four, with 4 check bits at the end.
+/// The recovery key in writing: Crockford's base32 in 13 groups of four, with 4 check bits at the end.
 ///
 /// Source: docs/FORMAT.md, "The recovery key".
 public enum RecoveryKeyText {
-    /// Characters with the hyphens.
+    /// Number of characters, hyphens included.
     public static let characterCount = 64
     static let keyByteCount = 32
     private static let digitCount = 52
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
-    /// A fresh key: 32 bytes.
+    /// A new key: 32 bytes.
     public static func generate() throws(CryptoError) -> Secret { try Secret(random: keyByteCount) }
 
-    /// The text in ASCII, in locked memory as the key is.
+    /// The text in ASCII, in locked memory like the key.
     /// - Parameter key: 32 bytes.
     public static func encode(_ key: borrowing Secret) throws(CryptoError) -> Secret {
         precondition(key.count == keyByteCount)
@@ -35,8 +35,8 @@ public enum RecoveryKeyText {
         }
     }
 
-    /// Reads what `encode` wrote, whatever its hyphens, white space and case; O is 0, I and L are 1.
-    /// - Throws: `malformedRecoveryKey` for another number of characters, a foreign one, or wrong check bits.
+    /// Decodes the text. Hyphens, white space and case do not matter; O is read as 0, I and L as 1.
+    /// - Throws: `malformedRecoveryKey` for a wrong length, an invalid character, or wrong check bits.
     public static func decode(_ text: borrowing Secret) throws(Failure) -> Secret {
         var key = try crypto(try Secret(count: keyByteCount))
         let check = try text.withBytes { text throws(Failure) in
@@ -89,7 +89,7 @@ public enum RecoveryKeyText {
             : Int(checkBits(of: key) >> UInt8(3 - (index - keyByteCount * 8))) & 1
     }
 
-    /// Four bits of a hash of the key: nothing that it could be guessed from.
+    /// Four bits of a hash of the key: they do not help to guess it.
     private static func checkBits(of key: RawSpan) -> UInt8 { sha256(key)[0] >> 4 }
 }
 

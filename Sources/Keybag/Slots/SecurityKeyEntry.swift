@@ -2,15 +2,15 @@ public import Crypto
 public import Failure
 public import Format
 
-/// What a slot keeps of a security key, so that it derives its secret again. Nothing of it is secret.
+/// What a slot stores so that the security key derives its secret again. None of it is secret.
 public struct SecurityKeyEntry: Hashable, Sendable {
     public let demands: SecurityKeySlot.Demands
-    /// What the key knows the credential by: 1 to 1024 bytes.
+    /// The credential ID that the key recognises: 1 to 1024 bytes.
     public let identifier: [UInt8]
     /// 32 bytes.
     public let salt: [UInt8]
 
-    /// Nil for sizes or demands that no slot takes.
+    /// Nil for sizes or demands that the format does not allow.
     public init?(demands: SecurityKeySlot.Demands, identifier: [UInt8], salt: [UInt8]) {
         guard SecurityKeySlot.identifierRange ~= identifier.count, salt.count == SecurityKeySlot.saltByteCount,
             demands.isSubset(of: [.verification, .presence])
@@ -22,15 +22,15 @@ public struct SecurityKeyEntry: Hashable, Sendable {
 }
 
 extension NewSlot {
-    /// For a security key, by the secret that it has derived.
+    /// A slot for a security key, wrapped with the secret that the key derived.
     ///
-    /// - Parameter secret: 32 bytes in hexadecimal digits, as of `SecurityKeySecret`.
+    /// - Parameter secret: 32 bytes in hexadecimal digits, as `SecurityKeySecret.encode` returns them.
     public init(securityKey entry: SecurityKeyEntry, secret: borrowing Secret) throws(Failure) {
         self.init(try Credential(.securityKey, reading: secret), securityKey: entry)
     }
 }
 
-/// What a security key has derived, as it is handed over.
+/// A security key's secret as commands and daemon exchange it.
 public enum SecurityKeySecret {
     /// - Parameter secret: 32 bytes.
     public static func encode(_ secret: borrowing Secret) throws(CryptoError) -> Secret {
@@ -44,7 +44,7 @@ public enum SecurityKeySecret {
 
 extension SecurityKeySlot {
     public var entry: SecurityKeyEntry {
-        // What was decoded has the right sizes.
+        // Decoding has checked the sizes.
         SecurityKeyEntry(demands: demands, identifier: identifier, salt: salt)!
     }
 
@@ -59,14 +59,14 @@ extension SecurityKeySlot {
             wrappedBundle: try bundle.wrapped(under: key), label: label)
     }
 
-    /// Nil if it is another secret.
+    /// Nil if the secret is the wrong one.
     func open(_ secret: borrowing Secret, _ device: borrowing DeviceKey) throws(Failure) -> Bundle? {
         try Bundle.unwrap(wrappedBundle, under: crypto(try device.securityKeyKey(secret, salt: salt)))
     }
 }
 
 extension DeviceKey {
-    /// A security key's secret and this key made into one.
+    /// Combines a security key's secret with this key.
     fileprivate func securityKeyKey(_ derived: borrowing Secret, salt: [UInt8]) throws(CryptoError) -> Secret {
         let info = Label.securityKey + salt + volume.bytes
         return try KeyDerivation.hkdf(derived, salt: secret, info: unsafe info.span.bytes, count: 32)
@@ -74,7 +74,7 @@ extension DeviceKey {
 }
 
 extension KeybagFile {
-    /// What its slots for security keys say, by their numbers.
+    /// The security keys' slots, by number.
     public var securityKeys: [(slot: UInt32, entry: SecurityKeyEntry)] {
         slots.compactMap { slot in
             if case .securityKey(let slot) = slot { (slot.head.identifier, slot.entry) } else { nil }

@@ -2,8 +2,8 @@ import Crypto
 import Glibc
 import Posix
 
-/// A device key on its way to its place: a file beside that, whose name is always the same, so that what a killed program has left of it
-/// is found again. It belongs to one process at a time, by flock(2).
+/// A temporary file beside the device key file, which takes its name. Its own name is fixed, so that the next process
+/// finds what a killed one has left. One process at a time owns it, by flock(2).
 struct TemporaryKeyFile {
     let name: Name
     let file: Descriptor
@@ -11,9 +11,9 @@ struct TemporaryKeyFile {
     /// Nil if that name would be too long.
     static func name(for key: Name) -> Name? { Name(bytes: Array(".".utf8) + key.bytes + Array(".new".utf8)) }
 
-    /// An empty file of mode 0600.
+    /// Makes the file, empty and with mode 0600.
     ///
-    /// - Throws: EWOULDBLOCK if another process is at work on it.
+    /// - Throws: EWOULDBLOCK if another process owns it.
     init(for key: Name, in folder: Descriptor) throws(Errno) {
         guard let name = Self.name(for: key) else { throw .ENAMETOOLONG }
         (self.name, file) = (name, try Self.open(name, in: folder))
@@ -25,10 +25,10 @@ struct TemporaryKeyFile {
             let status = try file.status()
             guard status.kind == .regular else { throw .EEXIST }
             try file.lockExclusively()
-            // Whoever had it has perhaps removed it, or put it in its place, before he let go.
+            // Before it dropped the lock, the previous owner may have removed the file or renamed it.
             guard let there = try? folder.status(of: name), there.inode == status.inode else { continue }
             if status.linkCount > 1 {
-                // It is in its place already, by another name.
+                // A hard link already gave it its final name.
                 try folder.unlink(name)
                 continue
             }
@@ -37,7 +37,7 @@ struct TemporaryKeyFile {
         }
     }
 
-    /// Writes over what is in it, and removes it.
+    /// Overwrites and removes the file.
     func remove(from folder: Descriptor) {
         if (try? file.status().linkCount) == 1 { try? Self.wipe(file) }
         try? folder.unlink(name)

@@ -5,33 +5,33 @@ import Glibc
 import Posix
 public import Store
 
-/// Makes a vault unreadable by destroying what releases its keys, whatever its size: first this machine's share, then
-/// the keybag with every way in.
+/// Makes a vault unreadable by destroying what releases its keys, whatever the vault's size: first the device key, then
+/// the keybag with all slots.
 ///
-/// Each is written over, made durable, and removed. A disk that writes elsewhere than it is told (flash, copy on write)
-/// may keep what was there; then one share alone is of no use still.
+/// Each file is overwritten, flushed and removed. A disk that does not overwrite in place (flash, copy on write) may
+/// keep the old bytes; if one of the two files is destroyed, the other alone is still useless.
 public struct KeyDestruction: Sendable {
     public enum DeviceKeyFate: String, Hashable, Sendable {
         case destroyed
-        /// There is no file.
+        /// The file does not exist.
         case missing
-        /// There is a file, and it is no device key, or another vault's. It is as it was.
+        /// The file is not a device key, or belongs to another vault. It is unchanged.
         case foreign
-        /// See `failure`.
+        /// The error is in `failure`.
         case failed
     }
 
-    /// Nil where nobody knows where it could be.
+    /// Nil if the location is unknown.
     public private(set) var deviceKey: DeviceKeyFate?
-    /// The first, after all else has been tried.
+    /// The first error; the other steps were still tried.
     public private(set) var failure: Failure?
 
     /// Destroys all that it can.
     ///
     /// - Parameters:
-    ///   - deviceKeyPath: where the device key lies, if it does; nil where nobody knows.
-    ///   - volume: whose device key it has to be; nil where the keybag does not tell any more.
-    ///   - keepingCount: leaves the wrong passcodes counted.
+    ///   - deviceKeyPath: the file of the device key; nil if its location is unknown.
+    ///   - volume: the vault that the device key must belong to; nil if the keybag cannot be read any more.
+    ///   - keepingCount: keeps the count of wrong passcodes.
     public init(
         deviceKeyPath: String?, volume: VolumeIdentifier?, keybagIn store: any Store, keepingCount: Bool = false
     ) {
@@ -44,13 +44,13 @@ public struct KeyDestruction: Sendable {
         trying { () throws(Failure) in
             try io("making it durable", try store.synchronize(store.root, dataOnly: false))
         }
-        // Last, and not where a key is left that a passcode may open: else nobody would count any more.
+        // Last, and only if the device key is destroyed: otherwise a passcode could be tried without being counted.
         if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
             _ = unsafe unlink(deviceKeyPath + GuessCounter.suffix)
         }
     }
 
-    /// Throws unless a file is this vault's device key, or nothing.
+    /// Throws unless the file is this vault's device key, or does not exist.
     ///
     /// - Throws: `notADeviceKey`, `deviceKeyMismatch`, `io`.
     public static func check(deviceKeyPath path: String, volume: VolumeIdentifier?) throws(Failure) {
@@ -69,9 +69,9 @@ public struct KeyDestruction: Sendable {
         do throws(Failure) { try body() } catch { failure = failure ?? error }
     }
 
-    /// What a killed program has left of it, too.
+    /// Also destroys the temporary file of a killed program.
     private mutating func destroyDeviceKey(_ path: String, _ volume: VolumeIdentifier?) -> DeviceKeyFate {
-        // A link may lead to it, and it is to go from where it is.
+        // The path may be a symbolic link: its target is destroyed too.
         let target = unsafe realpath(path, nil)
         defer { unsafe free(target) }
         let location = unsafe target.map { unsafe String(cString: $0) } ?? path
@@ -83,7 +83,7 @@ public struct KeyDestruction: Sendable {
                     fate = .foreign
                     return
                 }
-                // What cannot be read may be removed still, below.
+                // A file that cannot be read may still be removable, below.
             }
             fate = try Self.destroy(location) ? .destroyed : .missing
         }
@@ -91,7 +91,7 @@ public struct KeyDestruction: Sendable {
         return fate
     }
 
-    /// False if there was none.
+    /// False if the file does not exist.
     private static func destroy(_ path: String) throws(Failure) -> Bool {
         let doing = "destroying \(path)"
         do throws(Errno) {
@@ -103,7 +103,7 @@ public struct KeyDestruction: Sendable {
             }
         } catch {
             if error == .ENOENT { return false }
-            // What cannot be written over can be removed, perhaps.
+            // A file that cannot be overwritten may still be removable.
             guard unsafe unlink(path) == 0 else { throw .io(error, doing: doing) }
             return true
         }
@@ -120,7 +120,8 @@ public struct KeyDestruction: Sendable {
         do throws(Errno) {
             let file = try store.open(name, in: store.root, O_RDWR | O_NONBLOCK)
             let status = try store.status(of: file)
-            // Else it is removed only: what stands there is somebody else's file or device, under a name of ours.
+            // Otherwise it is only removed, not overwritten: another user's file or device may have been put under this
+            // name.
             let isOurs = status.linkCount == 1 ? true : try isKeybag(file, in: store)
             guard status.kind == .regular, isOurs else { throw .EPERM }
             for round in 0..<2 {
@@ -144,7 +145,7 @@ public struct KeyDestruction: Sendable {
         return start == KeybagFile.magic
     }
 
-    /// Random first, then zeros. What is longer than a key's file can be was somebody else's.
+    /// First random bytes, then zeros. A file that is longer than any keybag is overwritten only up to that size.
     private static func noise(_ count: Int, round: Int) -> [UInt8] {
         let count = min(max(count, 0), KeybagFile.largest)
         return round == 0 ? Random.bytes(count) : [UInt8](repeating: 0, count: count)
@@ -152,8 +153,8 @@ public struct KeyDestruction: Sendable {
 }
 
 extension OpenKeybag {
-    /// Destroys this keybag and the device key, whether or not the store may be written to for anything else. No change
-    /// of it comes after that.
+    /// Destroys this keybag and the device key, also if the store is read-only for everything else. After that, no
+    /// change of the keybag succeeds.
     public func destroy(deviceKeyPath: String) -> KeyDestruction {
         destroy(deviceKeyPath: deviceKeyPath, keepingCount: false)
     }

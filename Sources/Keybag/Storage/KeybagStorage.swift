@@ -5,9 +5,9 @@ import Glibc
 import Posix
 import Store
 
-/// The files `lk.keybag*` in a vault, and how one takes the place of another.
+/// The files `lk.keybag*` in a vault, and the replacement of one by another.
 ///
-/// At every moment at least one of `lk.keybag` and `lk.keybag.old` is whole. Docs/FORMAT.md, "Replacing it".
+/// At every moment at least one of `lk.keybag` and `lk.keybag.old` is complete. docs/FORMAT.md, "Replacing it".
 struct KeybagStorage: Sendable {
     static let current = Name(stringLiteral: BackingName.keybag)
     static let pending = Name(stringLiteral: BackingName.newKeybag)
@@ -17,8 +17,8 @@ struct KeybagStorage: Sendable {
 
     // MARK: - Reading
 
-    /// The keybag that `check` accepts: the current one, or the previous one, which is then put back. What a finished
-    /// or broken-off replacement has left is removed.
+    /// The keybag that `check` accepts: the current one, or else the previous one, which is then put back. Files of a
+    /// finished or interrupted replacement are removed.
     func load(
         readOnly: Bool, check: (SealedKeybag) throws(Failure) -> Void
     ) throws(Failure) -> SealedKeybag {
@@ -36,8 +36,8 @@ struct KeybagStorage: Sendable {
         }
     }
 
-    /// Whether the current keybag has other keys than the previous one, and nothing is wrong with it but that a key of
-    /// then does not open it: there are files that only the new keys open.
+    /// Whether a rotation gave the current keybag other keys, and the error only says that the credential is one of
+    /// before it. Then the previous keybag must not return: the new keys alone open some files.
     private func isRotated(since previous: SealedKeybag, _ error: Failure) -> Bool {
         switch error {
         case .wrongPasscode, .wrongRecoveryKey, .wrongKey, .deviceKeyMismatch:
@@ -51,7 +51,7 @@ struct KeybagStorage: Sendable {
         let doing = "reading \(name)"
         let file: Descriptor
         do throws(Errno) {
-            // Not blocking: someone may have put a FIFO there.
+            // O_NONBLOCK: an attacker may have put a FIFO there.
             file = try store.open(name, in: store.root, O_RDONLY | O_NONBLOCK)
         } catch {
             switch error {
@@ -99,7 +99,7 @@ struct KeybagStorage: Sendable {
         } catch {
             switch error {
             case .EEXIST: throw .alreadyAVault
-            // A file system that does not know the flag. `exists` was asked before.
+            // The file system does not support the flag. The caller has checked `exists`.
             case .EINVAL, .ENOSYS:
                 try io(doing, try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root))
             default: throw .io(error, doing: doing)
@@ -109,8 +109,8 @@ struct KeybagStorage: Sendable {
         try prove(keybag)
     }
 
-    /// Puts a keybag in the place of the current one. If it throws, the current one has stayed or is back; on a disk
-    /// that fails even that, the next opening finds one of the two whole.
+    /// Replaces the current keybag. If it throws, the current one has stayed or is put back; if the disk fails even
+    /// that, the next open finds one of the two complete.
     func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(Failure) {
         let doing = "replacing \(Self.current)"
         try write(keybag.bytes, as: Self.pending, isReplacement: true)
@@ -120,15 +120,15 @@ struct KeybagStorage: Sendable {
             try io(doing, try store.synchronize(store.root, dataOnly: false))
             try prove(keybag)
         } catch {
-            // The caller will say that nothing has changed: make it so. Where nothing has, both names are one file,
-            // and rename(2) leaves them alone.
+            // The caller will report that nothing has changed, so make that true. If nothing has changed, both names
+            // are one file, and rename(2) does nothing.
             try putBack()
             throw error
         }
         removeOrphans()
     }
 
-    /// Puts a keybag in the place of whatever is there: `present`, if that could be read.
+    /// Replaces whatever keybag is there: `present`, if it could be read.
     func put(_ keybag: SealedKeybag, over present: SealedKeybag?) throws(Failure) {
         if let present, (try? read(Self.current).bytes) == present.bytes { return try replace(present, by: keybag) }
         let doing = "replacing \(Self.current)"
@@ -139,7 +139,7 @@ struct KeybagStorage: Sendable {
         removeOrphans()
     }
 
-    /// - Parameter isReplacement: it will take the current one's place.
+    /// - Parameter isReplacement: the file will replace the current keybag.
     private func write(_ bytes: [UInt8], as name: Name, isReplacement: Bool = false) throws(Failure) {
         let doing = "writing \(name)"
         try io(doing, try removeIfPresent(name))
@@ -154,10 +154,10 @@ struct KeybagStorage: Sendable {
         }
     }
 
-    /// `lk.keybag.old`: another name of the current one, or a copy where there are no hard links.
+    /// Makes `lk.keybag.old`: a hard link to the current keybag, or a copy if the store has no hard links.
     private func keepPrevious(_ current: SealedKeybag) throws(Failure) {
         let doing = "keeping \(Self.current)"
-        // Else the keybag removed here could be the last good one.
+        // Otherwise this could remove the last good keybag.
         guard try read(Self.current).bytes == current.bytes else {
             throw .tampered(reason: "it was changed on disk while it was open")
         }
@@ -170,7 +170,7 @@ struct KeybagStorage: Sendable {
         }
     }
 
-    /// Reads the current keybag back: what is on disk is what was meant.
+    /// Reads the current keybag back and compares it with what was written.
     private func prove(_ keybag: SealedKeybag) throws(Failure) {
         guard try read(Self.current).bytes == keybag.bytes else {
             throw .damaged(reason: "\(Self.current) does not read back as it was written")
@@ -185,15 +185,14 @@ struct KeybagStorage: Sendable {
 
     // MARK: - Cleaning up
 
-    /// Removes the previous keybag, which an old passcode still opens, and one that never came to be.
+    /// Removes the previous keybag, which an old passcode still opens, and the file of an interrupted replacement.
     ///
-    /// One that cannot be removed is in nobody's way and is tried again at the next opening; so is one that a power
-    /// loss brings back.
+    /// If one cannot be removed, or a power loss brings it back, it does no harm and the next open tries again.
     private func removeOrphans() {
         for name in [Self.previous, Self.pending] { try? removeIfPresent(name) }
     }
 
-    /// The same so that no power loss brings one back.
+    /// The same, durably: no power loss brings one back.
     func forgetPrevious() {
         removeOrphans()
         try? store.synchronize(store.root, dataOnly: false)
@@ -209,8 +208,8 @@ struct KeybagStorage: Sendable {
 }
 
 extension Failure {
-    /// Whether the previous keybag may do in the place of the one that this is about. Not if it cannot be read at the
-    /// moment, or is of a later version.
+    /// Whether the previous keybag may replace the one with this error. Not if that one cannot be read at the moment,
+    /// or has a later version.
     fileprivate var isOfTheFileItself: Bool {
         switch self {
         case .notAVault, .damaged, .tampered, .deviceKeyMismatch: true

@@ -4,7 +4,7 @@ public import Format
 import Glibc
 public import Store
 
-/// A keybag's backup, its passphrase proven: docs/FORMAT.md, "A keybag's backup".
+/// A keybag backup whose passphrase was verified: docs/FORMAT.md, "A keybag's backup".
 public struct OpenedBackup: ~Copyable, Sendable {
     let file: KeybagFile
     let bundle: Bundle
@@ -14,7 +14,7 @@ public struct OpenedBackup: ~Copyable, Sendable {
     public var volume: VolumeIdentifier { file.volume }
     public var settings: KeybagSettings { file.settings }
 
-    /// The keys of the volume, to see whether a vault is the one that they are of.
+    /// The volume's keys, with which the caller checks whether a vault is the one that was backed up.
     public func volumeKeys() throws(Failure) -> VolumeKeys {
         try crypto(try VolumeKeys(volumeKey: bundle.volumeKey(), volume: volume))
     }
@@ -48,11 +48,11 @@ public struct OpenedBackup: ~Copyable, Sendable {
 }
 
 extension OpenKeybag {
-    /// A backup of the keybag, under a passphrase of its own and without the device key.
+    /// A backup of the keybag, encrypted with a passphrase of its own and without the device key.
     ///
     /// - Parameters:
     ///   - passphrase: 1 to 1024 bytes.
-    ///   - cost: of a guess; at least `Argon2Cost.minimum`.
+    ///   - cost: of one guess at the passphrase; at least `Argon2Cost.minimum`.
     ///   - credential: one that opens the vault now.
     /// - Throws: what `unlock` does, `weakPasscode`, `cost`.
     public func backup(
@@ -73,12 +73,12 @@ extension OpenKeybag {
         return bytes + (try crypto(try opened.bundle.backupAuthenticator(current.file.volume)).tag(of: bytes))
     }
 
-    /// Puts a keybag from a backup in a vault, for a device key of this machine and with a new passcode.
+    /// Writes a keybag from a backup into a vault, for a device key of this machine and with a new passcode.
     ///
-    /// The slots that need no device key stay: those of the keybag that is there, if its keys are the same, else those of
-    /// the backup.
-    /// - Throws: `otherKeys` if the keybag that is there is another vault's, or its keys were changed since; then, as always,
-    ///   nothing has changed.
+    /// The slots that need no device key stay: those of the vault's keybag if its keys are the same, else those of the
+    /// backup.
+    /// - Throws: `otherKeys` if the vault's keybag belongs to another vault, or its keys were changed since the backup.
+    ///   Then nothing has changed.
     public static func restore(
         _ backup: borrowing OpenedBackup, in store: any Store, newDeviceKey: consuming DeviceKey,
         newPasscode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool = false
@@ -91,7 +91,7 @@ extension OpenKeybag {
         let storage = KeybagStorage(store: store)
         let present = try storage.present(like: backup)
         var file = backup.file
-        // What nobody has authenticated counts for nothing, its generation neither.
+        // A keybag that is not authentic is ignored, and its generation too.
         if let present, (try? present.verify(backup.bundle)) != nil {
             let generation = max(file.generation, present.file.generation)
             file = present.file
@@ -110,14 +110,14 @@ extension OpenKeybag {
         return opened
     }
 
-    /// Throws what `restore` would because of the keybag that is there. Nothing is changed.
+    /// Throws what `restore` would throw because of the vault's keybag. Changes nothing.
     public static func check(_ backup: borrowing OpenedBackup, for store: any Store) throws(Failure) {
         _ = try KeybagStorage(store: store).present(like: backup)
     }
 }
 
 extension KeybagStorage {
-    /// The keybag that is there, or the one before; nil if there is none, or none that can be read as one.
+    /// The vault's current or previous keybag; nil if there is none, or none that can be decoded.
     fileprivate func present(like backup: borrowing OpenedBackup) throws(Failure) -> SealedKeybag? {
         var found: SealedKeybag?
         for name in [Self.current, Self.previous] where found == nil {
@@ -137,7 +137,7 @@ extension KeybagStorage {
 }
 
 extension KeybagFile {
-    /// Lets go of the slots that need the device key, and takes a new device slot.
+    /// Removes the slots that need the device key, and sets a new device slot.
     mutating func rebind(to deviceSlot: [UInt8]) {
         self.deviceSlot = deviceSlot
         slots.removeAll { $0.credentialKind.map { !$0.isPortable } ?? false }
@@ -150,7 +150,7 @@ extension KeybagBackup {
         return try Self.key(passphrase, salt: salt, cost: cost, volume: volume)
     }
 
-    /// Under which the bundle is wrapped.
+    /// The key that wraps the bundle.
     fileprivate static func key(
         _ passphrase: borrowing Secret, salt: [UInt8], cost: Argon2Cost, volume: VolumeIdentifier
     ) throws(CryptoError) -> Secret {

@@ -2,7 +2,7 @@ import Crypto
 import Failure
 import Format
 
-/// A keybag with the bytes that its MACs are over, and what can be proved of it with which key.
+/// A keybag, the bytes that its MACs authenticate, and the checks that each key allows.
 struct SealedKeybag: Sendable {
     let file: KeybagFile
     let bytes: [UInt8]
@@ -12,7 +12,7 @@ struct SealedKeybag: Sendable {
         self.bytes = bytes
     }
 
-    /// Authenticates `file` anew. Both keys are needed: the device MAC is over the unlock MAC.
+    /// Authenticates `file`. Both keys are needed, since the device MAC covers the unlock MAC.
     init(sealing file: KeybagFile, _ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(Failure) {
         try self.init(sealing: file, unlockMACKey: crypto(try bundle.unlockMACKey()), device)
     }
@@ -28,7 +28,7 @@ struct SealedKeybag: Sendable {
         self.bytes = bytes
     }
 
-    /// At mount: volume key and class key D, once the device MAC has proved all bytes.
+    /// At mount: volume key and class key D, after the device MAC has authenticated all bytes.
     func openDeviceSlot(_ device: borrowing DeviceKey) throws(Failure) -> DeviceSlotKeys {
         guard file.volume == device.volume else { throw .deviceKeyMismatch }
         let isWhole = try crypto(try device.keybagAuthenticator()).verify(
@@ -39,17 +39,17 @@ struct SealedKeybag: Sendable {
             keys = try KeyWrap.unwrap(file.deviceSlot, under: slotKey)
         } catch {
             guard error == .notAuthentic else { throw .crypto(error) }
-            // If neither fits, it is most likely another key: that from before a recovery on another machine.
+            // If neither fits, the device key is most likely the one from before a recovery on another machine.
             throw isWhole ? .tampered(reason: "its device slot does not open") : .deviceKeyMismatch
         }
         guard isWhole else { throw .tampered(reason: "it was changed by someone without this machine's device key") }
         return DeviceSlotKeys(keys)
     }
 
-    /// At unlock: all that a bundle's holder can check, before any of its keys is used.
+    /// At unlock: all checks that the bundle allows, before any of its keys is used.
     func verify(_ bundle: borrowing Bundle) throws(Failure) {
         let isWhole = try isAuthentic(under: crypto(try bundle.unlockMACKey()))
-        // Before the MAC: whoever exchanged the public key has files to be named, and did not get the MAC right.
+        // Before the MAC: an attacker who exchanged the public key cannot forge the MAC, but this error says more.
         guard try crypto(try X25519.publicKey(of: bundle.privateKeyB())) == file.publicKey else {
             throw .tampered(
                 reason:
@@ -59,14 +59,14 @@ struct SealedKeybag: Sendable {
         guard isWhole else { throw .tampered(reason: "it was changed by someone without the passcode") }
     }
 
-    /// Whether the unlock MAC is good.
+    /// Whether the unlock MAC is correct.
     func isAuthentic(under unlockMACKey: borrowing Secret) throws(Failure) -> Bool {
         let tags = bytes.count - KeybagFile.tagsByteCount
         return try crypto(try MessageAuthenticator(key: unlockMACKey.copy())).verify(
             bytes[tags..<tags + KeybagFile.tagByteCount] + [], of: bytes[..<tags] + [])
     }
 
-    /// At unlock on a machine with a device key: that both ways lead to the same keys.
+    /// At unlock with a device key: checks that the slot and the device slot release the same keys.
     func verify(_ bundle: borrowing Bundle, against keys: borrowing DeviceSlotKeys) throws(Failure) {
         let volumeKey = try crypto(try bundle.volumeKey())
         guard volumeKey.equals(try crypto(try keys.volumeKey())) else {
@@ -91,7 +91,7 @@ struct DeviceSlotKeys: ~Copyable {
     func volumeKey() throws(CryptoError) -> Secret { try bytes.slice(0..<32) }
     func classKeyD() throws(CryptoError) -> Secret { try bytes.slice(32..<64) }
 
-    /// The slot for a device key.
+    /// The device slot for a device key.
     static func wrap(_ bundle: borrowing Bundle, _ device: borrowing DeviceKey) throws(CryptoError) -> [UInt8] {
         try KeyWrap.wrap(Secret(joining: bundle.volumeKey(), bundle.classKeyD()), under: device.slotKey())
     }
