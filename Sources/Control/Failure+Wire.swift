@@ -1,7 +1,7 @@
 import Failure
 import FoundationEssentials
 
-/// What the parameters of any error may hold.
+/// All parameters that an error may have.
 struct ErrorParameters: Codable {
     var reason: String?
     var bytes: Int?
@@ -16,8 +16,8 @@ struct ErrorParameters: Codable {
 }
 
 extension Failure {
-    /// The error's name and parameters on the wire: those of the failure's case, where an interface has an error of
-    /// that name, else `Failed` with words for it.
+    /// The error's name and parameters on the wire. If an interface has an error of the name of the failure's case, it
+    /// is that one, else `Failed` with `words`.
     func wire(_ words: (Failure) -> String) -> (name: String, parameters: ErrorParameters) {
         guard let json = try? JSONEncoder().encode(inInterface),
             let (code, parameters) = try? JSONDecoder().decode([String: ErrorParameters].self, from: json).first,
@@ -37,7 +37,7 @@ extension Failure {
         self = failure
     }
 
-    /// The same as other programs know it, to whom some failures are one.
+    /// The failure that other programs get: the interface has one error for several failures.
     private var inInterface: Failure {
         switch self {
         case .malformedRecoveryKey: .wrongRecoveryKey
@@ -50,8 +50,8 @@ extension Failure {
 }
 
 extension InterfaceDescription {
-    /// The names of the errors that the interfaces have, by the case of `Failure` that each is:
-    /// "io.latchkey.NoSuchSlot" by "noSuchSlot".
+    /// The names of the interfaces' errors, by the case of `Failure` with the same name: "io.latchkey.NoSuchSlot" by
+    /// "noSuchSlot".
     static let errors: [String: String] = {
         var errors: [String: String] = [:]
         for interface in names {

@@ -5,15 +5,16 @@ import Synchronization
 
 /// One connection to the daemon of a mount.
 ///
-/// Calls block, and wait for each other when several threads make them. A descriptor that is passed stays the caller's.
+/// Calls block; calls of several threads take turns. The caller keeps the ownership of a descriptor that it passes.
 public final class ControlClient: Sendable {
+    /// Held for a whole call. Lock order: docs/ARCHITECTURE.md.
     private let stream: Mutex<MessageStream>
     private let socket: Descriptor
 
-    /// Seconds that a daemon has for an answer that needs no work.
+    /// Seconds that a daemon has to answer a call that needs no work.
     private static let patience = 5.0
 
-    /// Connects to a socket, and refuses one that neither this user nor root serves.
+    /// Connects to a socket. Refuses one that another user than this one or root serves.
     public convenience init(socket path: String) throws(Failure) {
         try self.init(socket: path, of: geteuid())
     }
@@ -26,15 +27,15 @@ public final class ControlClient: Sendable {
         self.init(connected: socket)
     }
 
-    /// Takes a connection to a daemon over; the socket is non-blocking.
+    /// Takes over a connection to a daemon; the socket is non-blocking.
     package init(connected socket: Descriptor) {
         self.socket = socket
         stream = Mutex(MessageStream(socket: socket))
     }
 
-    /// Ends the connection, from any thread: a call that waits throws `disconnected`, and so does every one after it.
+    /// Ends the connection, from any thread. A waiting call and all later ones throw `disconnected`.
     public func disconnect() {
-        // Fails only where the daemon has ended it already.
+        // Fails only if the daemon has closed the connection already.
         _ = shutdown(socket.number, Int32(SHUT_RDWR))
     }
 
@@ -43,12 +44,12 @@ public final class ControlClient: Sendable {
         return reply.status
     }
 
-    /// Starts the grace, or takes the keys out at once.
+    /// Starts the grace period, or evicts the keys at once.
     ///
-    /// - Parameter wait: return only when the mount is no longer locking: it is locked, or unlocked again.
-    /// - Returns: the status after that; `.beforeFirstUnlock` where there was nothing to lock.
+    /// - Parameter wait: return only when the mount is not locking any more: it is locked, or unlocked again.
+    /// - Returns: the status after that; `.beforeFirstUnlock` if there was nothing to lock.
     public func lock(now: Bool = false, wait: Bool = false) throws(Failure) -> Status {
-        // Without a grace the answer may still come after an eviction that runs, so there is no limit here.
+        // No limit, also without a grace period: the answer may wait for an eviction under way.
         let reply: StatusReply = try call("Lock", LockParameters(now: now, wait: wait))
         return reply.status
     }
@@ -56,9 +57,9 @@ public final class ControlClient: Sendable {
     /// Opens all classes.
     ///
     /// - Parameters:
-    ///   - secret: what the daemon reads the passcode, or the recovery key's text, from, to its end: the reading
-    ///     end of a pipe whose writing end is closed, or a file.
-    ///   - mayBeLast: a passcode is tried also if the vault's keys are erased should it be wrong, here and in the other calls.
+    ///   - secret: the daemon reads the passcode, or another kind's text, from it to its end: the reading end of a pipe
+    ///     whose writing end is closed, or a file.
+    ///   - mayBeLast: tries a passcode also if a wrong one erases the vault's keys. The same in the other calls.
     public func unlock(
         _ kind: SecretKind = .passcode, secret: Descriptor, mayBeLast: Bool = false
     ) throws(Failure) -> Status {
@@ -68,8 +69,8 @@ public final class ControlClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - kind: of the old one: a passcode, or none.
-    ///   - allowingWeak: takes a weak one for the new one.
+    ///   - kind: the kind of the old one: a passcode, or no passcode.
+    ///   - allowingWeak: accepts a weak new passcode.
     public func changePasscode(
         _ kind: SecretKind = .passcode, from old: Descriptor, to new: Descriptor, allowingWeak: Bool = false,
         mayBeLast: Bool = false
@@ -79,15 +80,15 @@ public final class ControlClient: Sendable {
         let _: NoParameters = try call("ChangePasscode", parameters, [old, new])
     }
 
-    /// The ways into the vault.
+    /// The slots of the vault.
     public func slots() throws(Failure) -> [Slot] {
         let reply: SlotsReply = try call("Slots", NoParameters(), within: Self.patience)
         return reply.slots
     }
 
-    /// Adds a way into the vault: its number.
+    /// Adds a slot to the vault, and returns its number.
     ///
-    /// - Parameter secret: what opens the vault now, as of `unlock`.
+    /// - Parameter secret: the secret of a credential that opens the vault now, passed as for `unlock`.
     public func addSlot(
         _ new: NewSlotSource, name: String = "", opening kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
     ) throws(Failure) -> Int {
@@ -119,7 +120,7 @@ public final class ControlClient: Sendable {
         let _: NoParameters = try call("RemoveSlot", parameters, [secret])
     }
 
-    /// The number of the slot that a secret opens; nothing is unlocked.
+    /// The number of the slot that a secret opens. Unlocks nothing.
     public func testSlot(
         _ kind: SecretKind, secret: Descriptor, mayBeLast: Bool = false
     ) throws(Failure) -> Int {
@@ -136,12 +137,12 @@ public final class ControlClient: Sendable {
         return reply.explanation
     }
 
-    /// Unmounts; `busy` if the mount is in use, but for a lazy one, which ends when its last user has gone.
+    /// Unmounts. Throws `busy` if the mount is in use, except lazily: then the daemon ends after the last use.
     public func unmount(lazily: Bool = false) throws(Failure) {
         let _: NoParameters = try call("Unmount", UnmountParameters(lazy: lazily))
     }
 
-    /// Makes the vault unreadable for good, and ends its daemon.
+    /// Makes the vault unreadable permanently, and ends its daemon.
     ///
     /// - Returns: what became of the device key: destroyed, missing or foreign.
     /// - Throws: `erased` if not all could be destroyed; then the daemon ends, too.
@@ -150,7 +151,7 @@ public final class ControlClient: Sendable {
         return reply.deviceKey
     }
 
-    /// Waits until the daemon has ended, and so the vault is free; false when the time is over.
+    /// Waits until the daemon has ended and the vault is free; false on a timeout.
     public func waitForEnd(seconds: Double) throws(Failure) -> Bool {
         try stream.withLock { stream throws(Failure) in
             do throws(Failure) {
@@ -164,11 +165,12 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// Calls `body` with the present status, and then with each change of state, until it answers false or the daemon
-    /// ends the connection (`disconnected`). The connection is of no more use afterwards.
+    /// Calls `body` with the present status, then with each change of state, until `body` returns false or the daemon
+    /// closes the connection (`disconnected`). The connection cannot be used for other calls afterwards.
     ///
-    /// - Parameter position: that of the last change seen, over an earlier connection. What came after it is told first,
-    ///   change by change; where the daemon does not know that any more, or is another one, the present status is.
+    /// - Parameter position: the last change that the caller saw over an earlier connection. The changes since then
+    ///   come first, one by one. If the daemon does not know them any more, or is another one, the present status comes
+    ///   first.
     public func monitor(
         after position: MonitorPosition? = nil, _ body: (StatusChange) -> Bool
     ) throws(Failure) {
@@ -182,7 +184,7 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// The long names of the classes of files, by their `st_ino`; nil for what is no file that somebody has open.
+    /// The long names of the classes of files, by their `st_ino`; nil for an inode that is no open file.
     public func classes(ofInodes inodes: [UInt64]) throws(Failure) -> [String?] {
         var classes: [String?] = []
         var rest = inodes[...]
@@ -196,12 +198,12 @@ public final class ControlClient: Sendable {
         return classes
     }
 
-    /// The daemon's name for itself and its interfaces; `org.varlink.service.GetInfo`.
+    /// The daemon's product, version and interfaces; `org.varlink.service.GetInfo`.
     public func information() throws(Failure) -> ServiceInformation {
         try call("GetInfo", of: "org.varlink.service", NoParameters(), within: Self.patience)
     }
 
-    /// Calls a method and answers its reply; without `within` the daemon may take any time.
+    /// Calls a method and returns its reply. Without `within`, it waits without limit.
     func call<Parameters: Codable, Result: Codable>(
         _ method: String, of interface: String = "io.latchkey", _ parameters: Parameters,
         _ descriptors: [Descriptor] = [], within seconds: Double? = nil

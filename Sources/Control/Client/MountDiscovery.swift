@@ -2,25 +2,25 @@ public import Failure
 import Glibc
 import Posix
 
-/// A mount that answers: a connection to its daemon, and its status at that moment.
+/// A mount whose daemon answers: a connection to it, and its status at that moment.
 public struct ServedMount: Sendable {
     public let client: ControlClient
     public let status: Status
-    /// The user who owns the socket, or root: what the status says is that user's word.
+    /// The owner of the socket: this user, another one, or root. The status is only as trustworthy as that user.
     public let owner: UInt32
 }
 
 extension SocketDirectories {
-    /// All mounts whose daemons answer. Sockets that dead daemons have left are removed on the way.
+    /// All mounts whose daemons answer. Sockets of dead daemons are removed.
     public func mounts() -> [ServedMount] {
         folders.flatMap { folder in
             ((try? folder.sockets()) ?? []).compactMap { try? folder.mount(at: $0).get() }
         }
     }
 
-    /// The mount that a path lies in, or whose vault is the folder at that path; nil if it is neither.
+    /// The mount in which a path lies, or whose vault is the folder at that path; nil if there is none.
     ///
-    /// - Throws: `io` when the path cannot be looked up.
+    /// - Throws: `io` if stat(2) of the path fails.
     public func mount(of path: String) throws(Failure) -> ServedMount? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw .socket(.current, doing: "look at \(path)") }
@@ -31,14 +31,14 @@ extension SocketDirectories {
 
     /// The mount whose files have this `st_dev`; nil if no daemon that serves it answers.
     ///
-    /// - Parameter owner: the user who has mounted it, as the kernel says; a daemon of another, root's excepted, is not
-    ///   believed that it serves it. Nil where the kernel does not say.
+    /// - Parameter owner: the user who mounted it, according to the kernel; nil if the kernel does not say. Only that
+    ///   user's daemons and root's are asked.
     public func mount(device: UInt64, of owner: UInt32? = nil) -> ServedMount? {
         let reachable = SocketDirectories(folders.filter { owner == nil || $0.owner == owner })
         return reachable.linked(device: device) ?? reachable.mounts().first { $0.status.device == device }
     }
 
-    /// Why the daemon that serves this `st_dev` does not answer, as far as its socket tells; nil where none is known.
+    /// Why the daemon that serves this `st_dev` does not answer, as its socket shows; nil if no reason is known.
     public func failure(device: UInt64, of owner: UInt32? = nil) -> Failure? {
         for folder in folders where owner == nil || folder.owner == owner {
             switch folder.mount(at: folder.link(device: device)) {
@@ -50,17 +50,17 @@ extension SocketDirectories {
         return nil
     }
 
-    /// The mount of a volume, whose ID is given in hexadecimal; nil if no daemon serves it.
+    /// The mount of a volume, given by its ID in hexadecimal; nil if no daemon serves it.
     public func mount(volume: String) -> ServedMount? {
         first(at: { $0.socket(volume: volume) }, where: { _ in true })
     }
 
-    /// Asking all daemons takes as long as the slowest of them; the one that serves a device is known by name.
+    /// Finds the daemon of a device by a link's name: asking all daemons takes as long as the slowest of them.
     private func linked(device: UInt64) -> ServedMount? {
         first(at: { $0.link(device: device) }, where: { $0.status.device == device })
     }
 
-    /// Each daemon is asked once: it may end before a second question, which a lazy sequence would ask.
+    /// Asks each daemon once: it may end before a second question, which a lazy sequence would ask.
     private func first(
         at socket: (SocketDirectory) -> String, where isWanted: (ServedMount) -> Bool
     ) -> ServedMount? {
@@ -77,7 +77,7 @@ extension SocketDirectories {
 }
 
 extension SocketDirectory {
-    /// Root asks every user's daemons. One that names another user's vault would have root's commands meant for that
+    /// Root asks every user's daemons. A daemon that names another user's vault could attract root's commands for that
     /// vault.
     private func isBelieved(_ answer: Status) -> Bool {
         guard owner != geteuid() else { return true }
@@ -85,7 +85,7 @@ extension SocketDirectory {
         return unsafe lstat(answer.vault, &vault) == 0 && vault.st_uid == owner
     }
 
-    /// A daemon that does not answer, or has ended meanwhile, must not stand in the way of the others.
+    /// A daemon that does not answer, or has just ended, must not hide the others.
     fileprivate func mount(at socket: String) -> Result<ServedMount, Failure> {
         do throws(Failure) {
             let client = try ControlClient(socket: socket, of: owner)

@@ -1,5 +1,5 @@
-/// The Varlink interfaces that a daemon serves, as GetInterfaceDescription answers them: the files *.varlink beside this
-/// one, whose bytes the build compiles in, since a static binary has no resources to load.
+/// The Varlink interfaces that a daemon serves, as GetInterfaceDescription returns them: the files *.varlink. The build
+/// compiles them in, since a static binary cannot load resources.
 enum InterfaceDescription {
     static let names = ["org.varlink.service", "io.latchkey"]
 

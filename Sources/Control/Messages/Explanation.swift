@@ -4,7 +4,7 @@ public struct Explanation: Codable, Hashable, Sendable {
         case file, directory, link, other
     }
 
-    /// Something that a program may do with the file, and why not if it cannot in the present lock state.
+    /// An operation on the file, and the reason if it is refused in the present lock state.
     public struct Action: Codable, Hashable, Sendable {
         public var name: String
         public var allowed: Bool
@@ -18,11 +18,11 @@ public struct Explanation: Codable, Hashable, Sendable {
     }
 
     public var kind: Kind
-    /// The class's long name; nil for what has no class.
+    /// The class's long name; nil for a file that has no class.
     public var `class`: String?
-    /// Whether the class was set on the file itself, rather than inherited.
+    /// Whether the class was set on the file itself, and not inherited.
     public var isExplicit: Bool
-    /// What the directory that holds the file gives to new files.
+    /// The class that the file's directory gives to new files.
     public var directoryClass: String?
     /// The key that releases the file key, in words.
     public var wrappedBy: String?

@@ -2,9 +2,9 @@ import Failure
 import FoundationEssentials
 import Posix
 
-/// One message: JSON without its terminating NUL, and the descriptors that came with it.
+/// One message: JSON without its terminating NUL, and the descriptors sent with it.
 struct Message: Sendable {
-    /// More bytes than any message of io.latchkey needs; a longer one ends the connection.
+    /// More bytes than any message of io.latchkey needs. A longer one ends the connection.
     static let sizeLimit = 1 << 20
 
     var bytes: [UInt8] = []
@@ -95,7 +95,7 @@ extension Message {
         try Message(Reply(parameters: parameters, continues: continues))
     }
 
-    /// - Parameter words: for a failure that is no error of its own to the interface.
+    /// - Parameter words: describes a failure that has no error of its own in the interface.
     static func failure(_ error: Failure, _ words: (Failure) -> String) throws(Failure) -> Message {
         let (name, parameters) = error.wire(words)
         return try Message(Reply(parameters: parameters, error: name))

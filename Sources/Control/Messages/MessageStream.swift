@@ -5,10 +5,10 @@ import Posix
 
 /// NUL-terminated messages and descriptors over a connected stream socket.
 ///
-/// One thread at a time uses it. The socket is non-blocking and every wait has a deadline.
+/// Used by one thread at a time. The socket is non-blocking, and every wait has a deadline.
 struct MessageStream: ~Copyable {
     let socket: Descriptor
-    /// Messages that came together with an earlier one.
+    /// Complete messages that arrived in one read with an earlier one.
     private var waiting: [Message] = []
     private var partial = Message()
 
@@ -16,11 +16,11 @@ struct MessageStream: ~Copyable {
         self.socket = socket
     }
 
-    /// The next message, or nil when the peer has closed the connection between two messages.
+    /// The next message; nil if the peer has closed the connection between two messages.
     ///
     /// - Parameters:
-    ///   - idle: until when its first byte may take.
-    ///   - seconds: how long the rest of it may take.
+    ///   - idle: the deadline of its first byte.
+    ///   - seconds: how long its other bytes may take after that.
     mutating func receive(idle: Deadline, within seconds: Double = 10) throws(Failure) -> Message? {
         var deadline = partial.bytes.isEmpty ? idle : .after(seconds: seconds)
         while waiting.isEmpty {
@@ -50,8 +50,8 @@ struct MessageStream: ~Copyable {
         return true
     }
 
-    /// Takes the messages out of a chunk. The kernel ends a read after bytes that descriptors came with: these belong
-    /// to the message that the chunk's last byte is of.
+    /// Splits a chunk into messages. The kernel ends a read after the bytes that descriptors were sent with, so they
+    /// belong to the message of the chunk's last byte.
     private mutating func append(_ chunk: ArraySlice<UInt8>, _ descriptors: [Descriptor]) {
         var rest = chunk
         while let end = rest.firstIndex(of: 0) {
@@ -68,12 +68,12 @@ struct MessageStream: ~Copyable {
         }
     }
 
-    /// Sends a message whole, or throws; after a throw the connection is of no more use.
+    /// Sends a message completely, or throws; after a throw the connection is unusable.
     func send(_ message: Message, by deadline: Deadline) throws(Failure) {
         let bytes = message.bytes + [0]
         var sent = 0
         while sent < bytes.count {
-            // Descriptors go with the first byte.
+            // Descriptors are sent with the first byte.
             let numbers = sent == 0 ? message.descriptors.map(\.number) : []
             sent += try socket.retrying(for: Int16(POLLOUT), by: deadline, doing: "send a message") {
                 unsafe bytes.withUnsafeBytes { bytes in
@@ -82,13 +82,13 @@ struct MessageStream: ~Copyable {
                 }
             }
         }
-        // The numbers are valid for as long as the message holds the descriptors.
+        // The message owns the descriptors whose numbers are sent.
         withExtendedLifetime(message) {}
     }
 }
 
 extension Descriptor {
-    /// Repeats a call on a non-blocking descriptor until it does not answer EAGAIN.
+    /// Repeats a call on a non-blocking descriptor until it does not fail with EAGAIN.
     fileprivate func retrying(
         for events: Int16, by deadline: Deadline, doing what: String, _ body: () -> Int
     ) throws(Failure) -> Int {
@@ -105,7 +105,7 @@ extension Descriptor {
         }
     }
 
-    /// Waits for events of poll(2); answers those that came, 0 when the time is over.
+    /// Waits for events of poll(2). Returns those that came, or 0 on a timeout.
     func wait(for events: Int16, by deadline: Deadline) throws(Failure) -> Int16 {
         var entries = [pollfd(fd: number, events: events, revents: 0)]
         try poll(&entries, by: deadline)
@@ -113,7 +113,7 @@ extension Descriptor {
     }
 }
 
-/// poll(2); answers at once when something has come, and with nothing when the time is over.
+/// poll(2) with a deadline, repeated after EINTR. On a timeout no entry has events.
 func poll(_ entries: inout [pollfd], by deadline: Deadline) throws(Failure) {
     while true {
         if unsafe Glibc.poll(&entries, nfds_t(entries.count), deadline.pollTimeout) >= 0 { return }

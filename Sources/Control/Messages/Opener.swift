@@ -1,9 +1,9 @@
 public import Failure
 
-/// What somebody opens a vault with, in a call.
+/// How a call opens the vault; the secret is passed as a descriptor.
 public struct Opener: Hashable, Sendable {
     public var kind: SecretKind
-    /// Whether a passcode is tried also where it is the last guess: a wrong one erases the vault's keys then.
+    /// Whether a passcode is tried also if it is the last guess, after which a wrong one erases the vault's keys.
     public var mayBeLast: Bool
 
     public init(_ kind: SecretKind, mayBeLast: Bool = false) {
@@ -11,9 +11,9 @@ public struct Opener: Hashable, Sendable {
         self.mayBeLast = mayBeLast
     }
 
-    /// As a call names it; a passcode where it names none.
+    /// From a call's parameters; without a kind it is a passcode.
     init(_ kind: SecretKind?, lastGuess: Bool?) { self.init(kind ?? .passcode, mayBeLast: lastGuess ?? false) }
 
-    /// For the parameters of a call: absent where there is nothing to say.
+    /// For a call's parameters: absent if false.
     var lastGuess: Bool? { mayBeLast ? true : nil }
 }

@@ -1,6 +1,6 @@
 import Failure
 
-// The parameters and replies of the methods, as io.latchkey.varlink has them.
+// Parameters and replies of the methods, as in io.latchkey.varlink.
 
 struct StatusReply: Codable {
     var status: Status
@@ -76,7 +76,7 @@ struct MonitorParameters: Codable {
     var since: Int?
     var instance: String?
 
-    /// Nil unless both are there: a number alone says nothing about another daemon's changes.
+    /// Nil unless both parameters are given: a number without an instance may be another daemon's.
     var position: MonitorPosition? {
         guard let since, let instance else { return nil }
         return MonitorPosition(instance: instance, sequence: since)
@@ -84,7 +84,7 @@ struct MonitorParameters: Codable {
 }
 
 struct ClassesParameters: Codable {
-    /// As many as surely fit in a message, question and answer.
+    /// So many that call and reply fit into a message.
     static let limit = 5_000
 
     var inodes: [UInt64]
@@ -106,7 +106,7 @@ struct InterfaceReply: Codable {
     var description: String
 }
 
-/// What `org.varlink.service.GetInfo` answers.
+/// The reply to `org.varlink.service.GetInfo`.
 public struct ServiceInformation: Codable, Hashable, Sendable {
     public var vendor: String
     public var product: String

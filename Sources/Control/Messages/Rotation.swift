@@ -1,27 +1,27 @@
 public import Failure
 public import Posix
 
-/// How far the files of a vault are from having its new keys; the type `Rotation` of `io.latchkey`.
+/// The progress of a rotation; the type `Rotation` of `io.latchkey`.
 public struct Rotation: Codable, Hashable, Sendable {
     public enum Phase: String, Codable, Hashable, Sendable {
-        /// For an unlock, or for the next try.
+        /// It waits for an unlock, or for the next try.
         case waiting
-        /// Files are given the new keys.
+        /// Files are being rewrapped for the new keys.
         case renewing
-        /// All have them: that is made durable, and then the old keys go.
+        /// All files have the new keys. This is made durable, then the previous keys are removed.
         case finishing
     }
 
     public var phase: Phase
-    /// Of how much of the tree this walk has looked at, about: 0 to 1.
+    /// The fraction of the tree that this walk has looked at, approximately: 0 to 1.
     public var done: Double
-    /// Files that this walk has looked at.
+    /// Number of files that this walk has looked at.
     public var files: Int
-    /// Files that were given the new keys since the vault was mounted.
+    /// Number of files rewrapped since the vault was mounted.
     public var renewed: Int
-    /// Files and folders of this walk with which that could not be done.
+    /// Number of files and folders of this walk for which that failed.
     public var failed: Int
-    /// Why not with the first; why it has not ended.
+    /// The reason of the first failure, or why the rotation has not ended.
     public var failure: String?
 
     public init(
@@ -36,14 +36,14 @@ public struct Rotation: Codable, Hashable, Sendable {
     }
 }
 
-/// What a rotation begins with.
+/// The parameters of a rotation that begins.
 public struct NewRotation: Sendable {
     public var opener: Opener
-    /// What opens the vault now, to be read to its end.
+    /// The secret that opens the vault now; the daemon reads it to its end.
     public var secret: Descriptor
-    /// A new recovery key, as text; nil for none.
+    /// The text of a new recovery key; nil for none.
     public var recoveryKey: Descriptor?
-    /// The slots that go.
+    /// The numbers of the slots that are removed.
     public var dropping: [Int]
 
     public init(_ opener: Opener, secret: Descriptor, recoveryKey: Descriptor?, dropping: [Int]) {
@@ -63,9 +63,9 @@ struct RotateParameters: Codable, Equatable {
 }
 
 extension ControlClient {
-    /// Begins to give the vault's files new keys.
+    /// Begins a rotation of the vault's keys.
     ///
-    /// - Parameter new: nil to go on with what is not finished.
+    /// - Parameter new: nil to continue an unfinished rotation.
     public func rotate(_ new: NewRotation?) throws(Failure) -> Status {
         var parameters = RotateParameters()
         var descriptors: [Descriptor] = []

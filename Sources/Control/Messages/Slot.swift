@@ -1,15 +1,15 @@
 public import Failure
 public import Posix
 
-/// A way into the vault.
+/// A slot of the vault.
 public struct Slot: Codable, Hashable, Sendable {
     /// Its number.
     public var id: Int
-    /// A `SecretKind`'s name, or "unknown".
+    /// The name of a `SecretKind`, or "unknown".
     public var kind: String
     /// Seconds since 1970.
     public var created: Int
-    /// What it was called; may be empty.
+    /// The name given to it; may be empty.
     public var name: String
     /// Whether it opens the vault without this machine's device key.
     public var isPortable: Bool
@@ -23,25 +23,26 @@ public struct Slot: Codable, Hashable, Sendable {
     }
 }
 
-/// What a slot is to be made of.
+/// The source of a new slot.
+/// A secret of a kind, read to its end. A passcode is weak if it may be found within a million guesses.
 public enum NewSlotSource: Sendable {
     /// A secret of a kind, to be read to its end. Weak is a passcode that may be found within a million guesses.
     case secret(SecretKind, Descriptor, allowingWeak: Bool = false)
-    /// For the holder of the private key: 64 hexadecimal digits.
+    /// A public key in 64 hexadecimal digits; the slot is for the holder of the private key.
     case escrow(publicKey: String)
-    /// What a security key has derived, to be read to its end, and what it needs to derive it again.
+    /// A security key's derived secret, read to its end, and what the key needs to derive it again.
     case securityKey(NewSecurityKey, Descriptor)
 }
 
 /// What a security key needs to derive a secret again.
 public struct NewSecurityKey: Codable, Hashable, Sendable {
-    /// What it knows the credential by: 2 to 2048 hexadecimal digits.
+    /// The credential ID that the key recognises: 2 to 2048 hexadecimal digits.
     public var credential: String
     /// 64 hexadecimal digits.
     public var salt: String
-    /// Whether it has to be told its PIN.
+    /// Whether the key needs its PIN.
     public var withPIN: Bool
-    /// Whether it has to be touched.
+    /// Whether the key needs a touch.
     public var withTouch: Bool
 
     public init(credential: String, salt: String, withPIN: Bool, withTouch: Bool) {

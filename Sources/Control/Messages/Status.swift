@@ -5,47 +5,47 @@ public struct Status: Codable, Hashable, Sendable {
     public enum State: String, Codable, Hashable, Sendable, CustomStringConvertible {
         case beforeFirstUnlock = "before-first-unlock"
         case unlocked
-        /// The grace runs, or the keys are being taken out.
+        /// The grace period runs, or the keys are being evicted.
         case locking
         case locked
 
         public var description: String { rawValue }
     }
 
-    /// The steps of taking the keys out of memory, in their order.
+    /// The steps of an eviction, in their order.
     public enum EvictionPhase: String, Codable, Hashable, Sendable {
-        /// The kernel writes dirty pages of mappings back; how many it has, it does not tell.
+        /// The kernel writes back dirty pages of mappings; it does not say how many there are.
         case flushing
-        /// The kernel drops its pages, inode by inode.
+        /// The kernel drops cached pages, inode by inode.
         case invalidating
-        /// Requests that hold a key are waited for, and keys are wiped.
+        /// The daemon waits for requests that hold a key, and wipes the keys.
         case wiping
     }
 
-    /// What becomes of requests for contents that are locked.
+    /// How requests for locked contents are treated.
     public enum WhenLocked: String, Codable, Hashable, Sendable {
-        /// They are refused.
+        /// They fail.
         case fail
         /// open(2) and read(2) wait for the next unlock.
         case freeze
     }
 
     public var state: State
-    /// Seconds until the keys go; nil unless locking, 0 while they are being taken out.
+    /// Seconds until the eviction; nil unless locking, 0 while the keys are being evicted.
     public var graceRemaining: Double?
-    /// When the keys go, in seconds since 1970; nil unless locking.
+    /// The time of the eviction, in seconds since 1970; nil unless locking.
     public var deadline: Double?
-    /// What an eviction is about; nil unless the keys are being taken out.
+    /// The step of the eviction; nil unless the keys are being evicted.
     public var evictionPhase: EvictionPhase?
-    /// Inodes whose cached pages the kernel has yet to drop in this pass; nil but in the phase `invalidating`.
+    /// Number of inodes whose cached pages the kernel has not yet dropped in this pass; nil except in `invalidating`.
     public var inodesToInvalidate: Int?
-    /// Seconds from the deadline of the last lock to the end of the keys; nil before there was one.
+    /// Seconds from the last lock's deadline until its keys were wiped; nil before the first lock.
     public var lastLockDuration: Double?
     /// Long names of the classes whose existing files can be opened now.
     public var classKeys: [String]
-    /// How many files are open, by the long name of their class.
+    /// Number of open files, by the long name of their class.
     public var openFiles: [String: Int]
-    /// How many file keys are in memory.
+    /// Number of file keys in memory.
     public var fileKeysInMemory: Int
     public var mountPoint: String
     public var vault: String
@@ -53,42 +53,43 @@ public struct Status: Codable, Hashable, Sendable {
     public var volume: String
     /// `st_dev` of the files in the mount.
     public var device: UInt64
-    /// Where the device key is kept: "software" is a file.
+    /// How the device key is kept: "software" is a file.
     public var deviceKey: String
-    /// The file that holds the device key, or what a TPM has sealed; nil from a daemon of before it was told.
+    /// The file that holds the device key, plain or sealed by a TPM; nil from an older daemon.
     public var deviceKeyFile: String?
-    /// Bytes of the daemon's buffers for contents that may be swapped out; nil from a daemon of before they were counted.
+    /// Bytes of the daemon's buffers for contents that may be swapped out; nil from an older daemon.
     public var unlockedMemory: Int?
-    /// Seconds between a lock and the end of the keys.
+    /// Length of the grace period in seconds.
     public var grace: Double
     public var readOnly: Bool
     public var version: String
     public var formatVersion: Int
     public var pid: Int
-    /// Nil from a daemon of before there was a choice.
+    /// Nil from an older daemon.
     public var whenLocked: WhenLocked?
-    /// How many seconds a request waits for an unlock at most; nil for no end, and where none waits.
+    /// The most seconds that a request waits for an unlock; nil if there is no limit, or if no request waits.
     public var freezeTimeout: Double?
-    /// How many requests wait for the next unlock.
+    /// Number of requests that wait for the next unlock.
     public var waitingRequests: Int?
-    /// Another for each daemon, 32 hexadecimal digits; nil from a daemon of before there was one.
+    /// Identifies the daemon process: 32 hexadecimal digits; nil from an older daemon.
     public var instance: String?
-    /// How often the state has changed so far.
+    /// Number of changes of state so far.
     public var sequence: Int?
-    /// When it last did, in seconds since 1970; when the daemon started if it never has.
+    /// The time of the last change, in seconds since 1970; before the first one, the time when the daemon started.
     public var changed: Double?
-    /// False where the device key alone opens the vault: nothing is protected. Nil from a daemon of before that could be.
+    /// False if the device key alone opens the vault, which protects nothing. Nil from an older daemon.
     public var hasPasscode: Bool?
-    /// Seconds without use after which the mount locks by itself; nil for never.
+    /// Seconds without use after which the mount locks itself; nil for never.
     public var lockWhenIdle: Double?
-    /// Nil unless files have old keys still.
+    /// Nil unless some files still have previous keys.
     public var rotation: Rotation?
-    /// True once the mount is unmounted while programs still use its files: the daemon ends with the last of them. Nil
+    /// True when the mount was unmounted while programs still use its files: the daemon ends with the last of them. Nil
     /// before that.
     public var ending: Bool?
-    /// How many wrong passcodes the vault takes, as of the last one that the daemon has tried; nil where there is no limit.
+    /// How many wrong passcodes are still allowed, as of the last one that the daemon has tried; nil without a limit.
     public var guesses: Guesses?
-    /// What the holder of an escrow key knows the vault by: eight groups of four hexadecimal digits; nil before anything has opened it.
+    /// The proof by which the holder of an escrow key knows the vault: eight groups of four hexadecimal digits; nil
+    /// before the first unlock.
     public var vaultProof: String?
 
     public init(

@@ -1,22 +1,23 @@
-/// One answer to `Monitor`: a mount, and what has happened to it.
+/// One reply to `Monitor`: a mount, and the event that changed it.
 public struct StatusChange: Codable, Hashable, Sendable {
-    /// What has become of the contents of the strict classes, or of the vault's keys.
+    /// What has happened to the contents of the strict classes, or to the vault's keys.
     public enum Event: String, Codable, Hashable, Sendable {
-        /// Somebody has locked: at the status's deadline the keys go. Again when that has moved nearer.
+        /// The mount is being locked: the keys are evicted at the status's deadline. Sent again if the deadline moves
+        /// nearer.
         case willBecomeUnavailable = "will-become-unavailable"
-        /// The keys are gone.
+        /// The keys are wiped.
         case didBecomeUnavailable = "did-become-unavailable"
-        /// Somebody has unlocked: the keys are there, or they stay.
+        /// The mount was unlocked: the keys are in memory, or stay there.
         case didBecomeAvailable = "did-become-available"
-        /// The vault has new keys, and its files are given them.
+        /// The vault has new keys, and its files are being rewrapped.
         case rotationDidBegin = "rotation-did-begin"
-        /// All files have them, and the old ones are gone.
+        /// All files have the new keys, and the previous ones are removed.
         case rotationDidEnd = "rotation-did-end"
     }
 
-    /// Nil for the mount as it is now: the first answer to who has not seen, or cannot be told, what went before.
+    /// Nil for the mount as it is now: the first reply to a client without a position, or with one that is not known.
     public var event: Event?
-    /// The mount when that had happened.
+    /// The mount after the event.
     public var status: Status
 
     public init(_ event: Event?, _ status: Status) {
@@ -24,14 +25,14 @@ public struct StatusChange: Codable, Hashable, Sendable {
         self.status = status
     }
 
-    /// What to pass to `Monitor` to hear of what comes after this; nil from a daemon that does not number its changes.
+    /// What to pass to `Monitor` for the changes after this one; nil from a daemon that does not number its changes.
     public var position: MonitorPosition? {
         guard let instance = status.instance, let sequence = status.sequence else { return nil }
         return MonitorPosition(instance: instance, sequence: sequence)
     }
 }
 
-/// The last change that a client has seen, and of which daemon.
+/// The last change that a client has seen, and the daemon that sent it.
 public struct MonitorPosition: Hashable, Sendable {
     public var instance: String
     public var sequence: Int

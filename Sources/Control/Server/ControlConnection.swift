@@ -3,11 +3,12 @@ import Failure
 import Glibc
 import Posix
 
-/// One client of a server: reads a call, answers it, and so on until either side has had enough.
+/// One client of a server: reads calls and answers them, until the client or the server ends the connection.
 package struct ControlConnection: ~Copyable {
     private let server: ControlServer
     private var stream: MessageStream
-    /// It has a thread of its own. Else others wait while it is served: it gets little time, and no call that waits.
+    /// Whether it has a thread of its own. If not, other clients wait for it: it gets little time, and no call that
+    /// waits.
     private let isAlone: Bool
 
     /// The socket is connected and non-blocking.
@@ -21,14 +22,14 @@ package struct ControlConnection: ~Copyable {
         do throws(Failure) {
             while try answerNext() {}
         } catch {
-            // The client has gone, is too slow or speaks something else: the connection ends here.
+            // The client has closed the connection, is too slow, or does not speak Varlink: the connection ends.
         }
     }
 
-    /// Waits for a call, as long as the server's limits allow, and answers it; false when the client has ended the
+    /// Waits for a call, as long as the server's limits allow, and answers it; false if the client has closed the
     /// connection between two calls.
     ///
-    /// - Throws: when the connection has to end; but after `timedOut` without a whole call, it may go on.
+    /// - Throws: if the connection must end; after `timedOut` without a complete call, it may go on.
     package mutating func answerNext() throws(Failure) -> Bool {
         let limits = server.limits
         let idle = isAlone ? limits.idle : min(limits.idle, 1)
@@ -40,7 +41,7 @@ package struct ControlConnection: ~Copyable {
         return true
     }
 
-    /// A call that has come in.
+    /// A call that was received.
     private struct Call {
         let frame: CallFrame
         let message: Message
@@ -49,12 +50,12 @@ package struct ControlConnection: ~Copyable {
             try message.decode(CallParameters<Parameters>.self).parameters
         }
 
-        /// The parameters of a method that has only optional ones, and so may be called without.
+        /// The parameters of a method that has only optional ones, and so may be called without any.
         func optionalParameters<Parameters: Decodable>(or none: Parameters) throws(Failure) -> Parameters {
             try message.decode(OptionalCallParameters<Parameters>.self).parameters ?? none
         }
 
-        /// The descriptor that a parameter names by its position among those sent.
+        /// The descriptor that a parameter names by its position among the descriptors of the message.
         func descriptor(_ position: Int, _ parameter: String) throws(Failure) -> Descriptor {
             guard message.descriptors.indices.contains(position) else { throw .invalidParameter(parameter: parameter) }
             return message.descriptors[position]
@@ -69,7 +70,7 @@ package struct ControlConnection: ~Copyable {
         do throws(Failure) {
             reply = try perform(call)
         } catch {
-            // Whoever it was that asked: he may have gone.
+            // Also if the reply cannot be sent because the client has gone.
             defer { if case .erased = error { server.service.endErased() } }
             reply = try .failure(error, server.words)
             if call.frame.oneway != true { try send(reply) }
@@ -97,7 +98,7 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.Lock":
             let parameters = try call.optionalParameters(or: LockParameters())
             let status = service.lock(now: parameters.now ?? false)
-            // Where others wait, the answer comes at once: its state tells that the lock goes on.
+            // On a shared thread the answer comes at once: its state says that the lock is still under way.
             let waits = parameters.wait == true && isAlone
             return try .success(StatusReply(status: waits ? try statusAfterLocking() : status))
         case "io.latchkey.Unlock":
@@ -178,7 +179,7 @@ package struct ControlConnection: ~Copyable {
             return nil
         }
         let opener = Opener(parameters.kind, lastGuess: parameters.lastGuess)
-        // Those that need no device key are replaced.
+        // Slots that need no device key are replaced by a rotation.
         guard opener.kind != .recoveryKey, opener.kind != .escrowKey else { throw .invalidParameter(parameter: "kind") }
         let key = try parameters.recoveryKey.map { (position) throws(Failure) in
             try call.descriptor(position, "recoveryKey")
@@ -198,7 +199,8 @@ package struct ControlConnection: ~Copyable {
         return result
     }
 
-    /// Answers until the client goes away, or does not read. A throw in the middle of an answer ends the connection.
+    /// Sends changes until the client closes the connection, or does not read. A throw in the middle of a reply ends
+    /// it.
     private func monitor(_ call: Call) throws(Failure) {
         let parameters: MonitorParameters
         do throws(Failure) {
@@ -208,7 +210,7 @@ package struct ControlConnection: ~Copyable {
         }
         guard isAlone, server.beginMonitor() else {
             try send(.failure(.tooManyMonitors, server.words))
-            // Its place is for another.
+            // Frees the connection for another client.
             throw .disconnected
         }
         defer { server.endMonitor() }
@@ -218,11 +220,11 @@ package struct ControlConnection: ~Copyable {
         }
     }
 
-    /// Calls `body` with the present status, or the changes after a position, and each change after that, until it answers
-    /// false.
+    /// Calls `body` with the present status, or with the changes after a position, then with each change, until it
+    /// returns false.
     ///
-    /// - Throws: `disconnected` once the client has gone, so that its thread is free again, or when the server stops;
-    ///   `timedOut` if this was too slow for the changes.
+    /// - Throws: `disconnected` when the client closes the connection, which frees its thread, or when the server
+    ///   stops; `timedOut` if the client was too slow for the changes.
     private func watch(
         after position: MonitorPosition? = nil, _ body: (StatusChange) throws(Failure) -> Bool
     ) throws(Failure) {
@@ -232,7 +234,7 @@ package struct ControlConnection: ~Copyable {
             for change in changes {
                 if try !body(change) { return }
             }
-            // The socket only for its hangup, which poll(2) reports unasked.
+            // Only for the hangup of the socket, which poll(2) reports always.
             var entries = [
                 pollfd(fd: subscription.wakeup.readable.number, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: server.stopping.readable.number, events: Int16(POLLIN), revents: 0),

@@ -6,16 +6,16 @@ import Synchronization
 
 /// Serves `io.latchkey` and `org.varlink.service` on a volume's control socket.
 ///
-/// One thread accepts, and each connection has one: a slow or dead client keeps nobody else waiting.
+/// One thread accepts, and each connection has a thread: a slow or dead client does not delay others.
 public final class ControlServer: Sendable {
-    /// What clients may use up.
+    /// The resources that clients may use.
     package struct Limits: Sendable {
         var connections: Int
-        /// Of those, how many may watch: the others are for calls, a lock above all.
+        /// Connections that may monitor. The others are for calls, above all for a lock.
         var monitors: Int
         /// Seconds between two calls.
         var idle: Double
-        /// Seconds for the rest of a call that has begun, and for an answer to be read.
+        /// Seconds for the other bytes of a call after its first, and for the client to read a reply.
         var message: Double
 
         package init(connections: Int = 64, monitors: Int = 48, idle: Double = 300, message: Double = 5) {
@@ -27,14 +27,14 @@ public final class ControlServer: Sendable {
     }
 
     private struct State {
-        /// Until the accepting thread has it. Its end turns away who is still in its queue.
+        /// Until the accepting thread takes it. When it is closed, the kernel refuses the clients in its queue.
         var listener: Descriptor?
         var connections: [Int: Descriptor] = [:]
         var accepted = 0
         var monitors = 0
-        /// Given up one by one when the process has no descriptor left, so that callers can still be taken in.
+        /// Closed one by one when the process has no descriptor left, so that clients can still be accepted.
         var spares: [Descriptor] = []
-        /// Callers for whom there is neither room nor a thread of their own: for the threads that are kept for them.
+        /// Clients that got no thread of their own; the kept threads serve them.
         var waiting: [Descriptor] = []
         var isStopping = false
     }
@@ -44,25 +44,26 @@ public final class ControlServer: Sendable {
     let service: any ControlService
     let information: ServiceInformation
     let limits: Limits
-    /// What a client is told of a failure that is `Failed` to it.
+    /// Describes a failure that has no error of its own in the interface: the text of `Failed`.
     let words: @Sendable (Failure) -> String
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state: Mutex<State>
     private let withdraw: @Sendable () -> Void
-    /// Happens once, when the server stops.
+    /// Signalled once, when the server stops.
     let stopping: Wakeup
     private let drained: Wakeup
     private let someoneWaits: Wakeup
-    /// Threads that are made at the start, while there are some to be had.
+    /// Number of threads that are made at the start, when threads can still be made.
     private static let keptThreads = 2
-    /// A command that locks and shows how far that is has three connections.
+    /// A command that locks and shows the progress has three connections.
     private static let keptDescriptors = 4
     private static let mostWaiting = 16
 
-    /// Publishes the socket; clients may connect from now on, and are answered after `start`.
+    /// Publishes the socket. Clients can connect from now on, and are answered after `start`.
     ///
     /// - Parameters:
     ///   - device: `st_dev` of the mount, by which clients find it at once.
-    ///   - words: what a client is told of a failure that no error of the interface stands for.
+    ///   - words: describes a failure that has no error of its own in the interface.
     /// - Throws: `alreadyServed` if another daemon serves a volume of this ID.
     public convenience init(
         service: any ControlService, volume: String, device: UInt64? = nil, in directory: SocketDirectory = .standard,
@@ -100,13 +101,13 @@ public final class ControlServer: Sendable {
             for _ in 0..<Self.keptThreads { try startThread { self.serveWaiting() } }
             try startThread { self.accept(from: listener) }
         } catch {
-            // Those that were made end.
+            // Ends the threads that were started.
             stop()
             throw .socket(error, doing: "start a thread")
         }
     }
 
-    /// Removes the socket, lets answers under way be read for a short while, and ends all connections.
+    /// Removes the socket, gives clients two seconds to read replies under way, and ends all connections.
     public func stop() {
         let isFirst = state.withLock { state in
             defer { state.isStopping = true }
@@ -116,7 +117,7 @@ public final class ControlServer: Sendable {
         guard isFirst else { return }
         withdraw()
         stopping.signal()
-        // Who waits for a call sees the end of the stream; who answers one goes on.
+        // A thread that waits for a call sees the end of the stream; one that answers a call goes on.
         for connection in openConnections { shutdown(connection.number, Int32(SHUT_RD)) }
         let deadline = Deadline.after(seconds: 2)
         while !openConnections.isEmpty {
@@ -146,11 +147,10 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// Takes a caller in where the process has no descriptor left: files that are open must not keep a lock from being
-    /// asked for.
+    /// Accepts a client when the process has no descriptor left: open files must not prevent a lock.
     private func serveWithTheLastDescriptor(_ listener: Descriptor) {
         guard state.withLock({ $0.spares.popLast() }) != nil else {
-            // The caller stays in the queue; a descriptor may be free again soon.
+            // The client stays in the queue; a descriptor may become free.
             usleep(50_000)
             return restoreSpares()
         }
@@ -170,7 +170,7 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// Leaves a caller to the threads that are kept for this.
+    /// Gives a client to the kept threads.
     private func serve(_ socket: Descriptor) {
         let user = try? peerUser(of: socket)
         guard user == geteuid() || user == 0, (try? socket.setNonblocking(true)) != nil else {
@@ -190,7 +190,7 @@ public final class ControlServer: Sendable {
         connection.serve()
     }
 
-    /// Answers those who wait, one after another, until the server stops. They get little time, and no call that waits.
+    /// Serves waiting clients one after another, until the server stops. Each gets little time, and no call that waits.
     private func serveWaiting() {
         while true {
             var entries = [
@@ -201,13 +201,13 @@ public final class ControlServer: Sendable {
             someoneWaits.clear()
             while let socket = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
                 serveShortly(consume socket)
-                // Its descriptor is free again.
+                // Closing the client's descriptor has made one free.
                 restoreSpares()
             }
         }
     }
 
-    /// Serves a new connection in a thread of its own, or where there are too many in one that is kept.
+    /// Serves a new connection in a thread of its own, or in a kept thread if there are too many.
     private func admit(_ socket: Descriptor) {
         let user = try? peerUser(of: socket)
         guard user == geteuid() || user == 0, (try? socket.setNonblocking(true)) != nil else {
@@ -219,7 +219,7 @@ public final class ControlServer: Sendable {
             state.connections[state.accepted] = socket
             return state.accepted
         }
-        // Connections that are open without a call must not keep a lock from being asked for, either.
+        // Idle connections must not prevent a lock either.
         guard let key else { return serve(socket) }
         do {
             try startThread {
@@ -228,13 +228,13 @@ public final class ControlServer: Sendable {
                 self.remove(key)
             }
         } catch {
-            // No thread is to be had: RLIMIT_NPROC, or memory.
+            // No thread can be made: RLIMIT_NPROC, or no memory.
             remove(key)
             serve(socket)
         }
     }
 
-    /// Whether another connection may watch; each that may says so when it ends, by `endMonitor`.
+    /// Whether another connection may monitor. Each one that may calls `endMonitor` when it ends.
     func beginMonitor() -> Bool {
         state.withLock { state in
             guard state.monitors < limits.monitors else { return false }
@@ -252,7 +252,7 @@ public final class ControlServer: Sendable {
 
     private func refuse(_ socket: Descriptor, _ error: Failure) {
         guard let message = try? Message.failure(error, words) else { return }
-        // Told if it fits in the socket's buffer at once.
+        // Sent only if it fits into the socket's buffer: a refused client must not delay the accepting thread.
         try? MessageStream(socket: socket).send(message, by: .after(seconds: 0))
     }
 }

@@ -1,28 +1,29 @@
 import Failure
 import Posix
 
-/// What a daemon does for `io.latchkey`. Each connection calls from a thread of its own, and may be kept waiting.
+/// What a daemon does for `io.latchkey`. Each connection calls it from a thread of its own, and calls may block.
 public protocol ControlService: AnyObject, Sendable {
     var status: Status { get }
 
-    /// The present status, or the changes after a position if they are known still, and each change of state after that.
+    /// Subscribes to the present status, or to the changes after a position if they are still known, and to all later
+    /// ones.
     func subscribe(after position: MonitorPosition?) throws(Failure) -> StatusSubscription
 
-    /// Starts the grace or the eviction, and returns without waiting for its end.
+    /// Starts the grace period or the eviction, and returns without waiting for its end.
     func lock(now: Bool) -> Status
 
-    /// Reads the secret from the descriptor, to its end, and opens all classes.
+    /// Reads the secret from the descriptor to its end, and opens all classes.
     func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status
 
-    /// - Parameter opener: of the old one: a passcode, or none.
+    /// - Parameter opener: the kind of the old secret: a passcode, or no passcode.
     func changePasscode(
         _ opener: Opener, from old: Descriptor, to new: Descriptor, allowingWeak: Bool
     ) throws(Failure)
 
-    /// The ways into the vault.
+    /// The slots of the vault.
     var slots: [Slot] { get }
 
-    /// Adds a way in: its number. `secret` opens the vault now.
+    /// Adds a slot and returns its number. `secret` opens the vault now.
     func addSlot(
         _ new: NewSlotSource, name: String, opening opener: Opener, secret: Descriptor
     ) throws(Failure) -> Int
@@ -32,23 +33,24 @@ public protocol ControlService: AnyObject, Sendable {
     /// The number of the slot that the secret opens.
     func testSlot(_ opener: Opener, secret: Descriptor) throws(Failure) -> Int
 
-    /// Begins to give the files new keys, and returns without waiting for its end; nil goes on with what is not finished.
+    /// Begins a rotation, and returns without waiting for its end; nil continues an unfinished one.
     func rotate(_ new: NewRotation?) throws(Failure) -> Status
 
     func explain(_ file: Descriptor) throws(Failure) -> Explanation
 
-    /// The long names of the classes of files that are open, by their `st_ino`; empty for what is no open file. Waits for no
-    /// file.
+    /// The long names of the classes of open files, by their `st_ino`; empty for an inode that is no open file. Waits
+    /// for no file.
     func classes(ofInodes inodes: [UInt64]) -> [String]
 
     func unmount(lazily: Bool) throws(Failure)
 
-    /// Destroys the vault's keys; `endErased` comes after the answer.
+    /// Destroys the vault's keys. The connection calls `endErased` after its answer.
     ///
     /// - Returns: what became of the device key.
     /// - Throws: `erased` if something could not be destroyed.
     func erase() throws(Failure) -> String
 
-    /// Ends the process after an `erase`, or a call that was refused with `erased`: the keys on the disk are destroyed, those in memory go.
+    /// Ends the process after an `erase`, or after a call that failed with `erased`: the keys on the disk are
+    /// destroyed, and those in memory are wiped.
     func endErased()
 }

@@ -3,13 +3,13 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Hands each change of state to all who watch, without ever waiting for one of them, and keeps the last ones for those
-/// who come back.
+/// Sends each change of state to all subscriptions, without waiting for any of them, and keeps the last changes for
+/// clients that reconnect.
 ///
-/// The owner publishes in the order of the changes; a subscription begins with the status that it is given, or with the
-/// changes that came after the last one that its watcher has seen.
+/// The owner publishes in the order of the changes. A subscription begins with the status that it is given, or with the
+/// changes after the last one that its client has seen.
 public final class StatusFeed: Sendable {
-    /// Changes that are kept.
+    /// Number of changes that are kept.
     static let historyLimit = 64
 
     private struct Watcher {
@@ -22,15 +22,16 @@ public final class StatusFeed: Sendable {
         var history: [StatusChange] = []
     }
 
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
 
     public init() {}
 
-    /// A subscription that lasts as long as its object does.
+    /// A subscription, which lasts as long as its object.
     ///
     /// - Parameters:
-    ///   - status: the present one, which the subscription begins with if what came after `position` is not known.
-    ///   - position: the last change that its watcher has seen.
+    ///   - status: the present one. The subscription begins with it if the changes after `position` are not known.
+    ///   - position: the last change that the client has seen.
     public func subscribe(
         startingWith status: Status, after position: MonitorPosition? = nil
     ) throws(Failure) -> StatusSubscription {
@@ -44,7 +45,7 @@ public final class StatusFeed: Sendable {
         }
     }
 
-    /// All changes from a position to the present status; nil if some of them are not known any more, or never were.
+    /// All changes from a position to the present status; nil if some are not known any more, or never happened.
     private static func changes(
         after position: MonitorPosition, until status: Status, in history: [StatusChange]
     ) -> [StatusChange]? {
@@ -64,9 +65,9 @@ public final class StatusFeed: Sendable {
     }
 }
 
-/// The changes of state that one watcher has not taken yet.
+/// The changes of state that one client has not taken yet.
 public final class StatusSubscription: Sendable {
-    /// More changes than anybody makes while a client takes one.
+    /// More changes than happen while a client takes one.
     static let queueLimit = 64
 
     private struct State {
@@ -74,6 +75,7 @@ public final class StatusSubscription: Sendable {
         var isOverrun = false
     }
 
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state: Mutex<State>
     let wakeup: Wakeup
 
@@ -85,7 +87,7 @@ public final class StatusSubscription: Sendable {
 
     fileprivate func append(_ change: StatusChange) {
         state.withLock { state in
-            // What it began with does not count: that is what others have done while nobody watched.
+            // The changes with which it began do not count: they are older than the subscription.
             if state.queue.count < Self.queueLimit + StatusFeed.historyLimit {
                 state.queue.append(change)
             } else {
@@ -95,7 +97,7 @@ public final class StatusSubscription: Sendable {
         wakeup.signal()
     }
 
-    /// The changes since the last call, the oldest first; nil if the watcher was too slow and has missed some.
+    /// The changes since the last call, the oldest first; nil if the client was too slow and some were dropped.
     func take() -> [StatusChange]? {
         wakeup.clear()
         return state.withLock { state in
@@ -104,9 +106,9 @@ public final class StatusSubscription: Sendable {
         }
     }
 
-    /// Waits until `body` answers a result for one of the statuses, the present one first.
+    /// Waits until `body` returns a result for one of the statuses, the present one first.
     ///
-    /// - Parameter seconds: how long to wait for it; nil for no end.
+    /// - Parameter seconds: the timeout; nil for none.
     /// - Throws: `timedOut`.
     public func first<Result>(
         within seconds: Double? = nil, where body: (Status) -> Result?

@@ -20,7 +20,7 @@ struct Deadline: Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// What is left, for poll(2): milliseconds rounded up, 0 when it is over, -1 for ever.
+    /// The time that is left, for poll(2): milliseconds rounded up, 0 if it is over, -1 for no deadline.
     var pollTimeout: Int32 {
         guard let nanoseconds else { return -1 }
         return Int32(clamping: max(0, (nanoseconds - Self.now + 999_999) / 1_000_000))

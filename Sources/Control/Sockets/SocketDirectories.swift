@@ -1,10 +1,10 @@
 import Glibc
 import Posix
 
-/// All folders in which daemons that this user may ask put their control sockets.
+/// All folders with control sockets of daemons that this user may ask.
 ///
-/// They do not depend on the environment: a mount that was made in a desktop session is found from cron, over SSH, and
-/// after that session has ended.
+/// They do not depend on the environment: a mount that was made in a desktop session is also found from cron, over SSH,
+/// and after that session has ended.
 public struct SocketDirectories: Sendable {
     let folders: [SocketDirectory]
 
@@ -12,7 +12,7 @@ public struct SocketDirectories: Sendable {
         self.folders = folders
     }
 
-    /// Those of this user; for root those of everybody.
+    /// The folders of this user; for root, those of all users.
     public static var reachable: SocketDirectories {
         let user = geteuid()
         guard user == 0 else { return SocketDirectories(folders(of: user)) }
@@ -39,7 +39,7 @@ public struct SocketDirectories: Sendable {
         return paths.map { SocketDirectory(path: $0, owner: user) }.filter(\.isUsable)
     }
 
-    /// Sorted; none where the folder cannot be read.
+    /// The names in a folder, sorted; none if it cannot be read.
     static func names(in folder: String) -> [String] {
         guard let stream = unsafe opendir(folder) else { return [] }
         defer { unsafe closedir(stream) }

@@ -2,13 +2,13 @@ public import Failure
 import Glibc
 import Posix
 
-/// The folder in which the daemons of one user put their control sockets.
+/// The folder with the control sockets of one user's daemons.
 ///
-/// It belongs to the user and is open to no other, which is checked at each use: in /tmp another user may have made a
-/// folder of that name.
+/// It belongs to the user and has mode 0700. This is checked at each use: in /tmp another user may have made a folder
+/// of that name.
 public struct SocketDirectory: Hashable, Sendable {
     public let path: String
-    /// The user whose daemons they are.
+    /// The user who owns the daemons.
     let owner: UInt32
 
     public init(path: String) {
@@ -21,7 +21,7 @@ public struct SocketDirectory: Hashable, Sendable {
     }
 
     /// Where a daemon of this user puts its socket: /run/latchkey for root; for others /tmp/latchkey-UID, or
-    /// /tmp/latchkey-UID.N where another user has made a folder of that name.
+    /// /tmp/latchkey-UID.N if another user has made a folder of that name.
     ///
     /// Not in $XDG_RUNTIME_DIR: logind removes that when the user logs out, while the daemon goes on.
     public static var standard: SocketDirectory {
@@ -38,14 +38,14 @@ public struct SocketDirectory: Hashable, Sendable {
     static let temporaryFolder = "/tmp"
     private static let temporaryPrefix = "latchkey-"
 
-    /// The folders in /tmp that are called as one of this user's is, by whichever user they were made.
+    /// The folders in /tmp that have the name of one of this user's, whichever user made them.
     static func temporary(of user: UInt32) -> [SocketDirectory] {
         SocketDirectories.names(in: temporaryFolder).filter { owner(ofTemporary: $0) == user }.map {
             SocketDirectory(path: "\(temporaryFolder)/\($0)", owner: user)
         }
     }
 
-    /// Whose sockets a folder of this name in /tmp holds; nil for any other name.
+    /// The user whose sockets a folder of this name in /tmp holds; nil for any other name.
     static func owner(ofTemporary name: String) -> UInt32? {
         guard name.hasPrefix(temporaryPrefix) else { return nil }
         let parts = name.dropFirst(temporaryPrefix.count).split(separator: ".", omittingEmptySubsequences: false)
@@ -53,39 +53,39 @@ public struct SocketDirectory: Hashable, Sendable {
         return UInt32(parts[0])
     }
 
-    /// Whether it is there, its user's own and closed to others.
+    /// Whether it exists, belongs to the user, and is closed to others.
     var isUsable: Bool { (try? open()) != nil }
 
-    /// Where the socket for a volume lies.
+    /// The path of a volume's socket.
     public func socket(volume: String) -> String {
         "\(path)/\(volume)\(Self.suffix)"
     }
 
     private static let suffix = ".socket"
 
-    /// Where a link to the socket lies that serves the mount with this `st_dev`.
+    /// The path of the link to the socket that serves the mount with this `st_dev`.
     func link(device: UInt64) -> String {
         "\(path)/\(Self.linkPrefix)\(device)"
     }
 
     private static let linkPrefix = "device-"
 
-    /// Removes a socket and the link to it. A link that leads to another's socket by now stays.
+    /// Removes a socket and the link to it. If the link leads to another socket by now, it stays.
     func withdraw(volume: String, device: UInt64?) {
         _ = unsafe unlink(socket(volume: volume))
         guard let device else { return }
         if target(of: link(device: device)) == volume + Self.suffix { _ = unsafe unlink(link(device: device)) }
     }
 
-    /// What a link leads to; nil for what is none.
+    /// The target of a link; nil if it is not a symbolic link.
     private func target(of link: String) -> String? {
         var target = [UInt8](repeating: 0, count: 256)
         let count = unsafe readlink(link, &target, target.count)
         return count > 0 ? String(decoding: target.prefix(count), as: UTF8.self) : nil
     }
 
-    /// Removes the links to sockets that are gone, and those to `socket`, while the folder is locked: the kernel gives
-    /// the number of a mount that has ended to another one.
+    /// Removes the links to sockets that are gone, and those to `socket`, under the folder's lock: the kernel reuses
+    /// the `st_dev` of a mount that has ended.
     private func removeLinks(to socket: String? = nil, in directory: Descriptor) {
         for name in SocketDirectories.names(in: "/proc/self/fd/\(directory.number)") {
             guard name.hasPrefix(Self.linkPrefix), let target = target(of: "\(path)/\(name)") else { continue }
@@ -95,14 +95,14 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// Removes what killed daemons have left, while the folder is locked.
+    /// Removes the sockets of killed daemons, under the folder's lock.
     private func removeOrphans(in directory: Descriptor) {
         for name in SocketDirectories.names(in: "/proc/self/fd/\(directory.number)") where name.hasSuffix(Self.suffix) {
             if isDead("\(path)/\(name)") { _ = unsafe unlink("\(path)/\(name)") }
         }
     }
 
-    /// The sockets that are there, their daemons alive or not, sorted by name; none if the folder is missing.
+    /// All sockets, also those of dead daemons, sorted by name; none if the folder is missing.
     public func sockets() throws(Failure) -> [String] {
         guard let directory = try open() else { return [] }
         let names = SocketDirectories.names(in: "/proc/self/fd/\(directory.number)")
@@ -118,7 +118,7 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// Opens the folder, or answers nil if it is missing; refuses one that is not the user's own or that others may
+    /// Opens the folder; nil if it is missing. Refuses a folder that belongs to another user, or that other users may
     /// enter.
     func open() throws(Failure) -> Descriptor? {
         let directory: Descriptor
@@ -137,7 +137,7 @@ public struct SocketDirectory: Hashable, Sendable {
         return directory
     }
 
-    /// Runs while no other process publishes or removes a socket in the folder.
+    /// Runs `body` while no other process publishes or removes a socket in the folder (flock(2)).
     func withLock<Result>(_ body: (Descriptor) throws(Failure) -> Result) throws(Failure) -> Result? {
         guard let directory = try open() else { return nil }
         while flock(directory.number, LOCK_EX) != 0 {
@@ -147,9 +147,9 @@ public struct SocketDirectory: Hashable, Sendable {
         return try body(directory)
     }
 
-    /// Removes a socket if no daemon listens on it any more, and the links to it.
+    /// Removes a socket, and the links to it, if no daemon listens on it any more.
     func removeIfDead(_ socket: String) {
-        // Whatever goes wrong here leaves a file that the next one tries to remove.
+        // After an error the file stays, and the next caller tries again.
         _ = try? withLock { directory throws(Failure) in
             guard isDead(socket) else { return }
             _ = unsafe unlink(socket)
@@ -168,10 +168,10 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
-    /// A listening socket under the volume's name, and a link to it under the mount's device; what dead daemons have
-    /// left is removed.
+    /// A listening socket under the volume's name, and a link to it under the mount's device. Sockets of dead daemons
+    /// are removed.
     ///
-    /// Bound and listening while the folder is locked: nobody takes it for a dead one in between.
+    /// The socket is bound and listens under the folder's lock, so that no process takes it for a dead one in between.
     func publish(volume: String, device: UInt64?) throws(Failure) -> Descriptor {
         try make()
         let path = socket(volume: volume)
@@ -180,7 +180,7 @@ public struct SocketDirectory: Hashable, Sendable {
             let listener = try listen(at: path)
             removeLinks(to: volume + Self.suffix, in: directory)
             if let device {
-                // Without the link the mount is found by asking all: its absence is no error.
+                // Without the link, clients find the mount by asking all daemons: a failure is no error.
                 let link = link(device: device)
                 _ = unsafe unlink(link)
                 _ = unsafe symlink(volume + Self.suffix, link)

@@ -3,9 +3,9 @@ import Failure
 import Glibc
 import Posix
 
-// A socket's path goes through a descriptor of its folder, since sockaddr_un holds no more than 107 bytes.
+// A socket's path goes through a descriptor of its folder, because sockaddr_un holds no more than 107 bytes.
 
-/// A non-blocking connection to a listening socket; `timedOut` if its daemon takes nobody in for so long.
+/// A non-blocking connection to a listening socket; `timedOut` if the daemon does not accept within `seconds`.
 func connect(to path: String, patience seconds: Double) throws(Failure) -> Descriptor {
     let deadline = Deadline.after(seconds: seconds)
     let socket = try unixSocket()
@@ -15,7 +15,7 @@ func connect(to path: String, patience seconds: Double) throws(Failure) -> Descr
         switch Errno.current {
         case .EINTR: continue
         case .EAGAIN:
-            // The listener's queue is full, and nothing tells when it is not.
+            // The listener's queue is full, and no event reports when it has room.
             guard deadline.pollTimeout > 0 else { throw .timedOut }
             usleep(5_000)
         case let errno: throw .socket(errno, doing: "connect to \(path)")
@@ -24,7 +24,7 @@ func connect(to path: String, patience seconds: Double) throws(Failure) -> Descr
     return socket
 }
 
-/// A non-blocking socket that listens at a path where nothing is yet; only its owner may connect.
+/// A non-blocking socket that listens at a path that does not exist yet; only its owner may connect.
 func listen(at path: String) throws(Failure) -> Descriptor {
     let socket = try unixSocket()
     let (directory, short) = try shortened(path)
