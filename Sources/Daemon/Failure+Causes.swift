@@ -2,15 +2,15 @@ import Failure
 import Mount
 import Posix
 
-// What the modules beneath throw, turned into a failure at the daemon's border.
+// Errors of the modules below, translated into `Failure` where they enter the daemon.
 
 extension Failure {
-    /// Runs `body`, which makes threads and nothing else that can fail.
+    /// Runs `body`, in which only the start of threads can fail.
     static func makingThreads<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(Failure) -> Result {
         do { return try body() } catch { throw .noThread(error) }
     }
 
-    /// Runs `body`, and says what it was for when it fails.
+    /// Runs `body`, and names its purpose in the failure.
     static func when<Result: ~Copyable>(
         _ doing: @autoclosure () -> String, _ body: () throws(Errno) -> Result
     ) throws(Failure) -> Result {
@@ -24,7 +24,7 @@ extension Failure {
         case .vault(.locked): self = .rootLocked
         case .vault(.system(let errno)): self = .io(errno, doing: "read the vault's root")
         case .mount(let error):
-            // fusermount3 says what is wrong on standard error, and libfuse nothing.
+            // fusermount3 writes its reason to standard error, and libfuse reports none.
             let reason = error.errno.map { "\($0)" } ?? "fusermount3 has refused it"
             self = .mountPoint(reason: error.message.isEmpty ? reason : error.message)
         }

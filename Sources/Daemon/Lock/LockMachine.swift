@@ -1,49 +1,50 @@
-/// The lock state of one mount, as a value: an event goes in, the effects that its owner has to carry out come out.
+/// The lock state of one mount, as a value: `handle` takes an event and returns the effects that the owner carries out.
 ///
 /// Times are of the boot clock, which goes on while the machine is suspended.
 public struct LockMachine: Hashable, Sendable {
     public enum State: Hashable, Sendable {
         case beforeFirstUnlock
         case unlocked
-        /// The grace runs.
+        /// The grace period runs.
         case locking(until: Duration)
-        /// The keys are being taken out. Nothing brings them back before that has ended.
+        /// The keys are being evicted. An unlock has to wait for the end.
         case evicting
         case locked
     }
 
     public enum Event: Hashable, Sendable {
-        /// Lock after the grace.
+        /// Lock after the grace period.
         case lock
         case lockNow
-        /// Someone has proven a passcode or a recovery key.
+        /// A credential was proven to open the vault.
         case unlock
         /// The timer has fired.
         case deadline
-        /// The keys are gone.
+        /// The eviction has ended: the keys are wiped.
         case evicted
     }
 
     public enum Effect: Hashable, Sendable {
-        /// Set the timer, in the place of an earlier deadline.
+        /// Set the timer; replaces an earlier deadline.
         case arm(at: Duration)
         case disarm
         case evict
-        /// Put the proven keys in their place. Should that fail, the event has not happened.
+        /// Install the proven keys. If that fails, the event has not happened.
         case admit
-        /// The unlock has to be tried again when the eviction has ended.
+        /// Try the unlock again when the eviction has ended.
         case awaitEviction
-        /// Tell all who watch: contents are to become unavailable, earlier than they knew, or have, or are available.
+        /// Tell all clients that monitor: contents will become unavailable (or earlier than announced), have become
+        /// unavailable, or are available.
         case announce
     }
 
     public let grace: Duration
     public private(set) var state = State.beforeFirstUnlock
-    /// How often somebody has asked for a lock: an unlock that was asked for before the last one is none any more.
+    /// Number of locks requested so far. An unlock that began before the last one fails.
     public private(set) var locks: UInt64 = 0
-    /// When the keys that are being taken out, or were last, had to go.
+    /// The deadline of the eviction under way, or of the last one.
     private var due: Duration?
-    /// From then until the last lock's keys were gone.
+    /// Time from that deadline until the last lock's keys were wiped.
     public private(set) var lastLockDuration: Duration?
 
     public init(grace: Duration) {
@@ -60,20 +61,20 @@ public struct LockMachine: Hashable, Sendable {
             beginEviction(due: now)
             return [.evict, .announce]
 
-        // A second lock never moves the deadline later, and the grace is the same for all.
+        // A second lock never moves the deadline later, and the grace period is the same for all.
         case (.locking, .lock):
             return []
         case (.locking, .lockNow):
             beginEviction(due: now)
             return [.disarm, .evict, .announce]
         case (.locking, .unlock):
-            // The keys never left: those just proven are not needed.
+            // The keys are still in memory, so the proven ones are not needed.
             state = .unlocked
             return [.disarm, .announce]
         case (.locking(let deadline), .deadline):
-            // The timer of an earlier lock, which was cancelled, may have fired just before this one was set.
+            // The timer of an earlier, cancelled lock may have fired just before this one was set.
             guard now >= deadline else { return [.arm(at: deadline)] }
-            // As it was announced: nothing new to those who watch.
+            // The deadline was announced already.
             beginEviction(due: deadline)
             return [.evict]
 
@@ -88,7 +89,7 @@ public struct LockMachine: Hashable, Sendable {
             state = .unlocked
             return [.admit, .announce]
 
-        // Nothing to lock; unlocked already; a timer that was disarmed too late.
+        // Nothing to lock, already unlocked, or a timer that fired before it was disarmed.
         case (.beforeFirstUnlock, _), (.locked, _), (.unlocked, _), (.evicting, _), (.locking, .evicted):
             return []
         }
@@ -99,7 +100,7 @@ public struct LockMachine: Hashable, Sendable {
         self.due = due
     }
 
-    /// The time until the keys go, while the grace runs; zero while they are being taken out; else nil.
+    /// Time until the eviction during the grace period; zero during the eviction; else nil.
     public func graceRemaining(at now: Duration) -> Duration? {
         switch state {
         case .locking(let deadline): max(deadline - now, .zero)

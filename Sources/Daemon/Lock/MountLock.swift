@@ -6,25 +6,25 @@ import Logging
 import Posix
 import Synchronization
 
-/// The lock of one mount: the machine, its timer, the thread that takes the keys out, and those who watch.
+/// The lock of one mount: the machine, its timer, the thread that evicts, and the clients that monitor.
 ///
-/// Every event is handled whole under one mutex, effects included, so that keys are never admitted behind the back of a
-/// lock. Only the eviction runs outside, in a thread of its own. The mutex is the outermost lock of the process, and
-/// the mount never calls back. Of the mount's own locks only those are taken under it that nobody holds while he waits
-/// for a disk: a request that is stuck delays neither a lock, nor the deadline, nor a status.
+/// Each event and its effects are handled under one mutex, so that no keys are admitted after a lock that came first.
+/// Only the eviction runs outside, in a thread of its own. The mount never calls back. Under the mutex it only takes
+/// locks that no thread holds during a wait for a disk, so a stuck request delays no lock, deadline or status.
 public final class MountLock: Sendable {
     private struct State {
         var machine: LockMachine
-        /// How often it was announced that something had changed.
+        /// Number of announcements so far.
         var sequence = 0
-        /// When it last was, in seconds since 1970.
+        /// Time of the last change of state, in seconds since 1970.
         var changed = MountFacts.wallClock
-        /// Whether the mount has left the tree while programs use its files.
+        /// Whether the mount was detached from the tree while programs use its files.
         var isDetached = false
     }
 
+    /// The lock machine and what was announced. Lock order: docs/ARCHITECTURE.md.
     private let state: Mutex<State>
-    /// Tells this daemon's changes from those of another.
+    /// Distinguishes this daemon's changes from those of another.
     private let instance = String(hexadecimal: UInt128.random(in: .min ... .max), digits: 32)
     private let mount: any MountedFileSystem
     private let facts: MountFacts
@@ -45,23 +45,23 @@ public final class MountLock: Sendable {
 
     deinit { evictor.end() }
 
-    /// Readable when the deadline has passed; then somebody calls `deadlinePassed`.
+    /// Readable when the deadline has passed; the thread that waits for it then calls `deadlinePassed`.
     public var deadline: Descriptor { timer.descriptor }
 
     public func deadlinePassed() {
-        // Or it would stay readable, and who waits for it would not wait any more.
+        // Without this the descriptor stays readable, and the signal thread would spin.
         do { _ = try timer.acknowledge() } catch { log.warning("cannot read the timer: \(error)") }
         handle(.deadline)
     }
 
-    /// Starts the grace, or the eviction, and returns without waiting for its end.
+    /// Starts the grace period or the eviction, and returns without waiting for its end.
     @discardableResult
     public func lock(now: Bool) -> Status {
         handle(now ? .lockNow : .lock)
     }
 
-    /// Locks without grace, and waits until the keys are gone; not longer than `seconds`, after which they still go as
-    /// soon as they can.
+    /// Locks without a grace period, and waits up to `seconds` until the keys are wiped. After a timeout the eviction
+    /// goes on.
     func lockAndWait(seconds: Double) {
         let isLocking = { (status: Status) in status.state == .locking }
         guard isLocking(lock(now: true)) else { return }
@@ -72,8 +72,8 @@ public final class MountLock: Sendable {
         }
     }
 
-    /// The mount has left the tree, and programs may use its files still. It locks: nobody sees it any more, and who
-    /// has unmounted it wants its keys gone. An unlock is possible after that.
+    /// Notes that the mount was detached from the tree, while programs may still use its files, and locks it: it cannot
+    /// be seen any more, and the user who unmounted it expects its keys to be wiped. A later unlock is possible.
     func noteDetached() {
         let isNew = state.withLock { state in
             defer { state.isDetached = true }
@@ -82,13 +82,13 @@ public final class MountLock: Sendable {
         if isNew { lock(now: false) }
     }
 
-    /// How often somebody has asked for a lock so far: what an unlock begins with.
+    /// Number of locks requested so far; an unlock reads it before it proves a credential.
     public var locks: UInt64 { state.withLock { $0.machine.locks } }
 
-    /// Opens all classes with keys that were just proven; after the end of an eviction, if one runs.
+    /// Opens all classes with keys that were just proven. If an eviction runs, waits for its end.
     ///
-    /// - Parameter locks: what `locks` was when somebody asked for this. Whoever has locked since must not find it
-    ///   undone.
+    /// - Parameter locks: the value of `locks` when the unlock was requested. A lock requested since then wins.
+    /// - Throws: `lockedMeanwhile` in that case.
     public func unlock(with keys: any ProvenKeys, since locks: UInt64) throws(Failure) -> Status {
         while true {
             let opened = try state.withLock { state throws(Failure) -> Status? in
@@ -108,7 +108,7 @@ public final class MountLock: Sendable {
         }
     }
 
-    /// Tells all who watch what has become of the vault's keys.
+    /// Tells all clients that monitor about an event of the vault's keys.
     public func announce(_ event: StatusChange.Event) {
         log.info("\(event.rawValue)")
         state.withLock { state in
@@ -121,7 +121,7 @@ public final class MountLock: Sendable {
         state.withLock { status(of: $0) }
     }
 
-    /// The present status, or the changes after a position, and each change of state after that.
+    /// Subscribes to the present status, or to the changes after a position, and to all later ones.
     public func subscribe(after position: MonitorPosition? = nil) throws(Failure) -> StatusSubscription {
         try state.withLock { state throws(Failure) in
             try feed.subscribe(startingWith: status(of: state), after: position)
@@ -140,7 +140,7 @@ public final class MountLock: Sendable {
         state.withLock { $0.machine.state == .evicting }
     }
 
-    /// Runs under the mutex. `admit` and `awaitEviction` are the unlock's own business.
+    /// Runs under the mutex. `unlock` itself carries out `admit` and `awaitEviction`.
     private func carryOut(_ effects: [LockMachine.Effect], _ state: inout State) {
         for effect in effects {
             switch effect {
@@ -163,12 +163,13 @@ public final class MountLock: Sendable {
     }
 
     private func arm(at deadline: Duration) {
-        // The timer wakes a thread, and that after a suspension along with all others.
+        // The mount refuses contents from the deadline on by itself: after a suspension the timer's thread may run
+        // late.
         mount.setDeadline(deadline)
         do {
             try timer.arm(at: deadline)
         } catch {
-            // timerfd_settime(2) fails for bad arguments only; without a timer the keys would stay for ever.
+            // timerfd_settime(2) fails for bad arguments only; without a timer the keys would stay in memory.
             fatalError("cannot set the timer: \(error)")
         }
     }
@@ -179,7 +180,7 @@ public final class MountLock: Sendable {
     }
 
     private func disarm() {
-        // A timer that fires all the same finds no deadline in the machine.
+        // If the timer fires nevertheless, the machine has no deadline and ignores it.
         do { try timer.disarm() } catch { log.warning("cannot stop the timer: \(error)") }
     }
 
@@ -204,7 +205,7 @@ public final class MountLock: Sendable {
 }
 
 extension StatusChange.Event {
-    /// What it means to who watches that this state has been entered; nothing of the first.
+    /// The event that entering this state means to clients; nil for the first state.
     fileprivate init?(_ state: LockMachine.State) {
         switch state {
         case .beforeFirstUnlock: return nil

@@ -1,13 +1,13 @@
 import Glibc
 import Posix
 
-/// Tells when a mount has left the tree: taken away by `umount -l`, say, while programs still have its files open.
+/// Detects that a mount was detached from the tree, by `umount -l` for example, while programs have its files open.
 ///
 /// Source: proc_pid_mountinfo(5), proc_pid_mounts(5) for the notification.
 struct MountWatch: Sendable {
     /// Reports POLLPRI after each change of the table of mounts.
     let descriptor: Descriptor
-    /// As mountinfo writes a device: major and minor number.
+    /// The device as in mountinfo: major and minor number.
     private let device: [UInt8]
 
     /// - Parameter device: `st_dev` of the files in the mount.
@@ -19,7 +19,7 @@ struct MountWatch: Sendable {
         self.device = Array("\(major):\(minor)".utf8)
     }
 
-    /// Whether the mount stands nowhere in this process's table; false as well where the table cannot be read.
+    /// Whether the mount is not in this process's mount table any more; also false if the table cannot be read.
     var isGone: Bool {
         guard let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY).bytes() else { return false }
         return !table.split(separator: UInt8(ascii: "\n")).contains { line in

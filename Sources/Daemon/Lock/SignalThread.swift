@@ -5,28 +5,27 @@ import Logging
 import Posix
 import Synchronization
 
-/// The thread that hears the signals and the deadline, and looks whether anybody uses the mount and whether it is in
-/// the tree.
+/// The thread that waits for signals and the deadline, and checks whether the mount is used and is still in the tree.
 ///
-/// SIGUSR1 locks, with the grace. SIGTERM, SIGINT and SIGHUP unmount: in the ordinary way, or lazily if the mount is in
-/// use, and then it locks, with the grace, and the daemon goes on for its last user. So it is where another program has
-/// taken the mount out of the tree. A second signal makes durable what was written, and ends at once.
+/// SIGUSR1 locks, with the grace period. SIGTERM, SIGINT and SIGHUP unmount. If the mount is in use, it is unmounted
+/// lazily and locked with the grace period, and the daemon goes on until the last use ends. The same happens if another
+/// program has detached the mount. A second such signal makes all written data durable and ends the process at once.
 public final class SignalThread: Sendable {
     private let signals: SignalDescriptor
     private let lock: MountLock
     private let mount: any MountedFileSystem
     private let log: Logger
-    /// The time without use after which it locks.
+    /// The time without use after which the mount locks itself.
     private let idleLimit: Duration?
     private let watch: MountWatch?
-    // A thread apart: umount(2) waits for the file system, and the deadline does not.
+    // A separate thread: umount(2) may wait for the file system, and must not delay the deadline.
     private let unmounter: OnDemandWorker
-    /// Ends the process; another thing in tests.
+    /// Ends the process; tests replace it.
     private let exit: @Sendable () -> Void
 
     public static let handled: [Int32] = [SIGUSR1, SIGTERM, SIGINT, SIGHUP]
 
-    /// - Parameter signals: blocks `handled`; made before any thread is.
+    /// - Parameter signals: blocks `handled`; it must be made before any thread.
     init(
         signals: SignalDescriptor, unmounter: OnDemandWorker, lock: MountLock, mount: any MountedFileSystem,
         log: Logger,
@@ -65,7 +64,7 @@ public final class SignalThread: Sendable {
                     watched = nil
                 }
             } catch {
-                // Without this thread nothing would end the grace.
+                // Without this thread the grace period would never end.
                 fatalError("cannot wait for signals: \(error)")
             }
         }

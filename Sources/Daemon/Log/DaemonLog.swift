@@ -6,13 +6,13 @@ import Posix
 /// Where the daemon's log goes.
 public enum LogDestination: Hashable, Sendable {
     case standardError
-    /// A file, which is made if it is missing and added to if not.
+    /// A file, appended to; it is made if it is missing.
     case file(path: String)
     /// The local syslog or journal; facility `daemon`.
     case system
 }
 
-/// Turns each event into one line. Secrets cannot get here: their type has no text.
+/// Turns each event into one line. Secrets cannot be logged: their type has no text.
 struct DaemonLog: LogHandler {
     let writer: LogWriter
     var logLevel = Logger.Level.info
@@ -26,7 +26,7 @@ struct DaemonLog: LogHandler {
     func log(event: LogEvent) {
         let details = metadata.merging(event.metadata ?? [:]) { $1 }
             .sorted { $0.key < $1.key }.map { key, value in " \(key)=\(Self.shown(value))" as Printable }
-        // One event, one line, whatever a file's name in it holds.
+        // One line for each event, even if a file name in it contains a newline.
         let message = Printable(line: event.message.description)
         writer.append(LogLine(level: event.level, text: "\(message)\(details.joined())"))
     }
@@ -43,7 +43,7 @@ struct LogLine: Sendable {
     let text: Printable
 }
 
-/// What a log's lines are written to.
+/// The output of a log.
 enum LogSink: Sendable {
     case stream(Descriptor)
     case system
@@ -54,7 +54,7 @@ enum LogSink: Sendable {
     init(_ destination: LogDestination) throws(Errno) {
         switch destination {
         case .standardError:
-            // A duplicate: the daemon may leave its standard error behind, not its log.
+            // A duplicate: the daemon may close its standard error, but not its log.
             self = .stream(try Self.standardError.duplicate())
         case .file(let path):
             self = .stream(try Descriptor.open(path: path, O_WRONLY | O_CREAT | O_APPEND, mode: 0o600))
@@ -69,7 +69,7 @@ enum LogSink: Sendable {
         case .stream(let descriptor):
             let time = line.date.ISO8601Format(.init(includingFractionalSeconds: true))
             let bytes = Array("\(time) \(line.level): \(line.text)\n".utf8)
-            // A log that cannot be written stops nothing.
+            // A failure to write the log must not stop the daemon.
             try? unsafe descriptor.write(bytes.span.bytes)
         case .system:
             unsafe line.text.text.withCString { text in

@@ -3,10 +3,9 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Writes a log from a thread of its own: a terminal that is stopped, a full pipe or a journal that hangs must not hold
-/// up a lock.
+/// Writes a log from a thread of its own: a stopped terminal, a full pipe or a hanging journal must not delay a lock.
 final class LogWriter: Sendable {
-    /// What a stopped terminal may leave waiting; later lines are counted, not kept.
+    /// Number of lines that may wait for a stuck sink; later ones are only counted.
     private static let limit = 1000
 
     private struct State {
@@ -15,6 +14,7 @@ final class LogWriter: Sendable {
         var isWriting = false
     }
 
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
     private let worker: OnDemandWorker
     private let sink: LogSink
@@ -25,7 +25,7 @@ final class LogWriter: Sendable {
         try worker.start { [weak self] in self?.write() }
     }
 
-    // Does not wait for the thread: it may hang in the sink.
+    // Does not join the thread: it may hang in the sink.
     deinit { worker.end() }
 
     func append(_ line: LogLine) {
@@ -50,7 +50,7 @@ final class LogWriter: Sendable {
         state.withLock { $0.isWriting = false }
     }
 
-    /// Waits a while for the lines so far.
+    /// Waits up to `patience` until all lines so far are written.
     func flush(patience: Duration = .seconds(1)) {
         let deadline = BootClock.now + patience
         while state.withLock({ $0.isWriting || !$0.lines.isEmpty }), BootClock.now < deadline {

@@ -4,7 +4,7 @@ import Mount
 import Posix
 
 extension Explanation {
-    /// What is known of a file, in words: design's table of what each class allows, for this file now.
+    /// Describes a file's facts in words: what its class allows for this file in this state.
     init(_ facts: ProtectionFacts, in state: Status.State) {
         let kind: Kind =
             switch facts.kind {
@@ -26,7 +26,7 @@ extension Explanation {
         let reason = facts.canOpen ? nil : protectionClass.absence(in: state)
         switch kind {
         case .file:
-            // Class B: whoever had the file open goes on, until the last close.
+            // Class B: a file that is open can be used until its last close.
             let lives = protectionClass == .completeUnlessOpen && facts.handles > 0 && facts.hasKeyInMemory
             let throughHandle = facts.canOpen || lives
             return [
@@ -40,7 +40,7 @@ extension Explanation {
                     reason: reason.map { "its file key has to be wrapped anew; \($0)" }),
             ]
         case .directory:
-            // Class B needs no more than its public key to create.
+            // Class B needs only its public key to create a file.
             let creates = facts.canOpen || protectionClass == .completeUnlessOpen
             return [
                 metadata,
@@ -56,7 +56,7 @@ extension Explanation {
 }
 
 extension ProtectionClass {
-    /// The key that wraps the file keys of the class.
+    /// The key that wraps the class's file keys.
     fileprivate var wrappingKey: String {
         switch self {
         case .complete: "class key A, in memory only while unlocked"

@@ -7,7 +7,7 @@ import Keybag
 import Policy
 import Synchronization
 
-/// The keybag as the daemon's way from a passcode to the class keys, and from there into the mount.
+/// Connects the keybag and the mount: proves credentials, and installs the class keys in the mount.
 final class KeybagHolder: Keyholder {
     private let keybag: OpenKeybag
     private let mount: VaultMount
@@ -81,13 +81,14 @@ final class KeybagHolder: Keyholder {
             dropping: Set(dropping.map { UInt32(clamping: $0) }))
     }
 
-    /// Keys on their way into the mount.
+    /// Class keys that can be admitted to the mount.
     func released(_ keys: consuming ClassKeys) -> any ProvenKeys {
         ReleasedKeys(keys, mount: mount)
     }
 }
 
 private final class ReleasedKeys: ProvenKeys {
+    /// Held while the mount installs the keys. Lock order: docs/ARCHITECTURE.md.
     private let keys: Mutex<ClassKeys?>
     private let mount: VaultMount
 

@@ -4,7 +4,7 @@ import Glibc
 import Mount
 import Posix
 
-/// What a status tells that never changes while the mount is there.
+/// The part of a status that does not change while the mount exists.
 public struct MountFacts: Sendable {
     public var mountPoint: String
     public var vault: String
@@ -17,17 +17,17 @@ public struct MountFacts: Sendable {
     public var version: String
     public var formatVersion: Int
     public var whenLocked: WhenLocked
-    /// The time without use after which it locks by itself.
+    /// The time without use after which the mount locks itself.
     public var lockWhenIdle: Duration?
-    /// What keeps the device key: "software" is a file.
+    /// How the device key is kept: "software" is a file.
     public var deviceKey: String
-    /// The file that holds it, or what a TPM has sealed.
+    /// The file with the device key, plain or sealed by a TPM.
     public var deviceKeyFile: String?
-    /// Whether it takes more than the device key to unlock. Answers at once.
+    /// Whether an unlock needs more than the device key. Waits for no lock or disk.
     public var hasPasscode: @Sendable () -> Bool
-    /// How many wrong passcodes the vault takes still; nil where there is no limit. Answers at once.
+    /// How many wrong passcodes are still allowed; nil without a limit. Waits for no lock or disk.
     public var guesses: @Sendable () -> Guesses?
-    /// What the holder of an escrow key knows the vault by; nil before anything has opened it. Answers at once.
+    /// The proof by which the holder of an escrow key knows the vault; nil before the first unlock. Waits for no disk.
     public var vaultProof: @Sendable () -> String?
 
     public init(
@@ -56,7 +56,7 @@ public struct MountFacts: Sendable {
         self.vaultProof = vaultProof
     }
 
-    /// The status at a moment. Takes no lock that anybody holds while he waits for a disk.
+    /// The status at a moment. Takes no lock that a thread may hold while it waits for a disk.
     func status(_ moment: LockMoment, of mount: any MountedFileSystem) -> Status {
         let remaining = moment.graceRemaining?.seconds
         let openFiles = mount.openFiles.map { ($0.key.name, $0.value) }
@@ -89,7 +89,7 @@ public struct MountFacts: Sendable {
     }
 }
 
-/// What a status tells of the lock.
+/// The lock's part of a status.
 struct LockMoment {
     var state: Status.State
     var graceRemaining: Duration?
@@ -98,7 +98,7 @@ struct LockMoment {
     var sequence: Int
     /// Seconds since 1970.
     var changed: Double
-    /// Whether the mount has left the tree.
+    /// Whether the mount was detached from the tree.
     var isDetached: Bool
 }
 

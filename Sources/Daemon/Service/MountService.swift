@@ -6,17 +6,18 @@ import Logging
 import Posix
 import Synchronization
 
-/// What the control socket asks of the daemon.
+/// Serves the calls on the control socket.
 public final class MountService: ControlService {
     private let lock: MountLock
     private let mount: any MountedFileSystem
     private let keyholder: any Keyholder
     private let log: Logger
-    /// Ends the process; another thing in tests.
+    /// Ends the process; tests replace it.
     private let exit: @Sendable () -> Void
-    /// One derivation at a time: each takes as much memory as the vault's settings say, and clients are many.
+    /// One Argon2 derivation at a time: each takes as much memory as the vault's settings say, and there may be many
+    /// clients. Lock order: docs/ARCHITECTURE.md.
     private let derivation = Mutex(())
-    /// Shared by who unmounts.
+    /// Held shared by calls that unmount, exclusive by the end of the daemon. Lock order: docs/ARCHITECTURE.md.
     private let unmounts = ReadWriteLock()
 
     public init(
@@ -42,7 +43,7 @@ public final class MountService: ControlService {
 
     public func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status {
         let secret = try Secret.read(from: secret)
-        // Before the passcode is proven: that takes its time, and a lock may come meanwhile.
+        // Read before the passcode is proven: that takes time, and a lock may come during it.
         let locks = lock.locks
         do throws(Failure) {
             let keys = try inTurn(opener.kind == .passcode) { () throws(Failure) in
@@ -99,7 +100,7 @@ public final class MountService: ControlService {
     public func rotate(_ new: NewRotation?) throws(Failure) -> Status {
         guard !status.readOnly else { throw .readOnly }
         guard let new else {
-            // Else it has come to its end meanwhile.
+            // Otherwise the rotation has ended by now.
             if keyholder.isRotating { mount.rotate() }
             return status
         }
@@ -116,7 +117,7 @@ public final class MountService: ControlService {
         return status
     }
 
-    /// Runs what derives a key, and notes it when it is refused.
+    /// Runs `body`, which changes the keybag, and logs a failure.
     private func changing<Result>(
         _ doing: String, derives: Bool, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -126,8 +127,8 @@ public final class MountService: ControlService {
         }
     }
 
-    /// Runs `body` when its turn has come, if it derives a key from a passcode. What does not is not to wait for one who does: he may
-    /// wait for another process.
+    /// Runs `body` under `derivation` if it derives a key from a passcode. Other credentials do not wait for it: the
+    /// thread that holds it may wait for another process's guess.
     private func inTurn<Result: ~Copyable>(
         _ derives: Bool, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -137,10 +138,10 @@ public final class MountService: ControlService {
 
     public func erase() throws(Failure) -> String {
         log.warning("erasing the vault on request")
-        // Whatever becomes of the answer.
+        // Also if an error is thrown.
         defer { mount.forgetAllKeys() }
-        // First what is on the disk: whoever cuts the power now finds nothing that opens it. Without the turn of those who try a
-        // passcode: one of them may wait for another process.
+        // First what is on disk: if the power fails now, nothing opens the vault. Without `derivation`: a thread that
+        // holds it may wait for another process's guess.
         do throws(Failure) { return try keyholder.erase() } catch {
             log.warning("not all of it could be destroyed: \(error)")
             throw error
@@ -150,9 +151,9 @@ public final class MountService: ControlService {
     public func endErased() {
         log.warning("the vault is erased")
         mount.forgetAllKeys()
-        // Requests that used a key stand still: the unmount must not wait for their answers.
+        // Requests that used a key are blocked for good: the unmount must not wait for their replies.
         mount.disconnect()
-        // No program is to find a mount without a daemon, which would answer only with errors.
+        // No mount without a daemon may stay in the tree: every call on it would fail.
         try? mount.unmount(lazily: true)
         exit()
     }
@@ -170,25 +171,25 @@ public final class MountService: ControlService {
         mount.classes(ofInodes: inodes).map { $0?.name ?? "" }
     }
 
-    /// Seconds that a lazy unmount waits for the keys to go: while the mount is in the tree they go faster.
+    /// Seconds that a lazy unmount waits for the eviction, which is faster while the mount is in the tree.
     private static let patienceForLock = 5.0
 
     public func unmount(lazily: Bool) throws(Failure) {
-        // Its users may have files open for as long as they like, and the mount is to be seen nowhere: keys that stayed would
-        // be forgotten.
+        // Programs may keep files open for a long time, and the mount cannot be seen any more, so the user would forget
+        // about keys that stayed in memory.
         if lazily { lock.lockAndWait(seconds: Self.patienceForLock) }
         try unmounts.withShared { () throws(Failure) in try mount.unmount(lazily: lazily) }
         if lazily { lock.noteDetached() }
         log.info("unmounted on request", metadata: ["lazily": "\(lazily)"])
     }
 
-    /// Returns when nobody is unmounting any more. The kernel ends the session first and then drops what it has cached of
-    /// the files, which takes seconds when that is much: who has asked for it is to be answered all the same.
+    /// Returns when no unmount is under way. The kernel first ends the session, then drops its cached pages, which may
+    /// take seconds: a client that asked for the unmount still gets its reply.
     func waitForUnmounts() { unmounts.withExclusive {} }
 }
 
 extension NewSecret {
-    /// Reads what a client has handed over.
+    /// Reads what a client has passed.
     init(reading source: NewSlotSource) throws(Failure) {
         switch source {
         case .secret(let kind, let descriptor, let allowingWeak):

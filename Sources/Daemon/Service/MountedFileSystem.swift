@@ -5,63 +5,63 @@ public import Failure
 import Format
 import Posix
 
-/// The mounted file system, as the daemon drives it. Thread-safe.
+/// The mounted file system, as the daemon drives it. Safe for any number of threads.
 ///
-/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `rotation` and `classes` answer at once,
-/// whatever the vault's disk does: a lock waits for them.
+/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `rotation` and `classes` never
+/// wait for the vault's disk: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
-    /// Returns when the file system is unmounted and its last user has gone.
+    /// Serves until the file system is unmounted and its last use has ended.
     func run()
 
-    /// From this time of the boot clock on contents of A, and of B's closed files, are refused, whenever `evict` is called;
-    /// nil, or new keys, take that back. Waits for nobody.
+    /// From this time of the boot clock on, contents of A and of closed files of B are refused, even before `evict` is
+    /// called. Nil, or new keys, take that back. Does not wait.
     func setDeadline(_ deadline: Duration?)
 
-    /// Takes the keys of class A and of B's closed files out of memory; returns when they are gone.
+    /// Wipes the keys of class A and of closed files of B; returns when they are wiped.
     func evict() -> Eviction
 
     /// The classes whose existing files can be opened now.
     var classKeys: [ProtectionClass] { get }
     var openFiles: [ProtectionClass: Int] { get }
     var fileKeysInMemory: Int { get }
-    /// How many requests wait for the next unlock.
+    /// Number of requests that wait for the next unlock.
     var waitingRequests: Int { get }
     /// Nil while no eviction runs.
     var evictionProgress: EvictionProgress? { get }
-    /// Nil unless files have old keys.
+    /// Nil unless some files have previous keys.
     var rotation: Rotation? { get }
 
-    /// Files have old keys by now, or are to be looked at again.
+    /// Starts to rewrap files for the new keys, or starts another walk.
     func rotate()
 
-    /// The classes of files that are open, by their inode numbers in the mount; nil for what is no open file.
+    /// The classes of open files, by their inode numbers in the mount; nil for an inode that is no open file.
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?]
 
-    /// What protects the file behind a descriptor of this mount, which O_PATH may have made.
+    /// What protects the file of a descriptor in this mount; O_PATH is enough.
     func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation
 
-    /// Whether anybody has used the mount since this was last asked.
+    /// Whether the mount was used since the last call.
     func takeUse() -> Bool
 
-    /// Makes durable what was written.
+    /// Makes all written data durable.
     func synchronize()
 
-    /// Unmounts, or throws `busy`; lazily the mount disappears at once, and `run` returns when its last user has gone.
+    /// Unmounts, or throws `busy`. Lazily, the mount disappears at once, and `run` returns when its last use has ended.
     func unmount(lazily: Bool) throws(Failure)
 
-    /// Wipes every key of the process, in use or not. It has to end soon after this: a thread that goes on to use a key stands
-    /// still.
+    /// Wipes every key of the process, even those in use. The process must end soon after this: a thread that goes on
+    /// to use a key blocks for good.
     func forgetAllKeys()
 
-    /// Ends all requests, under way or to come, with an error, and the process itself if it has not ended soon after.
+    /// Fails all requests, present and future. Ends the process if it has not ended soon after.
     func disconnect()
 }
 
-/// What taking the keys out took.
+/// The result of an eviction.
 public struct Eviction: Hashable, Sendable {
     public var duration: Duration
     public var inodes: Int
-    /// How often the inodes were gone over until nothing came after.
+    /// Number of passes over the inodes, until one found no new pages.
     public var passes: Int
 
     public init(duration: Duration, inodes: Int, passes: Int) {
@@ -71,10 +71,10 @@ public struct Eviction: Hashable, Sendable {
     }
 }
 
-/// How far an eviction has come.
+/// The progress of an eviction.
 public struct EvictionProgress: Hashable, Sendable {
     public var phase: Status.EvictionPhase
-    /// Inodes left in this pass, while pages are dropped.
+    /// Number of inodes left in this pass; nil unless pages are being dropped.
     public var inodesToInvalidate: Int?
 
     public init(phase: Status.EvictionPhase, inodesToInvalidate: Int? = nil) {
@@ -83,9 +83,9 @@ public struct EvictionProgress: Hashable, Sendable {
     }
 }
 
-/// What can tell a right passcode from a wrong one. Thread-safe.
+/// Tells a right credential from a wrong one. Safe for any number of threads.
 public protocol Keyholder: AnyObject, Sendable {
-    /// Takes as long as the passcode's derivation, and changes nothing.
+    /// Proves a credential. Takes as long as the passcode's derivation, and changes nothing.
     ///
     /// - Throws: `wrongPasscode`, `wrongRecoveryKey`, `tampered`, `damaged` and others.
     func prove(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> any ProvenKeys
@@ -94,37 +94,37 @@ public protocol Keyholder: AnyObject, Sendable {
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(Failure)
 
-    /// Destroys what releases the keys.
+    /// Destroys what releases the keys; returns the device key's fate.
     func erase() throws(Failure) -> String
 
-    /// The ways in.
+    /// The slots of the vault.
     var slots: [Slot] { get }
 
-    /// Adds a way in; `secret` opens the vault now.
+    /// Adds a slot; `secret` opens the vault now.
     func addSlot(
         _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(Failure) -> Int
 
     func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure)
 
-    /// The slot that the secret opens.
+    /// The number of the slot that the secret opens.
     func testSlot(_ opener: Opener, _ secret: borrowing Secret) throws(Failure) -> Int
 
-    /// Whether files may have old keys. Answers at once.
+    /// Whether files may have previous keys. Waits for no disk.
     var isRotating: Bool { get }
 
-    /// Makes new class keys.
+    /// Begins a rotation: makes new class keys.
     ///
     /// - Parameters:
-    ///   - recoveryKey: a new one, as text.
-    ///   - dropping: the slots that go.
+    ///   - recoveryKey: the text of a new one.
+    ///   - dropping: the numbers of the slots that are removed.
     func beginRotation(
         opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
     ) throws(Failure)
 }
 
-/// The class keys that a passcode has released, on their way into the mount; wiped if they never get there.
+/// Class keys that a credential has released. They are wiped if they are not admitted.
 public protocol ProvenKeys: AnyObject, Sendable {
-    /// Hands them to the mount, which opens all classes. At most once.
+    /// Installs them in the mount, which opens all classes. Call it at most once.
     func admit() throws(Failure)
 }

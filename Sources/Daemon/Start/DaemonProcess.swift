@@ -7,12 +7,12 @@ import Posix
 
 /// The process that mounts a vault and serves it until it is unmounted.
 public enum DaemonProcess {
-    /// Mounts, tells on the readiness descriptor how that went, serves, and returns when the mount has ended.
+    /// Mounts, reports the result on the readiness descriptor, serves, and returns when the mount has ended.
     ///
-    /// For the main thread of a process that does nothing else, and before it has started another thread: it blocks
+    /// Must run in the main thread of a process that does nothing else, before any other thread is started: it blocks
     /// signals, forbids core files and raises limits.
     ///
-    /// - Throws: why it did not start; the same is written to the readiness descriptor.
+    /// - Throws: why it did not start; the readiness descriptor gets the same.
     public static func run(_ configuration: Configuration) throws(Failure) {
         do throws(Failure) {
             let signals = try prepareProcess()
@@ -35,15 +35,15 @@ public enum DaemonProcess {
         }
     }
 
-    /// What has to come before any secret and any thread.
+    /// Must run before the process holds any secret and starts any thread.
     private static func prepareProcess() throws(Failure) -> SignalDescriptor {
-        // A client, a terminal or a log that goes away is told by EPIPE.
+        // A write to a closed socket, terminal or log then fails with EPIPE.
         signal(SIGPIPE, SIG_IGN)
-        // Detached it was executed as /proc/self/exe, and would be called that in ps(1).
+        // A detached daemon was executed as /proc/self/exe; ps(1) would show that as its name.
         ProcessName.set("latchkey")
-        // The kernel has applied the umask of whoever makes a file in the mount.
+        // The kernel has already applied the umask of the program that creates a file in the mount.
         umask(0)
-        // The kernel may know a million nodes, and forget them at once.
+        // The kernel may know a million nodes, and forget them all at once.
         ProcessLimits.boundArenas()
         let signals = try Failure.when("block signals") { () throws(Errno) in
             try ProcessLimits.forbidDumps()
@@ -56,7 +56,7 @@ public enum DaemonProcess {
 
     /// Leaves the terminal, its session and the working folder.
     private static func detach() {
-        // Fails for the leader of a session, which has left already.
+        // Fails for a session leader, which has left the old session already.
         setsid()
         _ = unsafe chdir("/")
         guard let null = try? Descriptor.open(path: "/dev/null", O_RDWR) else { return }

@@ -13,7 +13,7 @@ import Posix
 import Store
 import Vault
 
-/// A vault on its way to being mounted: taken for this process alone, its keybag opened with the device key.
+/// A vault before it is mounted: locked for this process (`lk.lock`), its keybag opened with the device key.
 struct OpenVault: Sendable {
     let store: any Store
     let lock: VaultLock
@@ -46,14 +46,14 @@ struct OpenVault: Sendable {
             in: store, deviceKey: try DeviceKeyLocation.load(path: deviceKeyPath), readOnly: configuration.readOnly)
     }
 
-    /// Tells who else may use the device key.
+    /// Logs a warning if other users may use the device key.
     func warnOfReaders(of vault: String, _ log: Logger) {
         let owner = try? store.status(of: store.root).owner
         guard let exposure = DeviceKeyExposure(of: deviceKeyPath, ofVaultOwnedBy: owner) else { return }
         log.warning("\(exposure.reason)", metadata: ["file": "\(deviceKeyPath)"])
     }
 
-    /// The class keys that a passcode or recovery key releases.
+    /// The class keys that the configured credential releases.
     func prove(_ unlock: Configuration.Unlock) throws(Failure) -> ClassKeys {
         let secret = try Secret.read(from: unlock.secret)
         return try keybag.unlock(Credential(unlock.opener, reading: secret))
@@ -64,11 +64,11 @@ struct OpenVault: Sendable {
         try keybag.unlock(.nothing())
     }
 
-    /// Mounts it; nobody serves requests yet.
+    /// Makes the mount; no thread serves requests yet.
     func mount(
         _ configuration: Configuration, _ policy: PolicyInForce, log: Logger
     ) throws(Failure) -> VaultMount {
-        // A copy of a vault has the volume ID of the original. Found now, not when the mount is there.
+        // A copy of a vault has the same volume ID. Checked before the mount is made.
         if let other = SocketDirectories([configuration.socketDirectory]).mount(volume: volume) {
             throw .alreadyServed(socket: other.status.mountPoint)
         }

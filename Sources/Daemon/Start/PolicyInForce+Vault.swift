@@ -7,19 +7,20 @@ public import Policy
 import Strength
 
 extension PolicyInForce {
-    /// Of this machine, and the one that the configuration names besides.
+    /// The machine's policy, and the one that the configuration names in addition.
     init(_ configuration: Configuration) throws(Failure) {
         do throws(PolicyError) { self = try .load(besides: configuration.policyPath, X25519.publicKey) } catch {
             throw .forbidden(reason: "\(error)")
         }
     }
 
-    /// Throws unless the vault may be mounted so. The class of its root is not looked at: it takes a mount to change it.
+    /// Throws unless the vault may be mounted. Does not check the class of its root: that can only be changed in a
+    /// mount.
     func check(_ keybag: OpenKeybag, _ configuration: Configuration) throws(Failure) {
         try check(keybag.file, isGuarded: keybag.isGuarded, configuration)
     }
 
-    /// The same of a keybag that nobody has opened yet.
+    /// The same for a keybag that is not open yet.
     ///
     /// - Parameter isGuarded: whether a TPM holds the device key.
     public func check(
@@ -34,7 +35,7 @@ extension PolicyInForce {
         if let violation = violations(of: facts).first { throw .forbidden(reason: violation.description) }
     }
 
-    /// Throws unless a passcode may be set.
+    /// Throws unless the passcode may be set.
     func check(_ passcode: borrowing Secret) throws(Failure) {
         guard policies.contains(where: { $0.minimumPasscodeStrength != nil }) else { return }
         var facts = Facts()

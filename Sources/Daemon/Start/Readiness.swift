@@ -2,7 +2,7 @@ public import Failure
 import FoundationEssentials
 import Posix
 
-/// What a starting daemon tells on its readiness descriptor, in one line of JSON: `{"ready":true}` once it is mounted,
+/// What a starting daemon writes to its readiness descriptor, as one line of JSON: `{"ready":true}` once it is mounted,
 /// or `{"ready":false,"error":{"deviceKeyMissing":{"path":...}}}`.
 public struct Readiness: Codable, Hashable, Sendable {
     public var ready: Bool
@@ -14,9 +14,9 @@ public struct Readiness: Codable, Hashable, Sendable {
         Readiness(ready: false, error: error)
     }
 
-    /// Waits for a daemon's line on the reading end of the pipe whose writing end it was given.
+    /// Waits for the daemon's line on the reading end of the readiness pipe.
     ///
-    /// - Throws: what kept the daemon from starting; `failed` if it ended without a word.
+    /// - Throws: why the daemon did not start; `endedBeforeReady` if it ended without a line.
     public static func wait(on descriptor: Descriptor) throws(Failure) {
         var line: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
@@ -38,13 +38,13 @@ public struct Readiness: Codable, Hashable, Sendable {
     func write(to descriptor: Descriptor) {
         guard let data = try? JSONEncoder().encode(self) else { return }
         let line = Array(data) + [UInt8(ascii: "\n")]
-        // Whoever started the daemon may have gone.
+        // The process that started the daemon may have ended.
         try? unsafe descriptor.write(line.span.bytes)
     }
 }
 
 extension [UInt8] {
-    /// Lends the array for reading into.
+    /// Lends the array as a buffer to read into.
     fileprivate mutating func withReadBuffer<Result>(
         _ body: (inout MutableRawSpan) throws(Errno) -> Result
     ) throws(Errno) -> Result {

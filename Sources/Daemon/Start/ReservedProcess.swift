@@ -1,7 +1,7 @@
 import Posix
 
-/// One of the processes that the user may have (RLIMIT_NPROC counts threads too), kept for the fusermount3 that
-/// unmounts where the start of a daemon fails because there are no more.
+/// Keeps one of the user's processes (RLIMIT_NPROC counts threads too) for the fusermount3 that unmounts if the start
+/// of the daemon fails because there are no more.
 final class ReservedProcess: Sendable {
     private let worker = Worker()
     private let end: Wakeup
@@ -11,7 +11,7 @@ final class ReservedProcess: Sendable {
         try worker.start { [end] in end.wait() }
     }
 
-    /// It is free in a moment: the kernel counts a thread a little longer than pthread_join(3) waits.
+    /// Frees it. This may take a moment: the kernel counts a thread a little longer than pthread_join(3) waits.
     func giveBack() {
         end.signal()
         worker.join()

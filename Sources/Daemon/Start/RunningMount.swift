@@ -13,10 +13,10 @@ import Store
 import Synchronization
 import Vault
 
-/// A mounted vault with all that belongs to it in its daemon: the flock(2) on the vault, the lock, the signals and the
+/// A mounted vault and what belongs to it in the daemon: the flock(2) on the vault, the lock, the signals and the
 /// control socket.
 final class RunningMount: Sendable {
-    /// Nil once the mount has ended.
+    /// Nil once the mount has ended. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let vaultLock: Mutex<VaultLock?>
     private let mount: VaultMount
     private let service: MountService
@@ -33,10 +33,9 @@ final class RunningMount: Sendable {
         self.log = log
     }
 
-    /// Opens the vault, proves the passcode if there is one, mounts, and answers signals, the control socket and the
-    /// kernel.
+    /// Opens the vault, proves the credential if there is one, mounts, and serves signals, control socket and kernel.
     ///
-    /// Every thread that the daemon needs is made here. When it throws, the mount is gone again.
+    /// Makes every thread that the daemon needs. If it throws, the mount is removed again.
     ///
     /// - Parameter exit: ends the process, after a second signal.
     static func start(
@@ -56,7 +55,7 @@ final class RunningMount: Sendable {
             log.notice("buffers for contents of files may be swapped out: not all can be locked: \(error)")
         }
         let mount = try opened.mount(configuration, policy, log: log)
-        // Nil where another program was faster: then the unmount may fail, which is said.
+        // Nil if another program took the last process; then the unmount may fail, which is reported.
         let reserved = try? ReservedProcess()
         do throws(Failure) {
             let facts = MountFacts(configuration, opened, device: mount.device)
@@ -113,12 +112,13 @@ final class RunningMount: Sendable {
         return server
     }
 
-    /// Returns when the file system is unmounted and its last user has gone.
+    /// Serves until the file system is unmounted and its last use has ended.
     func run() {
         mount.run()
         mount.synchronize()
         log.notice("unmounted")
-        // In this order: a client takes the end of its connection for the end of the daemon, and may mount again.
+        // In this order: a client takes the end of its connection for the end of the daemon, and may mount again at
+        // once.
         vaultLock.withLock { $0 = nil }
         service.waitForUnmounts()
         server.stop()

@@ -4,12 +4,12 @@ import Failure
 import Posix
 
 extension Secret {
-    /// Most bytes of a passcode, and of a recovery key's text.
+    /// The most bytes of a passcode, and of a recovery key's text.
     static let lengthLimit = 1024
 
-    /// Reads a passcode or a recovery key's text that a client has handed over, to its end and without a final newline.
+    /// Reads a secret that a client has passed, to its end and without a final newline.
     ///
-    /// The bytes go straight into locked memory.
+    /// The bytes are read directly into locked memory.
     ///
     /// - Parameter patience: how long the client may take to write it.
     /// - Throws: `passcodeLength` for none at all and for more than 1024 bytes; `failed` if it cannot be read.
@@ -18,7 +18,7 @@ extension Secret {
     ) throws(Failure) -> Secret {
         let deadline = BootClock.now + patience
         do {
-            // Room for a newline, and for one byte that tells of more.
+            // Room for a newline, and for one more byte that shows that the secret is too long.
             var buffer = try Secret(count: lengthLimit + 2)
             var count = 0
             while count < buffer.count {

@@ -26,12 +26,13 @@ final class VaultMount: MountedFileSystem {
     /// `st_dev` of the files in the mount.
     var device: UInt64 { mount.deviceNumber }
 
-    /// Takes class keys in and opens all classes; false for those of before a rotation that has begun meanwhile.
+    /// Installs class keys and opens all classes; false if a rotation has begun since, so that they are the previous
+    /// ones.
     func admit(_ keys: consuming ClassKeys) -> Bool { mount.admit(keys) }
 
-    /// Before `run`: gives files new keys while the keybag has old ones.
+    /// Called before `run`: rewraps files for the new keys while the keybag has previous ones.
     ///
-    /// - Parameter finished: called when the old ones are gone.
+    /// - Parameter finished: called when the previous ones are removed.
     func giveNewKeys(of keybag: OpenKeybag, finished: @escaping @Sendable () -> Void) {
         mount.giveNewKeys(
             while: { keybag.isRotating }, finish: { () throws(Failure) in try keybag.finishRotation() },
@@ -42,9 +43,9 @@ final class VaultMount: MountedFileSystem {
 
     func rotate() { mount.rotate() }
 
-    /// Serves requests from now on.
+    /// Starts the threads that serve requests.
     ///
-    /// - Throws: why a thread cannot be made; nothing is served then.
+    /// - Throws: why a thread cannot be made; then no request is served.
     func start() throws(Errno) { try mount.start(threads: threads) }
 
     func run() {
@@ -90,11 +91,11 @@ final class VaultMount: MountedFileSystem {
         if !SecureHeap.wipeEverything() { log.error("cannot wipe the keys before the end") }
     }
 
-    /// Seconds that the process has to end by itself once it is disconnected.
+    /// Seconds until the process is ended after `disconnect`, if it has not ended by itself.
     private static let patienceForEnd: UInt32 = 10
 
     func disconnect() {
-        // By SIGALRM, if a lock is held by a thread that stands still.
+        // SIGALRM ends the process if a blocked thread holds a lock.
         alarm(Self.patienceForEnd)
         do { try mount.disconnect() } catch { log.warning("cannot end the requests that are under way: \(error)") }
     }
@@ -107,11 +108,11 @@ final class VaultMount: MountedFileSystem {
         }
     }
 
-    /// Unmounts what nobody serves: it would hang for whoever looks at it.
+    /// Removes a mount that no thread serves: any program that looks at it would hang.
     ///
-    /// - Returns: `error`, with a word if the mount is left.
+    /// - Returns: `error`, or `mountLeftBehind` with it if the mount could not be removed.
     func unmountUnserved(because error: Failure) -> Failure {
-        // Where fusermount3 cannot be started, threads of this process may be about to end.
+        // If fusermount3 cannot be started, threads of this process may be about to end and free a process.
         for _ in 0..<100 {
             do throws(Errno) {
                 try mount.unmount(lazily: true)
