@@ -1,8 +1,8 @@
-/// How many wrong passcodes a vault takes before its keys are erased; the type `Guesses` of `io.latchkey`.
+/// How many wrong passcodes in a row erase a vault's keys; the type `Guesses` of `io.latchkey`.
 public struct Guesses: Codable, Hashable, Sendable {
-    /// From now on; 0 where no passcode is tried any more.
+    /// How many are still allowed; at 0 no passcode is tried any more.
     public var left: Int
-    /// In a row.
+    /// How many are allowed in a row.
     public var limit: Int
 
     public init(left: Int, limit: Int) {

@@ -1,4 +1,4 @@
-/// What opens a vault, as it is handed over.
+/// The kinds of credentials that open a vault, and what the secret of each is.
 public enum SecretKind: String, Codable, Hashable, Sendable, CaseIterable {
     /// 1 to 1024 bytes, as typed. Needs the device key.
     case passcode
@@ -7,11 +7,11 @@ public enum SecretKind: String, Codable, Hashable, Sendable, CaseIterable {
     case keyFile = "key-file"
     /// The private key of an organisation.
     case escrowKey = "escrow-key"
-    /// What a FIDO2 security key has derived. Needs the device key.
+    /// The secret that a FIDO2 security key has derived. Needs the device key.
     case securityKey = "fido2"
-    /// Nothing: the vault has no passcode, and the device key alone opens it. The secret is not looked at.
+    /// None: the vault has no passcode, and the device key alone opens it. The secret is ignored.
     case noPasscode = "no-passcode"
 
-    /// Whether it opens the vault on a machine that has never seen it.
+    /// Whether it opens the vault on any machine, without the device key.
     public var isPortable: Bool { self == .recoveryKey || self == .escrowKey }
 }
