@@ -1,28 +1,28 @@
 import Glibc
 import Posix
 
-/// Who else than its owner may use the file that holds a device key, or what a TPM has sealed.
+/// Which other users may use the file of a device key, plain or sealed by a TPM.
 ///
-/// A key that others may read is taken all the same: refusing it would take nothing back of what they have read, and would
-/// keep its owner from his files.
+/// A key that others may read is accepted nevertheless: a refusal cannot undo that they have read it, and would keep
+/// the owner from the files.
 public struct DeviceKeyExposure: Hashable, Sendable {
     public let path: String
-    /// Without the path: "the file of the device key can be read by every user of this machine".
+    /// The reason, without the path: "the file of the device key can be read by every user of this machine".
     public let reason: String
-    /// A command, but for the path.
+    /// A command that corrects it, without the path.
     public let remedy: String
 
-    /// Nil for a file that is its user's alone, or that cannot be looked at.
+    /// Nil if only the file's owner may use it, or if its status cannot be read.
     ///
-    /// - Parameter owner: of the vault; root may open it with its owner's device key.
+    /// - Parameter owner: the owner of the vault; root may open it with its owner's device key.
     public init?(of path: String, ofVaultOwnedBy owner: UInt32?) {
-        // As it was opened: through a link.
+        // Follows a symbolic link, as the daemon does when it opens the file.
         guard let file = try? Descriptor.open(path: path, O_PATH), let status = try? file.status() else { return nil }
         self.init(path, owner: status.owner, group: status.group, mode: status.permissions, vaultOwner: owner)
     }
 
-    /// The same without asking a disk for anything, which a command about a mount must not wait for: nil as well where the
-    /// kernel does not have it in memory.
+    /// The same without any wait for a disk, since a command about a mount must not wait. Also nil if the kernel does
+    /// not have the file's status in memory.
     ///
     /// - Parameter vault: a path.
     public init?(known path: String, inVault vault: String) {
@@ -39,7 +39,7 @@ public struct DeviceKeyExposure: Hashable, Sendable {
             remedy = "sudo chown \(user)"
             return
         }
-        // With an access control list these are what it gives at most.
+        // If the file has an access control list, the group bits are its mask: the most that it grants.
         let (all, some) = (mode & 0o006, mode >> 3 & 0o006)
         guard all | some != 0 else { return nil }
         let (everybody, members) = ("every user of this machine", "the group \(group)")

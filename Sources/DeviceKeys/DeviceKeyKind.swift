@@ -1,16 +1,16 @@
 public import TPM
 
-/// What keeps a device key.
+/// How a device key is kept.
 public enum DeviceKeyKind: Hashable, Sendable {
-    /// A file, no secret from a thief of the whole disk.
+    /// In a plain file, which a thief of the whole disk can read.
     case software
-    /// The TPM 2.0 of this machine, which releases it as long as these PCRs stay as they are.
+    /// Sealed by the TPM 2.0 of this machine, which releases it while these PCRs keep their values.
     case tpm2(PCRSelection)
 
-    /// Of the kind whose chip counts wrong passcodes.
+    /// The name of the kind whose chip counts wrong passcodes.
     public static let guardedName = "tpm2"
 
-    /// As `status` and a policy call it.
+    /// The name in `status` and in a policy.
     public var name: String {
         switch self {
         case .software: "software"

@@ -6,9 +6,9 @@ public import Keybag
 import Posix
 import TPM
 
-/// Device keys as they are kept on this machine: in a file as they are, or sealed in one by the TPM.
+/// The device keys of this machine: in a plain file, or in a file that the TPM has sealed.
 public enum DeviceKeyLocation {
-    /// What keeps the key at `path`.
+    /// How the key at `path` is kept.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`.
     public static func kind(at path: String) throws(Failure) -> DeviceKeyKind {
@@ -17,7 +17,8 @@ public enum DeviceKeyLocation {
         return .software
     }
 
-    /// The key in the file at `path`, which the TPM releases if it is sealed. Wrong passcodes are counted beside it.
+    /// The key in the file at `path`; if it is sealed, the TPM releases it. Wrong passcodes are counted beside the
+    /// file.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`; `hardware` if the TPM does not release it.
     public static func load(path: String) throws(Failure) -> DeviceKey {
@@ -30,7 +31,7 @@ public enum DeviceKeyLocation {
         return DeviceKey(volume: file.volume, released: secret, from: path, hardware: TPMGuard())
     }
 
-    /// Makes a key for a vault, durably, and never over another one.
+    /// Makes a key for a vault, durably. Never overwrites a file.
     ///
     /// - Throws: `io(EEXIST)`, `hardware`.
     public static func create(
@@ -42,9 +43,9 @@ public enum DeviceKeyLocation {
         return DeviceKey(volume: volume, released: secret, from: path, hardware: TPMGuard())
     }
 
-    /// Keeps the key at `path` otherwise: as it is, or sealed with the PCRs as they are now.
+    /// Changes how the key at `path` is kept: in a plain file, or sealed with the present PCR values.
     ///
-    /// - Parameter key: the one that `load` gave.
+    /// - Parameter key: the key that `load` returned.
     public static func keep(
         _ key: borrowing DeviceKey, at path: String, as kind: DeviceKeyKind
     ) throws(Failure) {
@@ -54,7 +55,7 @@ public enum DeviceKeyLocation {
         try DeviceKeyFile.replace(path: path, bySealed: sealed.encoded)
     }
 
-    /// The same key for use as another kind.
+    /// The same key, for use as if it were kept in this way.
     public static func key(
         _ key: borrowing DeviceKey, at path: String, as kind: DeviceKeyKind
     ) throws(Failure) -> DeviceKey {
@@ -74,7 +75,7 @@ public enum DeviceKeyLocation {
         } catch { throw Failure(error) }
     }
 
-    /// What the file at `path` holds, if the TPM has sealed it; nil for a file of another kind.
+    /// The contents of the file at `path` if the TPM has sealed it; nil for a file of another kind.
     private static func sealed(at path: String) throws(Failure) -> SealedDeviceKey? {
         let bytes: [UInt8]
         do throws(Errno) {

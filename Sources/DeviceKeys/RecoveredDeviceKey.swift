@@ -5,12 +5,12 @@ public import Keybag
 import Posix
 import TPM
 
-/// The device key that a vault gets when it is recovered: the one that is there, if it can be used, else a new one.
+/// The device key of a vault that is recovered: the existing one if it can be used, else a new one.
 ///
-/// Planned before anything is changed, and made after somebody has proven that he may open the vault.
+/// Planned before anything is changed, and made after the user has proven a credential.
 public struct RecoveredDeviceKey: Hashable, Sendable {
     public let path: String
-    /// What keeps it.
+    /// How it is kept.
     public let kind: DeviceKeyKind
     private let volume: VolumeIdentifier
     private let present: Present
@@ -18,16 +18,16 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     private enum Present: Hashable {
         case nothing
         case usable(DeviceKeyKind)
-        /// Empty, or sealed by a TPM that does not release it.
+        /// The file is empty, or sealed by a TPM that does not release it.
         case useless
     }
 
-    /// What it would be.
+    /// Plans the device key.
     ///
-    /// - Parameter wanted: what is to keep it; nil for what keeps the one that is there, as far as that goes on this
-    ///   machine, else a file.
-    /// - Throws: `notADeviceKey`, `io`; `deviceKeyMismatch` if the file is another vault's: that may be the only key to
-    ///   something.
+    /// - Parameter wanted: how it is to be kept; nil for the way of the existing one if this machine can do that, else
+    ///   a file.
+    /// - Throws: `notADeviceKey`, `io`; `deviceKeyMismatch` if the file belongs to another vault, whose only key it may
+    ///   be.
     public init(_ wanted: DeviceKeyKind?, path: String, volume: VolumeIdentifier) throws(Failure) {
         self.path = path
         self.volume = volume
@@ -49,9 +49,9 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
         kind = wanted ?? (isUseful ? found : nil) ?? .software
     }
 
-    /// Makes it, or loads the one that is there.
+    /// Makes the device key, or loads the existing one.
     ///
-    /// - Returns: also where one that was of no use lies now.
+    /// - Returns: the key, and the new path of an existing file that cannot be used.
     public func make() throws(Failure) -> Made {
         switch present {
         case .nothing: return Made(key: try DeviceKeyLocation.create(kind, path: path, volume: volume), movedAside: nil)
@@ -72,7 +72,8 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
         public consuming func takeKey() -> DeviceKey { key }
     }
 
-    /// What cannot be used today may be of use to a copy of the keybag from before, in a machine as it was: it is kept.
+    /// Renames a file that cannot be used today: it may still open an older copy of the keybag, on the machine as it
+    /// was.
     private func replace() throws(Failure) -> Made {
         let unused = path + ".unused-\(time(nil))"
         let doing = "moving the device key file \(path) aside"
@@ -91,7 +92,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
 }
 
 extension TPM {
-    /// Whether one answers.
+    /// Whether a TPM answers.
     static var isPresent: Bool {
         guard let tpm = try? TPM.ofThisMachine() else { return false }
         return (try? tpm.lockout) != nil

@@ -3,7 +3,7 @@ import Format
 import Keybag
 import TPM
 
-/// What lies in the device key file of a machine with a TPM: the key, sealed. Docs/FORMAT.md, "The device key in a TPM".
+/// The contents of a device key file that a TPM has sealed. docs/FORMAT.md, "The device key in a TPM".
 struct SealedDeviceKey: Hashable, Sendable {
     static var magic: [UInt8] { DeviceKeyFile.sealedMagic }
     static let headByteCount = 40
@@ -19,7 +19,7 @@ struct SealedDeviceKey: Hashable, Sendable {
         self.sealed = sealed
     }
 
-    /// Nil for what is no such file, or not a whole one.
+    /// Nil for bytes that are not such a file, or not a complete one.
     init?(decoding bytes: [UInt8]) {
         guard bytes.count > Self.headByteCount, bytes.count <= Self.largest, bytes.starts(with: Self.magic),
             Array(bytes[8..<10]) == [1, 0], bytes[10..<16].allSatisfy({ $0 == 0 }),

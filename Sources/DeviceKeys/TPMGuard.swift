@@ -5,7 +5,7 @@ import TPM
 
 /// The TPM of this machine, which releases a part of each passcode key, and counts wrong passcodes.
 ///
-/// A connection for each call: without a resource manager nobody else could use the TPM meanwhile.
+/// Each call makes a connection: without a resource manager, an open one would lock out all other programs.
 struct TPMGuard: PasscodeGuard {
     func seal(_ secret: borrowing Secret, authorization: borrowing Secret) throws(Failure) -> [UInt8] {
         do throws(TPMError) { return try TPM.ofThisMachine().seal(secret, auth: authorization).encoded } catch {
@@ -32,7 +32,7 @@ struct TPMGuard: PasscodeGuard {
 }
 
 extension TPM {
-    /// By the way that LATCHKEY_TCTI names, in tpm2-tss's notation, else the first that there is.
+    /// Connects as LATCHKEY_TCTI says, in tpm2-tss's notation, or else by the first way that works.
     static func ofThisMachine() throws(TPMError) -> TPM { try TPM(tcti: DeviceKeyFile.variable("LATCHKEY_TCTI")) }
 }
 
