@@ -3,7 +3,7 @@ public enum SecretKind: String, Codable, Hashable, Sendable, CaseIterable {
     /// 1 to 1024 bytes, as typed. Needs the device key.
     case passcode
     case recoveryKey = "recovery-key"
-    /// What a key file holds. Needs the device key.
+    /// The text of a key file. Needs the device key.
     case keyFile = "key-file"
     /// The private key of an organisation.
     case escrowKey = "escrow-key"

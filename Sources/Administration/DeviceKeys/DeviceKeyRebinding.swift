@@ -3,7 +3,7 @@ public import DeviceKeys
 public import Failure
 import Keybag
 
-/// The device key of a vault that is not mounted, on its way to being kept otherwise. The key stays the same.
+/// Changes how the device key of an unmounted vault is kept. The key itself stays the same.
 public struct DeviceKeyRebinding: ~Copyable {
     private let kept: KeptDeviceKey
     private let kind: DeviceKeyKind
@@ -11,15 +11,15 @@ public struct DeviceKeyRebinding: ~Copyable {
     private let key: DeviceKey
     private let keybag: OpenKeybag
 
-    /// Takes the vault for this process.
+    /// Locks the vault for this process.
     public init(of kept: KeptDeviceKey, to kind: DeviceKeyKind) throws(Failure) {
         let folder = try VaultFolder(kept.vault)
         let key = try kept.load()
-        // What a killed attempt has left beside it may be the key.
+        // The temporary file of a killed attempt may hold the key.
         DeviceKeyFile.removeOrphan(of: kept.path)
         let keybag = try OpenKeybag.open(
             in: folder.store, deviceKey: DeviceKeyLocation.key(key, at: kept.path, as: kept.kind))
-        // A value that is not copied is made whole or not at all.
+        // Nothing throws from here on: a noncopyable value must be initialized completely or not at all.
         self.kept = kept
         self.kind = kind
         self.folder = folder
@@ -27,24 +27,25 @@ public struct DeviceKeyRebinding: ~Copyable {
         self.keybag = keybag
     }
 
-    /// Whether the passcode has to be made one for the other: then it takes that.
+    /// Whether the passcode has to be changed to the other kind (with a TPM's part, or without): that takes the
+    /// passcode.
     public var needsPasscode: Bool {
         keybag.hasPasscode && (kind.name != kept.kind.name || !keybag.isBound)
     }
 
-    /// Keeps it so. Where `needsPasscode`, the passcodes do not open the vault then.
+    /// Changes it. If `needsPasscode`, the passcodes do not open the vault after that.
     public func run() throws(Failure) {
         defer { withExtendedLifetime(folder) {} }
         try DeviceKeyLocation.keep(key, at: kept.path, as: kind)
     }
 
-    /// Throws unless the passcode opens the vault: a mistake must not cost anything.
+    /// Throws unless the passcode opens the vault, so that a mistake changes nothing.
     public func check(_ passcode: borrowing Secret, mayBeLast: Bool) throws(Failure) {
         _ = try keybag.slot(openedBy: Credential(.passcode, reading: passcode, mayBeLast: mayBeLast))
     }
 
-    /// Keeps it so, and makes the passcode one for that, in an order in which it opens the vault after each step,
-    /// whatever ends this between two; the same again ends what was broken off.
+    /// Changes it, and changes the passcode to the other kind. The passcode opens the vault after each step, so an
+    /// interruption loses nothing, and running it again finishes an interrupted change.
     public func run(_ passcode: borrowing Secret, mayBeLast: Bool, allowingWeak: Bool) throws(Failure) {
         defer { withExtendedLifetime(folder) {} }
         let credential = try Credential(.passcode, reading: passcode, mayBeLast: mayBeLast)
@@ -54,13 +55,13 @@ public struct DeviceKeyRebinding: ~Copyable {
             added = try keybag.addSlot(for: plain, opening: credential, allowingWeak: allowingWeak)
         }
         do throws(Failure) { try DeviceKeyLocation.keep(key, at: kept.path, as: kind) } catch {
-            // Unless it is kept so all the same, and the failure came after that.
+            // Only if the file did not change: the failure may have come after that.
             if let added, (try? DeviceKeyLocation.kind(at: kept.path)) == kept.kind {
                 try? keybag.removeSlot(added, opening: credential)
             }
             throw error
         }
-        // As the next process will find it.
+        // Opened anew, as the next process will find it.
         let device = try DeviceKeyLocation.load(path: kept.path)
         let again = try OpenKeybag.open(in: folder.store, deviceKey: device)
         try again.bindPasscode(opening: credential, allowingWeak: allowingWeak)

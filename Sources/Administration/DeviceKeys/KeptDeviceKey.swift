@@ -5,16 +5,16 @@ public import Keybag
 import Posix
 import Store
 
-/// The device key of a vault, mounted or not.
+/// The device key of a vault, mounted or not, and how it is kept.
 public struct KeptDeviceKey: Sendable {
     public let vault: AbsolutePath
     public let path: String
     public let volume: VolumeIdentifier
     public let kind: DeviceKeyKind
-    /// Whether all passcodes are for a device key that is kept so.
+    /// Whether all passcodes match the way in which the device key is kept.
     public let isBound: Bool
 
-    /// - Parameter path: nil for the default place.
+    /// - Parameter path: the file; nil for the default path.
     public init(of vault: AbsolutePath, at path: String?) throws(Failure) {
         self.vault = vault
         let store: DirectoryStore

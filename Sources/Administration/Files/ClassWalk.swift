@@ -3,28 +3,28 @@ public import Format
 import Glibc
 import Posix
 
-/// Sets the class of files, or of folders and of all that is below them, and gives those with contents a new key.
+/// Sets the class of files, or of folders and everything below them, and gives a new key to files with contents.
 public final class ClassWalk {
     private let protectionClass: ProtectionClass
     private let isRecursive: Bool
     private let rekeys: Bool
     private let watcher: any Watcher
-    /// Whether something was left undone.
+    /// Whether the walk was stopped before its end.
     private var isStopped = false
 
-    /// What a walk asks and tells, on the thread that runs it.
+    /// What a walk asks and reports, on the thread that runs it.
     public protocol Watcher: Sendable {
-        /// Whether the next file, or piece of its contents, is not to be begun.
+        /// Whether to stop before the next file, or the next piece of a file's contents.
         func stops() -> Bool
 
-        /// The walk has come to a file.
+        /// The walk has reached a file.
         func visits(_ path: [UInt8])
 
-        /// A file or folder has not got its class, or its new key: `interrupted`, `io`, `classLocked`, `classRefused`,
+        /// A file or folder did not get its class, or its new key: `interrupted`, `io`, `classLocked`, `classRefused`,
         /// `severalLinks`, `changedDuringCopy`, or what is wrong with a path that was given.
         func fails(_ failure: Failure, at path: [UInt8])
 
-        /// The next walk will not know which files have got new keys: it begins anew.
+        /// No log can be kept: the next walk will not know which files have new keys, and starts again.
         func forgets()
     }
 
@@ -36,7 +36,7 @@ public final class ClassWalk {
         self.watcher = watcher
     }
 
-    /// Returns when all that could be done is done, or the watcher has stopped it.
+    /// Returns when everything possible is done, or when the watcher has stopped the walk.
     public func run(on paths: [String], in mounts: MountTable) {
         for path in paths where !stops() {
             do throws(Failure) {
@@ -59,21 +59,21 @@ public final class ClassWalk {
         return true
     }
 
-    /// One folder on the way down.
+    /// One folder on the path from the start of the walk.
     private struct Level {
-        /// Nil once it was let go: it is opened anew by its name when the walk comes back.
+        /// Nil if it was closed to save descriptors: it is opened again by its name when the walk returns to it.
         var folder: ClassedFile?
         let path: [UInt8]
         let name: Name
         let inode: UInt64
-        /// What is to be come to yet.
+        /// The entries that the walk has not visited yet.
         var names: ArraySlice<Name>
     }
 
-    /// Folders on the way down that are kept open.
+    /// The most folders that are kept open.
     private static let mostOpen = 32
 
-    /// Sets the class of `file`, then of what is below it, however deep.
+    /// Sets the class of `file`, then of everything below it. Uses no recursion, so depth is not limited.
     private func visit(_ file: ClassedFile, _ log: RekeyLog?) {
         var levels: [Level] = []
         enter(file, log, &levels)
@@ -86,7 +86,7 @@ public final class ClassWalk {
             do throws(Errno) {
                 let folder = try folder(of: last, &levels)
                 let child = try ClassedFile(name, in: folder)
-                // Another file system mounted below is not ours to change.
+                // A file system that is mounted below is not changed.
                 guard child.hasClass, child.status.device == folder.status.device else { continue }
                 enter(child, log, &levels)
                 if levels.count > Self.mostOpen { levels[levels.count - Self.mostOpen].folder = nil }
@@ -97,8 +97,8 @@ public final class ClassWalk {
         }
     }
 
-    /// The folder of a level, opened anew from the nearest one above it that is open, which the first always is. The
-    /// levels right above it are opened with it: the walk comes back to them next.
+    /// The folder of a level, opened again from the nearest open one above it; the first is always open. The levels
+    /// just above it are opened too, since the walk returns to them next.
     private func folder(of level: Int, _ levels: inout [Level]) throws(Errno) -> ClassedFile {
         if let folder = levels[level].folder { return folder }
         var open = level
@@ -108,7 +108,7 @@ public final class ClassWalk {
         for next in open + 1...level {
             (parent, file) = (file, try file.open(levels[next].name, O_PATH | O_NOFOLLOW))
             status = try file.status()
-            // Somebody has put another in its place.
+            // Another folder has been put in its place.
             guard status.inode == levels[next].inode, status.device == top.status.device else { throw .ESTALE }
             if next < level, level - next < Self.mostOpen / 2, !levels[next].names.isEmpty {
                 levels[next].folder = ClassedFile(again: file, status, levels[next].path, levels[next].name, in: parent)
@@ -125,7 +125,7 @@ public final class ClassWalk {
         guard isRecursive, file.status.kind == .directory else { return }
         let names: [Name]
         do { names = try file.children() } catch { return watcher.fails(.io(error, doing: "list"), at: file.path) }
-        // Not where another run may be at work.
+        // Without a log another run may be at work here.
         if log != nil { Rekeying.removeOrphans(names, in: file.file) }
         let others = names.filter { !rekeys || !(Rekeying.isCopy($0) || RekeyLog.isLog($0)) }
         levels.append(

@@ -5,17 +5,17 @@ public import Posix
 
 /// A file or folder in a Latchkey mount, held by a descriptor that needs no key (O_PATH).
 public struct ClassedFile: Sendable {
-    /// As the person typed it, or as found below what was typed; for messages.
+    /// The path as it was typed, or as found below a typed one; for messages.
     public let path: [UInt8]
     public let parent: Descriptor
     public let name: Name
     public let file: Descriptor
     public let status: FileStatus
 
-    /// Finds the file that `path` leads to through symbolic links, and refuses one that no Latchkey mount holds, and
-    /// one that is neither a file nor a folder.
+    /// Finds the file at `path`, through symbolic links. Refuses one that is in no Latchkey mount, and one that is
+    /// neither a file nor a folder.
     ///
-    /// The check comes before the first look at the attribute: any file system would store one of that name.
+    /// The mount is checked before the attribute is used: any other file system would store one of that name.
     public init(path: String, in mounts: MountTable) throws(Failure) {
         let (folder, name) = try AbsolutePath(resolving: path).split(path)
         self.path = Array(path.utf8)
@@ -44,17 +44,17 @@ public struct ClassedFile: Sendable {
         status = try file.status()
     }
 
-    /// What was opened before, under the same path and name.
+    /// A file that was opened before, with the same path and name.
     public init(again file: Descriptor, _ status: FileStatus, _ path: [UInt8], _ name: Name, in parent: Descriptor) {
         (self.file, self.status, self.path, self.name, self.parent) = (file, status, path, name, parent)
     }
 
-    /// Of an entry of this folder.
+    /// The path of an entry of this folder.
     public func path(of name: Name) -> [UInt8] {
         path + (path.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]) + name.bytes
     }
 
-    /// Only files and folders belong to a class.
+    /// Only files and folders have a class.
     public var hasClass: Bool { status.kind == .regular || status.kind == .directory }
 
     public func protectionClass() throws(Errno) -> ProtectionClass {
@@ -63,7 +63,7 @@ public struct ClassedFile: Sendable {
         return found
     }
 
-    /// Whether the class was set on this very file or folder.
+    /// Whether the class was set on this file or folder itself.
     public func isExplicit() throws(Errno) -> Bool {
         try file.attributeNames().contains(ProtectionClass.attributeName)
     }
@@ -72,7 +72,7 @@ public struct ClassedFile: Sendable {
         try file.setAttribute(ProtectionClass.attributeName, to: Array(protectionClass.name.utf8))
     }
 
-    /// The files and folders in this folder, in the order of their names.
+    /// The entries of this folder, in the order of their names.
     public func children() throws(Errno) -> [Name] {
         try file.entries().map(\.name).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     }

@@ -2,11 +2,11 @@ public import Format
 import Glibc
 public import Posix
 
-/// Remembers in a folder which of the files below it have got new keys, so that work that was interrupted, or killed,
-/// can go on: a hidden file, with a line for each copy that has taken its file's place.
+/// Records which files below a folder have new keys, so that an interrupted or killed run can be continued: a hidden
+/// file in the folder, with a line for each copy that has replaced its file.
 ///
-/// A copy is known by its inode number and the time at which it was made: nothing else tells a key that no weaker class
-/// has wrapped. A line that is missing costs time and nothing else, so none is synced. One run at a time has it.
+/// A copy is identified by inode number and birth time: nothing else shows that a key was never wrapped for a weaker
+/// class. A missing line only costs time, so none is flushed. One run at a time holds the file, by flock(2).
 public final class RekeyLog {
     private static let name = Name(".latchkey-rekeying")
 
@@ -17,12 +17,12 @@ public final class RekeyLog {
 
     private let folder: Descriptor
     private let file: Descriptor
-    /// A copy that was made for another class has a key that this one has wrapped as well.
+    /// Lines of other classes are ignored: the key of such a copy was wrapped for that other class as well.
     private let protectionClass: ProtectionClass
     private var end: Int64 = 0
     private var done: Set<Copy> = []
 
-    /// Nil where there cannot be one: then work that was interrupted begins anew.
+    /// Nil if the file cannot be made or is in use: then an interrupted run starts again.
     public init?(in folder: ClassedFile, for protectionClass: ProtectionClass) {
         guard folder.status.kind == .directory else { return nil }
         self.protectionClass = protectionClass
@@ -46,7 +46,7 @@ public final class RekeyLog {
             rest = Array(lines.removeLast())
             for line in lines { note(line) }
         }
-        // A line that was cut off ends here.
+        // Ends a line that was written partially.
         if !rest.isEmpty { try append("") }
     }
 
@@ -72,7 +72,7 @@ public final class RekeyLog {
         return done.contains(Copy(inode: file.status.inode, birthTime: birthTime))
     }
 
-    /// The copy has taken its file's place.
+    /// Records that the copy has replaced its file.
     public func add(_ copy: Descriptor) {
         guard let status = try? copy.status(), let birthTime = try? copy.birthTime() else { return }
         try? append(
@@ -80,6 +80,6 @@ public final class RekeyLog {
         )
     }
 
-    /// All is done.
+    /// Removes the file when everything is done.
     public func remove() { try? folder.unlink(Self.name) }
 }

@@ -3,30 +3,30 @@ import Format
 import Glibc
 public import Posix
 
-/// Gives a file with contents a new key: a copy beside it, renamed over it.
+/// Gives a file with contents a new key: makes a copy beside it and renames that over the file.
 ///
-/// A class set on a file with contents wraps the key that it has; whoever got at the weaker wrap of that key before
-/// could still read the file. After this no old key opens the new contents.
+/// Setting the class of a file with contents only rewraps its key. An attacker who got the key through the weaker wrap
+/// could still read the file. After this, no old key opens the new contents.
 public struct Rekeying {
     private static let doing = "give a new key to"
 
     private let file: ClassedFile
     private let isInterrupted: () -> Bool
 
-    /// - Parameter isInterrupted: asked between two pieces of the contents.
+    /// - Parameter isInterrupted: called between two pieces of the contents.
     public init(_ file: ClassedFile, isInterrupted: @escaping () -> Bool) {
         self.file = file
         self.isInterrupted = isInterrupted
     }
 
-    /// What copies are called: names that nobody else gives.
+    /// The prefix of a copy's name, which no other program uses.
     private static let prefix = ".latchkey-rekey-"
 
     private static func temporaryName() -> Name {
         Name(stringLiteral: prefix + String(hexadecimal: UInt64.random(in: .min ... .max), digits: 16))
     }
 
-    /// Whether it is the name of a copy that is being made, or was left.
+    /// Whether a copy has this name, under way or orphaned.
     public static func isCopy(_ name: Name) -> Bool {
         guard name.bytes.starts(with: prefix.utf8) else { return false }
         let digits = String(decoding: name.bytes.dropFirst(prefix.utf8.count), as: UTF8.self)
@@ -35,10 +35,11 @@ public struct Rekeying {
         return String(hexadecimal: number) == digits
     }
 
-    /// Removes the copies among these that a killed run has left in a folder; not those at which somebody is at work.
+    /// Removes those of `names` that are copies of a killed run. Copies that another run is making are locked, and
+    /// stay.
     public static func removeOrphans(_ names: [Name], in folder: Descriptor) {
         for name in names where isCopy(name) {
-            // Its class may be locked, or it a FIFO.
+            // O_NONBLOCK for a FIFO; the open also fails if the copy's class is locked.
             guard let copy = try? folder.open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
                 (try? copy.status().kind) == .regular, (try? copy.lockExclusively()) != nil
             else { continue }
@@ -46,11 +47,11 @@ public struct Rekeying {
         }
     }
 
-    /// Copies, and renames the copy over the file; nothing is left behind when that fails. Returns the copy.
+    /// Copies the file, and renames the copy over it; if that fails, the copy is removed. Returns the copy.
     ///
-    /// - Throws: `severalLinks`, `changedDuringCopy`, `interrupted`, `io`; the file keeps its key then.
+    /// - Throws: `severalLinks`, `changedDuringCopy`, `interrupted`, `io`; then the file keeps its key.
     ///
-    /// The file's class has been set already, so that the rename, which hands an explicit class on, changes nothing.
+    /// The file's class must have been set before: the copy gets that class.
     public func run() throws(Failure) -> Descriptor {
         guard file.status.linkCount == 1 else { throw .severalLinks }
         do {
@@ -59,7 +60,8 @@ public struct Rekeying {
             let before = try source.status()
             let copy = try file.parent.open(temporary, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             do {
-                // For `removeOrphans`. Nobody else knows the file yet.
+                // Tells `removeOrphans` that the copy is in use. No other process knows the file yet, so this does not
+                // wait.
                 try copy.lockExclusively()
                 try setClass(of: copy)
                 try copyContents(from: source, status: before, to: copy)
@@ -71,7 +73,7 @@ public struct Rekeying {
                 else { throw Failure.changedDuringCopy }
                 try file.parent.rename(temporary, to: file.name, in: file.parent)
             } catch {
-                // The first error is the one to report; a copy that cannot go is seen by its name.
+                // The first error is reported. If the copy cannot be removed, its name shows what it is.
                 try? file.parent.unlink(temporary)
                 throw error
             }
@@ -87,7 +89,7 @@ public struct Rekeying {
         }
     }
 
-    /// While the copy is empty: a class set then comes with a new key, which no weaker class has wrapped.
+    /// Sets the class while the copy is empty: then it gets a new key, which was never wrapped for a weaker class.
     private func setClass(of copy: Descriptor) throws(Errno) {
         let value = try file.protectionClass().name
         try copy.setAttribute(ProtectionClass.attributeName, to: Array(value.utf8))
@@ -108,7 +110,7 @@ public struct Rekeying {
         if isSparse { try copy.truncate(to: offset) }
     }
 
-    /// Owner before mode, which a change of owner may cut; times last, which everything changes.
+    /// Owner before mode, since a change of owner may clear mode bits; times last, since every change sets them.
     private func copyMetadata(from source: Descriptor, status: FileStatus, to copy: Descriptor) throws(Errno) {
         for name in try source.attributeNames() where name != ProtectionClass.attributeName {
             try copy.setAttribute(name, to: source.attribute(name))

@@ -3,11 +3,11 @@ import Format
 import Glibc
 public import Posix
 
-/// A path from the root without symbolic links, `.` or `..`.
+/// An absolute path without symbolic links, `.` and `..`.
 public struct AbsolutePath: Hashable, Sendable {
     public let text: String
 
-    /// Follows every symbolic link; the file must exist.
+    /// Resolves every symbolic link; the file must exist.
     ///
     /// Source: realpath(3).
     public init(resolving path: String) throws(Failure) {
@@ -18,10 +18,10 @@ public struct AbsolutePath: Hashable, Sendable {
         text = unsafe String(cString: resolved)
     }
 
-    /// Already absolute and free of symbolic links.
+    /// - Parameter path: absolute already, and without symbolic links.
     public init(known path: String) { text = path }
 
-    /// By the text alone, symbolic links as they are: for a path that the file system refuses to look up.
+    /// From the text alone, symbolic links unresolved: for a path that the file system refuses to look up.
     public init(lexically path: String) {
         var parts: [Substring] = []
         var whole = path
@@ -35,7 +35,7 @@ public struct AbsolutePath: Hashable, Sendable {
         text = "/" + parts.joined(separator: "/")
     }
 
-    /// For a file that may not exist yet: follows the links of the longest part that does, and appends the rest.
+    /// For a file that may not exist yet: resolves the longest existing part, and appends the other components.
     public init(ofPerhapsMissing path: String) throws(Failure) {
         var missing: [Substring] = []
         var existing = path.isEmpty ? "." : path
@@ -55,7 +55,7 @@ public struct AbsolutePath: Hashable, Sendable {
         }
     }
 
-    /// A folder with a keybag, or with the one before it, which a crash may have left alone.
+    /// A folder with a keybag, or with the previous keybag only, as a crash may leave it.
     public init(ofVault typed: String) throws(Failure) {
         var status = stat()
         if unsafe stat(typed, &status) != 0, Errno.current == .ENOENT {
@@ -67,10 +67,10 @@ public struct AbsolutePath: Hashable, Sendable {
         }
     }
 
-    /// Whether a keybag lies in it.
+    /// Whether the folder has a keybag.
     public var isVault: Bool { holds(anyOf: BackingName.keybag, BackingName.oldKeybag) }
 
-    /// Whether files lie in it that only a vault's own folder has: it is one, or was.
+    /// Whether the folder has files that only a vault's own folder has: it is or was a vault.
     public var hasRootFiles: Bool { holds(anyOf: BackingName.journal, BackingName.lock, BackingName.directoryRecord) }
 
     private func holds(anyOf names: String...) -> Bool {
@@ -80,7 +80,7 @@ public struct AbsolutePath: Hashable, Sendable {
         }
     }
 
-    /// The folder that holds it; nil for the root.
+    /// The parent folder; nil for the root.
     public var parent: AbsolutePath? {
         guard text != "/", let slash = text.lastIndex(of: "/") else { return nil }
         return AbsolutePath(known: slash == text.startIndex ? "/" : String(text[..<slash]))
@@ -91,7 +91,7 @@ public struct AbsolutePath: Hashable, Sendable {
         text.hasSameBytes(as: other.text) || text.lies(in: other.text)
     }
 
-    /// The folder and the last component; `typed` is for the message that the root has none.
+    /// The parent folder and the last component. `typed` is for the error that the root has no parent.
     func split(_ typed: String) throws(Failure) -> (folder: String, name: Name) {
         guard let parent, let name = Name(bytes: text.split(separator: "/").last?.utf8 ?? Substring().utf8) else {
             throw .rootFolder(path: typed)
@@ -101,9 +101,9 @@ public struct AbsolutePath: Hashable, Sendable {
 }
 
 extension Descriptor {
-    /// The folder that holds the last component of `path`, and that component, which may be a symbolic link.
+    /// The folder of the last component of `path`, and that component, which may be a symbolic link.
     ///
-    /// A path that ends in `.`, `..` or nothing stands for a folder: that folder, and `.`.
+    /// For a path that ends in `.`, `..` or a slash: that folder itself, and `.`.
     public static func parent(of path: String) throws(Errno) -> (folder: Descriptor, name: Name) {
         let trimmed = path.trimmingTrailingSlashes
         let start = trimmed.lastIndex(of: "/").map { trimmed.index(after: $0) } ?? trimmed.startIndex

@@ -2,18 +2,18 @@ public import Failure
 import Glibc
 import Posix
 
-/// The mounts that this process sees.
+/// The mounts in this process's mount namespace.
 ///
 /// Source: proc_pid_mountinfo(5).
 public struct MountTable: Sendable {
     public struct Entry: Sendable {
-        /// As st_dev has it.
+        /// As in `st_dev`.
         public let device: UInt64
         public let mountPoint: String
         public let type: String
-        /// Where the file system says that it comes from; for Latchkey the vault, unless `fsname=` was given.
+        /// The source that the file system names; for Latchkey the vault, unless `fsname=` was given.
         public let source: String
-        /// Who has mounted it; nil where the file system does not say.
+        /// The user who mounted it; nil if the file system does not say.
         public let user: UInt32?
 
         public var isLatchkey: Bool { type == "fuse.latchkey" }
@@ -21,24 +21,24 @@ public struct MountTable: Sendable {
 
     public let entries: [Entry]
 
-    /// Reads the table anew.
+    /// Reads the current table.
     public init() throws(Failure) {
         do { self.init(try Self.bytes()) } catch {
             throw .io(error, doing: "cannot read the table of mounts")
         }
     }
 
-    /// By bytes: in the characters of a String a name may join the line end, or the space, that follows or precedes it.
+    /// Splits bytes: in a String, a name's character may combine with the line end or space beside it.
     init(_ table: [UInt8]) {
         entries = table.split(separator: UInt8(ascii: "\n")).compactMap(Self.entry)
     }
 
-    /// The mount at this very path; the topmost when several lie on each other.
+    /// The mount at this path; the topmost if several are stacked.
     public func mount(at path: String) -> Entry? { entries.last { $0.mountPoint.hasSameBytes(as: path) } }
 
     /// The mount that holds `path`, an absolute path without symbolic links.
     ///
-    /// Asks no file system, so it answers for a mount whose daemon is dead as well.
+    /// Asks no file system, so it also works for a mount whose daemon is dead.
     public func mount(holding path: String) -> Entry? {
         entries.enumerated()
             .filter { path.hasSameBytes(as: $0.element.mountPoint) || path.lies(in: $0.element.mountPoint) }
@@ -46,7 +46,7 @@ public struct MountTable: Sendable {
             .element
     }
 
-    /// The Latchkey mount whose files have this st_dev.
+    /// The Latchkey mount whose files have this `st_dev`.
     public func latchkeyMount(device: UInt64) -> Entry? { entries.last { $0.isLatchkey && $0.device == device } }
 
     private static func bytes() throws(Errno) -> [UInt8] {
@@ -71,7 +71,7 @@ public struct MountTable: Sendable {
             }.first)
     }
 
-    /// Undoes the kernel's octal escapes of space, tab, newline and backslash.
+    /// Decodes the kernel's octal escapes of space, tab, newline and backslash.
     private static func unescaped(_ field: String) -> String {
         var bytes: [UInt8] = []
         var rest = field.utf8[...]
@@ -90,10 +90,10 @@ public struct MountTable: Sendable {
 }
 
 extension String {
-    /// The path with one slash at its end, so that it is a prefix of the paths below it and of no others.
+    /// The path with one slash at its end: a prefix of the paths below it, and of no others.
     public var asFolder: String { hasSuffix("/") ? self : self + "/" }
 
-    /// As the file system compares names: two that are one to Unicode, composed and decomposed, are two.
+    /// Compares as file systems compare names: composed and decomposed Unicode forms differ.
     public func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 
     /// Whether it is a path below a folder.

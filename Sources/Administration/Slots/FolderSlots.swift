@@ -5,7 +5,7 @@ public import Failure
 import Format
 import Keybag
 
-/// The slots of a vault that is not mounted, kept from other processes for as long as this is there.
+/// The slots of an unmounted vault, which is locked for this process while the object exists.
 public struct FolderSlots: SlotHolder {
     private let folder: VaultFolder
     private let keybag: OpenKeybag

@@ -2,16 +2,16 @@ public import Control
 public import Crypto
 public import Failure
 
-/// What a new slot is made of, as it is handed over.
+/// What a new slot is made of.
 public struct NewSecret: ~Copyable, Sendable {
     public let kind: SecretKind
     /// Nil for an escrow key.
     public let secret: Secret?
-    /// Of an escrow key, in 64 hexadecimal digits.
+    /// An escrow key's public key, in 64 hexadecimal digits.
     public let publicKey: String
-    /// Of a security key, and of nothing else.
+    /// A security key's parameters; nil for other kinds.
     public let securityKey: NewSecurityKey?
-    /// Of a passcode: it may be weak.
+    /// Whether a passcode may be weak.
     public let allowsWeak: Bool
 
     public init(_ kind: SecretKind, _ secret: consuming Secret, allowingWeak: Bool = false) {

@@ -2,12 +2,12 @@ public import Control
 public import Crypto
 public import Failure
 
-/// What has a vault's keybag open: the daemon of its mount, or this process.
+/// Has a vault's keybag open: the daemon of its mount, or this process.
 public protocol SlotHolder {
     /// The vault's path.
     var vault: String { get }
 
-    /// Where it is mounted; nil for a vault that is not.
+    /// Where it is mounted; nil for an unmounted vault.
     var mountPoint: String? { get }
 
     /// Whether a chip counts wrong passcodes.
@@ -16,7 +16,7 @@ public protocol SlotHolder {
     /// Whether the device key alone opens the vault.
     var hasNoPasscode: Bool { get }
 
-    /// What the holder of an escrow key knows the vault by, once something has opened it.
+    /// The proof by which the holder of an escrow key knows the vault; nil before the first unlock.
     func proof() throws(Failure) -> String?
 
     func list() throws(Failure) -> [Slot]
@@ -27,7 +27,7 @@ public protocol SlotHolder {
 
     func remove(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure)
 
-    /// Sets another passcode, or the first of a vault that has none.
+    /// Sets another passcode, or the first one of a vault that has none.
     func changePasscode(
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(Failure)

@@ -4,17 +4,17 @@ public import Failure
 public import Format
 public import Keybag
 
-// The keybag's slots and credentials as the control socket knows them.
+// The keybag's slots and credentials, and the types of the control socket for them.
 
 extension Credential {
-    /// What a client has handed over.
+    /// A credential that a client has passed.
     public init(_ opener: Opener, reading secret: borrowing Secret) throws(Failure) {
         try self.init(opener.kind, reading: secret, mayBeLast: opener.mayBeLast)
     }
 }
 
 extension Slot {
-    /// What a person is told of a slot.
+    /// The description of a slot, without its secrets.
     public init(_ slot: KeybagSlot) {
         self.init(
             id: Int(slot.head?.identifier ?? 0), kind: slot.credentialKind?.rawValue ?? "unknown",
@@ -39,7 +39,7 @@ extension NewSlot {
 }
 
 extension SecurityKeyEntry {
-    /// Nil for what is no such thing.
+    /// Nil for malformed fields.
     public init?(_ key: NewSecurityKey) {
         guard let identifier = [UInt8](hexadecimal: key.credential), let salt = [UInt8](hexadecimal: key.salt) else {
             return nil

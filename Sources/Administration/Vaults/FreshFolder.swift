@@ -2,15 +2,14 @@ public import Failure
 import Glibc
 import Posix
 
-/// The folder that is to become a vault: empty, and taken away again if nothing comes of it and it was not there
-/// before.
+/// The folder of a new vault: empty, and removed again if the vault is not made and the folder did not exist before.
 public struct FreshFolder: Sendable {
     public let path: AbsolutePath
     /// The path as it was given, for failures.
     let given: String
     private let isMissing: Bool
 
-    /// Refuses a folder that holds anything; changes nothing yet.
+    /// Refuses a folder that is not empty; changes nothing yet.
     public init(_ given: String) throws(Failure) {
         self.given = given
         path = try AbsolutePath(ofPerhapsMissing: given)
@@ -32,13 +31,13 @@ public struct FreshFolder: Sendable {
         guard entries.isEmpty else { throw .notEmpty(path: given) }
     }
 
-    /// Makes the folder, 0700, if it is missing.
+    /// Makes the folder with mode 0700, if it is missing.
     public func make() throws(Failure) {
         guard isMissing, unsafe mkdir(path.text, 0o700) != 0 else { return }
         throw .file(Errno.current, doing: "make the folder", path: path.text)
     }
 
-    /// Takes away what `make` made.
+    /// Removes the folder if `make` made it.
     public func remove() {
         if isMissing { _ = unsafe rmdir(path.text) }
     }

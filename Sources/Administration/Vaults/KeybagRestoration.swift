@@ -6,7 +6,7 @@ import Keybag
 import Store
 import Vault
 
-/// A backup of a keybag on its way into a vault, which may have lost its own.
+/// Restores a keybag from a backup into a vault, which may have lost its own.
 public struct KeybagRestoration: ~Copyable {
     private let folder: VaultFolder
     private let backup: OpenedBackup
@@ -35,19 +35,19 @@ public struct KeybagRestoration: ~Copyable {
         do throws(VaultError) { try vault.checkRoot() } catch { throw .otherRoot }
     }
 
-    /// The device key that the vault is to have: the one that is there, where it can be used.
+    /// Plans the vault's device key: the existing one if it can be used.
     ///
     /// - Parameters:
-    ///   - wanted: what is to keep it; nil for what keeps the one that is there.
-    ///   - path: nil for the default place.
+    ///   - wanted: how it is to be kept; nil for the way of the existing one.
+    ///   - path: the file; nil for the default path.
     public func deviceKey(_ wanted: DeviceKeyKind?, at path: String?) throws(Failure) -> RecoveredDeviceKey {
         try RecoveredDeviceKey(
             wanted, path: path ?? DeviceKeyFile.defaultPath(for: backup.volume), volume: backup.volume)
     }
 
-    /// Puts it in the vault, with a passcode and the device key of this machine.
+    /// Writes the keybag to the vault, with a passcode and this machine's device key.
     ///
-    /// - Returns: where a device key lies now that was of no use, if there was one.
+    /// - Returns: the new path of an existing device key file that cannot be used, if there was one.
     public func run(
         _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool
     ) throws(Failure) -> String? {

@@ -3,10 +3,10 @@ public import Failure
 import Glibc
 import Posix
 
-/// The file that takes a new recovery key in the place of the terminal, or a new key file.
+/// The file that a new recovery key or key file is written to, instead of the terminal.
 ///
-/// Made before the vault knows the key, and never over another file: a vault whose recovery key went nowhere must not
-/// come to be.
+/// Made before the vault gets the key, and never over another file: a vault must not come into being with a recovery
+/// key that was lost.
 public struct NewSecretFile: Sendable {
     private let path: String
     private let file: Descriptor
@@ -22,13 +22,13 @@ public struct NewSecretFile: Sendable {
         }
     }
 
-    /// Refuses a file that exists, before anyone types anything.
+    /// Refuses a file that exists, before the user is asked for anything.
     public static func check(_ path: String?) throws(Failure) {
         var status = stat()
         if let path, unsafe lstat(path, &status) == 0 { throw .secretFileExists(path: path) }
     }
 
-    /// Refuses a place in the vault: whoever copies that would have the key with it.
+    /// Refuses a path in the vault: a copy of the vault would contain its key.
     public static func check(_ path: String, liesOutside vault: AbsolutePath) throws(Failure) {
         guard try AbsolutePath(ofPerhapsMissing: path).isInside(vault) else { return }
         throw .secretInVault(path: path)
@@ -45,6 +45,6 @@ public struct NewSecretFile: Sendable {
         }
     }
 
-    /// Takes the empty file away.
+    /// Removes the empty file.
     public func remove() { _ = unsafe unlink(path) }
 }

@@ -8,28 +8,28 @@ import Posix
 import Store
 import Vault
 
-/// A vault in the making: keys, device key file, keybag and root, all of them or none.
+/// The creation of a vault: keys, device key file, keybag and root, all of them or none.
 public struct VaultCreation: Sendable {
     private let folder: FreshFolder
     private let plan: Plan
     private let volume: VolumeIdentifier
     private let traits: StoreTraits
     private let store: VaultFolder
-    /// Where its device key is to lie.
+    /// The path of its device key.
     public let deviceKeyPath: String
 
-    /// What the vault is to be.
+    /// The parameters of the new vault.
     public struct Plan: Sendable {
-        /// Of new files.
+        /// The class of new files.
         public var defaultClass: ProtectionClass
         public var cost: Argon2Cost
-        /// Public keys of organisations.
+        /// X25519 public keys for escrow.
         public var escrow: [[UInt8]] = []
-        /// Takes a weak passcode.
+        /// Whether a weak passcode is accepted.
         public var allowsWeak = false
-        /// So many wrong passcodes destroy the keys; 0 for never.
+        /// Number of wrong passcodes in a row that destroys the keys; 0 for no limit.
         public var eraseAfter: UInt8 = 0
-        /// Nil for the default place.
+        /// Nil for the default path.
         public var deviceKeyPath: String?
         public var deviceKeyKind = DeviceKeyKind.software
 
@@ -39,18 +39,18 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    /// What there is when it is done.
+    /// The result.
     public struct Made: Sendable {
         public let deviceKeyPath: String
         public let hasAttributes: Bool
-        /// What the holder of an escrow key knows it by.
+        /// The proof by which the holder of an escrow key knows the vault.
         public let proof: VaultProof?
     }
 
-    /// Takes the folder for this process, and refuses one that cannot hold a vault: before a recovery key is shown that
-    /// would be for nothing.
+    /// Locks the folder for this process, and refuses one that cannot hold a vault, before a recovery key is shown in
+    /// vain.
     ///
-    /// - Throws: after everything that this had made is gone again.
+    /// - Throws: after everything that it made is removed.
     public init(in folder: FreshFolder, _ plan: Plan) throws(Failure) {
         self.folder = folder
         self.plan = plan
@@ -59,7 +59,7 @@ public struct VaultCreation: Sendable {
         self.store = store
         volume = VolumeIdentifier(Random.bytes(16))
         deviceKeyPath = plan.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
-        // Looked at again with the lock in hand: another process may have been quicker.
+        // Checked again under the lock: another process may have made a vault.
         guard try Self.names(in: store.store, folder) == [Name(stringLiteral: BackingName.lock)] else {
             throw .file(.ENOTEMPTY, doing: "make a vault in", path: folder.given)
         }
@@ -72,14 +72,14 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    /// Makes the vault. At most once.
+    /// Makes the vault. Call it at most once.
     ///
     /// - Parameters:
-    ///   - secret: what opens it first, of a kind.
+    ///   - secret: the secret of the first credential, of this kind.
     ///   - recoveryKey: 32 bytes.
-    ///   - handingOut: hands the recovery key out, and then runs what it gets: no vault comes to be whose recovery key
-    ///     went nowhere.
-    /// - Throws: after everything that this had made is gone again.
+    ///   - handingOut: shows the recovery key to the user, then runs its argument, which makes the vault: no vault
+    ///     comes into being with a recovery key that was lost.
+    /// - Throws: after everything that it made is removed.
     public func make<Problem: Error>(
         _ kind: SecretKind, _ secret: borrowing Secret, recoveryKey: borrowing Secret,
         handingOut: (() throws(Failure) -> Made) throws(Problem) -> Made
@@ -107,7 +107,7 @@ public struct VaultCreation: Sendable {
             BackingName.keybag, BackingName.newKeybag, BackingName.oldKeybag, BackingName.directoryRecord,
             BackingName.lock,
         ] {
-            // What is left is seen: the next attempt says that the folder is not empty.
+            // If a file cannot be removed, the next attempt reports that the folder is not empty.
             _ = unsafe unlink(folder.path.text.asFolder + name)
         }
     }

@@ -2,12 +2,12 @@ public import Failure
 import Posix
 public import Store
 
-/// The folder of a vault that is not mounted, kept from other processes for as long as the object is there.
+/// The folder of an unmounted vault, which is locked for this process while the object exists.
 public struct VaultFolder: Sendable {
     public let store: DirectoryStore
     private let lock: VaultLock
 
-    /// - Throws: `vaultInUse` where another process has it.
+    /// - Throws: `vaultInUse` if another process has locked it.
     public init(_ vault: AbsolutePath, readOnly: Bool = false) throws(Failure) {
         do {
             store = try DirectoryStore(path: vault.text)

@@ -3,13 +3,15 @@ import Glibc
 import Posix
 import Store
 
-/// Keeps a vault to one process: the flock(2) on its `lk.lock`, held for as long as the object is there.
+/// Locks a vault for one process: the flock(2) on its `lk.lock`, held while the object exists.
 ///
-/// Whoever writes to a vault takes it first. The kernel lets go of it when the process ends, in whatever way.
+/// A process takes it before it writes to a vault. The kernel releases it when the process ends, in whatever way. Lock
+/// order: docs/ARCHITECTURE.md.
 public final class VaultLock: Sendable {
     private let file: Descriptor?
 
-    /// - Parameter readOnly: changes nothing: where the file is missing, as in a copy of a vault, nobody else is kept out.
+    /// - Parameter readOnly: changes nothing. If the file is missing, as in a copy of a vault, no other process is
+    ///   locked out.
     /// - Throws: `EWOULDBLOCK` if another process has the vault.
     public init(of store: any Store, readOnly: Bool = false) throws(Errno) {
         do {
@@ -22,12 +24,13 @@ public final class VaultLock: Sendable {
 
     private static func open(in store: any Store, readOnly: Bool) throws(Errno) -> Descriptor {
         let name = Name(stringLiteral: BackingName.lock)
-        // Non-blocking: something that somebody planted there must not stop us.
+        // O_NONBLOCK: a FIFO that an attacker has put there must not block this process.
         if readOnly { return try store.open(name, in: store.root, O_RDONLY | O_NONBLOCK) }
         do {
             return try store.open(name, in: store.root, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600)
         } catch .EROFS {
-            // Nobody can write to it, but two who read may disagree about the keybag's replacement.
+            // No process can write to it, but two readers could disagree about an interrupted replacement of the
+            // keybag.
             do { return try store.open(name, in: store.root, O_RDONLY | O_NONBLOCK) } catch .ENOENT { throw .EROFS }
         }
     }

@@ -5,14 +5,13 @@ public import Format
 public import Keybag
 import Store
 
-/// Opens a vault without its device key, or without its passcode: by the recovery key or an escrow key, which brings in
-/// new ones.
+/// Opens a vault without its device key or passcode, by the recovery key or an escrow key, and sets new ones.
 ///
 /// The credential is checked before anything is made.
 public struct VaultRecovery: ~Copyable, Sendable {
     private let folder: VaultFolder
     private let credential: Credential
-    /// The vault's proof, made of the keys that the credential has opened.
+    /// The vault's proof, derived from the keys that the credential has released.
     public let proof: VaultProof
     public let keybag: KeybagFile
 
@@ -21,27 +20,26 @@ public struct VaultRecovery: ~Copyable, Sendable {
         let credential = try Credential(kind, reading: secret)
         let proof = try OpenKeybag.check(credential, in: folder.store)
         let keybag = try OpenKeybag.inspect(folder.store)
-        // A value that is not copied is made whole or not at all.
+        // Nothing throws from here on: a noncopyable value must be initialized completely or not at all.
         self.folder = folder
         self.credential = credential
         self.proof = proof
         self.keybag = keybag
     }
 
-    /// The device key that the vault is to have: the one that is there, where it can be used.
+    /// Plans the vault's device key: the existing one if it can be used.
     ///
     /// - Parameters:
-    ///   - wanted: what is to keep it; nil for what keeps the one that is there.
-    ///   - path: nil for the default place.
+    ///   - wanted: how it is to be kept; nil for the way of the existing one.
+    ///   - path: the file; nil for the default path.
     public borrowing func deviceKey(_ wanted: DeviceKeyKind?, at path: String?) throws(Failure) -> RecoveredDeviceKey {
         try RecoveredDeviceKey(
             wanted, path: path ?? DeviceKeyFile.defaultPath(for: keybag.volume), volume: keybag.volume)
     }
 
-    /// Makes the device key where there is none that can be used, and sets the new passcode, which takes this machine
-    /// about half a second.
+    /// Makes the device key if none can be used, and sets the new passcode, which takes about half a second.
     ///
-    /// - Returns: where a device key lies now that was of no use, if there was one.
+    /// - Returns: the new path of an existing device key file that cannot be used, if there was one.
     public borrowing func run(
         _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, allowingWeak: Bool = false
     ) throws(Failure) -> String? {
