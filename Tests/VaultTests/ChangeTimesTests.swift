@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-/// The time of change that stat(2) shows: that of what the user has done, and not of what is done behind it.
+/// The change time that stat(2) shows: it moves with what the user changes, not with what the vault writes later.
 @Suite struct ChangeTimesTests {
     private let test: TestVault
 
@@ -27,7 +27,8 @@ import Testing
         while Timespec.tick <= time { try #require(ContinuousClock.now < end, "the clock stands still") }
     }
 
-    /// Whoever looks: by handle, by name, in a vault that is only read, after the daemon's death and after a clean end.
+    /// However it is asked for: by handle, by name, in a read-only vault, after the daemon's death and after a clean
+    /// end.
     private func expectShown(_ time: Timespec, by file: File, _ comment: Comment) throws {
         #expect(try file.status().changed == time, comment)
         #expect(try shown() == time, comment)
@@ -64,7 +65,7 @@ import Testing
         try expectShown(time, by: file, "\(how)")
     }
 
-    /// Right after its header was written, when the backing file's time alone does not tell one from the other.
+    /// Right after the header was written, when the backing file's time alone does not tell one change from the other.
     @Test(arguments: [
         "write", "truncate", "mode", "owner", "attribute", "no attribute", "list", "class", "mark", "times", "accessed",
         "link", "unlink", "rename",
@@ -107,7 +108,7 @@ import Testing
         #expect(after <= Timespec.now)
         try untilTheClockMoves(from: max(after, try backing(name)))
         try test.vault.checkpoint()
-        // A rename and its kind tell the time before the file system does.
+        // A rename knows its time before the file system has set one.
         let checkpointed = try file.status().changed
         #expect(checkpointed > before && checkpointed <= after)
         let (vault, root) = try test.afterDeath()
@@ -115,7 +116,7 @@ import Testing
         #expect(try vault.openFile(name, in: root).status().changed == checkpointed)
     }
 
-    /// A time of modification in the future is no time of change.
+    /// A modification time in the future is not taken for a change time.
     @Test func aTimeThatIsSetIsNoTimeOfChange() throws {
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 5000), at: 0)
@@ -127,7 +128,7 @@ import Testing
         #expect(time.changed <= Timespec.now)
     }
 
-    /// What the journal alone has of a file, it has with the time.
+    /// A file whose changes are in the journal alone has its change time there too.
     @Test func aReplayMovesNothing() throws {
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 50_000), at: 0)
@@ -143,7 +144,8 @@ import Testing
         #expect(try backing() > time)
     }
 
-    /// Whoever changes the file long after its header was written is seen by the backing file's time alone.
+    /// A change of the backing file by another program, long after its header was written, shows in that file's time
+    /// alone.
     @Test func anOldHeaderHidesNothing() throws {
         let file = try test.create("file")
         try file.write([1], at: 0)

@@ -1,6 +1,6 @@
 @testable import Vault
 
-/// A file, and what must be in it.
+/// A file, and its expected contents.
 final class CheckpointModel: @unchecked Sendable {  // unchecked: one thread uses it
     let file: File
     private let vault: Vault

@@ -10,8 +10,8 @@ import Testing
 
 /// What users do to a file while the vault checkpoints it: the file is not locked while it is flushed.
 @Suite struct CheckpointTests {
-    /// Runs `body` anew for each flush that it counts until it stops the hook: with a vault of its own, and the number
-    /// of the flush, counted from 1, during which it is to have something done.
+    /// Runs `body` once for each flush that it makes, each time with a new vault and the number of the flush, counted
+    /// from 1, during which the hook acts. Flushes count until `body` stops the hook.
     private func inEachFlush(_ body: (TestVault, ActsDuringFlushes, Int) throws -> Void) throws {
         var (nth, flushes) = (0, 2)
         while nth < flushes {
@@ -23,8 +23,8 @@ import Testing
         }
     }
 
-    /// A file that was truncated is checkpointed; in each moment of that it grows again, and is written to once more
-    /// afterwards.
+    /// A truncated file is checkpointed. At each moment of the checkpoint the file grows again; afterwards it is
+    /// written to once more.
     @Test(arguments: [4148, 0, 40_960]) func whatGrowsMeanwhileReadsBack(length: Int) throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
@@ -52,7 +52,8 @@ import Testing
         }
     }
 
-    /// A header that close(2) writes meanwhile is not taken for durable: a crash may find the one before.
+    /// A header that close(2) writes meanwhile is not taken for durable: after a crash the earlier header may be on
+    /// disk.
     @Test func aHeaderPlacedMeanwhileNeedNotBeDurable() throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
@@ -73,8 +74,8 @@ import Testing
         }
     }
 
-    /// A second name goes while the folder of the first one is flushed: that says nothing of the second one's folder,
-    /// and a crash may bring the name back.
+    /// A second name goes while the folder of the first name is flushed. That flush says nothing of the second name's
+    /// folder, so a crash may bring the second name back.
     @Test func aNameThatGoesMeanwhileMayComeBack() throws {
         try inEachFlush { (test, hook, nth) in
             let vault = test.vault
@@ -93,8 +94,8 @@ import Testing
         }
     }
 
-    /// A file is written to and synced while it gets another name, or loses one of two: what was confirmed is found
-    /// after the daemon's death, under the name that there is.
+    /// A file is written to and synced while it gets another name, or loses one of two. After the daemon's death the
+    /// acknowledged bytes are found, under the name that exists.
     @Test(arguments: ["rename", "replace", "unlink"]) func aNameThatChangesMeanwhile(change: String) throws {
         let hook = ActsBeforeNames()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
@@ -118,7 +119,7 @@ import Testing
         #expect(try next.openFile("other", in: root).contents(9000) == [3] + [UInt8](repeating: rest, count: 8999))
     }
 
-    /// syncfs(2) while another thread truncates the file and writes to it: the length of what was there before is on
+    /// syncfs(2) while another thread truncates the file and writes to it: the length of the earlier contents is on
     /// disk too.
     @Test func aSyncOfAllWritesLengths() throws {
         try inEachFlush { (test, hook, nth) in
@@ -131,12 +132,12 @@ import Testing
             try test.vault.synchronize()
             hook.stop()
             let isCurrent = file.lock.withShared { file.state.writeback.isHeaderCurrent }
-            // The last flush is that of all: what comes after it is not asked for.
+            // The last flush is syncfs(2)'s: what comes after it is not promised.
             #expect(isCurrent || nth == hook.most, "during flush \(nth)")
         }
     }
 
-    /// Two sync a directory at once: neither is told that it is done before the new directory in it is on disk.
+    /// Two threads sync a directory at once: neither call returns before the new directory in it is on disk.
     @Test func twoSyncADirectory() throws {
         let hook = FlushedInodes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
@@ -154,7 +155,8 @@ import Testing
         #expect(hook.inodes.filter { $0 == inode }.count == 2, "it is not flushed again and again")
     }
 
-    /// Nobody with nothing to checkpoint waits for a checkpoint: the thread may be the one whose answer that waits for.
+    /// A caller with nothing to checkpoint does not wait for a running checkpoint: the checkpoint may wait for that
+    /// caller.
     @Test func whoHasNothingToCheckpointDoesNotWait() throws {
         let hook = ActsDuringFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
@@ -174,8 +176,8 @@ import Testing
         #expect(hook.most > 0)
     }
 
-    /// Calls chosen by chance, each compared with a model, and more of them in each moment in which the file is
-    /// checkpointed. LATCHKEY_SEEDS says how many runs.
+    /// Random calls, each compared with a model, and more of them at each moment of a checkpoint of the file.
+    /// LATCHKEY_SEEDS sets the number of runs.
     @Test func randomOperationsActsDuringFlushes() throws {
         let seeds = ProcessInfo.processInfo.environment["LATCHKEY_SEEDS"].flatMap { UInt64($0) } ?? 12
         for seed in 1...seeds {

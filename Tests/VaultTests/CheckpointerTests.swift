@@ -7,9 +7,9 @@ import Testing
 
 @testable import Vault
 
-/// The thread that checkpoints by and by.
+/// The thread that checkpoints in the background.
 @Suite struct CheckpointerTests {
-    /// Fails every flush once it is told to.
+    /// Fails every flush while `fails` is set.
     private final class FailingFlushes: Interceptor {
         let fails = Atomic(false)
 
@@ -26,11 +26,11 @@ import Testing
         let failures = Atomic(0)
     }
 
-    /// Who writes rings each time that the journal fills up: a disk that does not take it is not asked as often.
+    /// A writer signals low space each time that the journal fills up: a disk that fails is not flushed as often.
     @Test func aFailureIsNotTriedAgainAtEachRing() throws {
         let hook = FailingFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
-        // More than half of what may wait: enough to checkpoint at once.
+        // More than half of the dirty files that are allowed: enough for a checkpoint at once.
         test.vault.mostDirtyFiles = 64
         for number in 0..<40 { try test.create(Name(bytes: "file \(number)".utf8)!).write([1], at: 0) }
         hook.fails.store(true, ordering: .relaxed)
@@ -53,7 +53,7 @@ import Testing
         #expect(count.failures.load(ordering: .relaxed) - before < 200)
     }
 
-    /// However soon: nothing checkpoints behind the end, when the vault is closed.
+    /// At any moment: once the vault is closed, no checkpoint runs any more.
     @Test func nothingRunsBehindTheStop() throws {
         let test = try TestVault()
         for turn in 0..<200 {

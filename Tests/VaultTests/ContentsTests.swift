@@ -74,7 +74,7 @@ import Testing
         #expect(try again.contents(3, at: (1 << 39) - 1) == [0, 5, 0])
     }
 
-    /// A full disk in the middle of a write that grows the last block must not cost the bytes that were in it.
+    /// A full disk in the middle of a write that grows the last block must not lose the bytes in that block.
     @Test(arguments: [FaultPlan.Effect.none, .half]) func aFullDiskLeavesWhatWasThere(effect: FaultPlan.Effect) throws {
         var faults: FaultInjectingStore!
         let test = try TestVault { base in
@@ -97,7 +97,7 @@ import Testing
         #expect(try again.contents(30_000) == saved + [1])
     }
 
-    /// Also when all bytes of that block were to be replaced.
+    /// Also when the write replaces all bytes of that block.
     @Test(arguments: [0, 4096] as [UInt64]) func aFullDiskLeavesABlockThatWasToBeReplaced(offset: UInt64) throws {
         var faults: FaultInjectingStore!
         let test = try TestVault { base in
@@ -117,7 +117,7 @@ import Testing
         #expect(contents.suffix(904) == [UInt8](repeating: 7, count: 904)[...])
     }
 
-    /// A write or a truncation too far for the backing store changes nothing.
+    /// A write or a truncate beyond the backing store's limit changes nothing.
     @Test func anExtensionThatFailsLeavesTheLength() throws {
         var faults: FaultInjectingStore!
         let test = try TestVault { base in
@@ -138,7 +138,7 @@ import Testing
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 6000), at: 0)
         try file.persistLength()
-        // Written, but neither synced nor closed: a crash forgets it.
+        // Written, but neither synced nor closed: a crash loses it.
         try file.write([UInt8](repeating: 2, count: 6000), at: 6000)
         let (vault, root) = try test.afterDeath()
         let again = try vault.openFile("file", in: root)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Vault
 
-/// fdatasync(2) of many blocks flushes the file where they lie, and others may write to it meanwhile.
+/// fdatasync(2) of many blocks flushes the file in place, and other threads may write to the file meanwhile.
 @Suite struct DataSyncTests {
     @Test func whatIsWrittenMeanwhileIsTheNextOnes() throws {
         let hook = ActsDuringFlushes()
@@ -14,7 +14,7 @@ import Testing
         hook.during(1, of: file) { try file.write([2], at: end) }
         try file.synchronize(dataOnly: true)
         if let failure = hook.failure { throw failure }
-        // From here on it counts.
+        // Calls count from here on.
         hook.duringFlushes(of: file) {}
         try file.synchronize(dataOnly: true)
         #expect(hook.most > 0, "the second one flushes what the first one could not know")

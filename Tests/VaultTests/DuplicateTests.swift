@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// Files that have the same ID: a copier that does not know of hard links has made them of one.
+/// Files of the same ID: a copier that does not know of hard links has made several files of one.
 @Suite struct DuplicateTests {
     private static let old = [UInt8](repeating: 1, count: 5000)
     private static let new = [UInt8](repeating: 2, count: 5000)
@@ -31,28 +31,28 @@ import Testing
         "\(test.path)/\(try test.vault.storedName(name, in: test.root).name)"
     }
 
-    /// Writes to a file so that its records fit its duplicate too, as far as generations tell.
+    /// Writes to a file so that its records fit its duplicate too, by their generations.
     private static func write(to file: File) throws {
         for _ in 0..<4 { try file.setTimes(accessed: .keep, modified: .now) }
         try file.write(new, at: 0)
         try file.synchronize(dataOnly: true)
     }
 
-    /// What the next session reads of each.
+    /// The contents of each file in the next session.
     private static func contents(_ names: [Name], of test: TestVault) throws -> [[UInt8]] {
         let (vault, root) = try test.afterDeath()
         return try names.map { try vault.openFile($0, in: root).contents(20_000) }
     }
 
-    /// The path of a descriptor whose name has gone cannot be told. Under many names: in which order the files of a
-    /// folder are found is chance.
+    /// The path of a descriptor whose name has gone cannot be read. Many names are needed: the order in which a folder
+    /// lists its files is chance.
     @Test(arguments: 0..<8) func oneIsWrittenToUnderANameThatIsGone(number: Int) throws {
         let (one, two, three) = (Name(ascii: "a\(number)"), Name(ascii: "b\(number)"), Name(ascii: "c\(number)"))
         let (test, vault, root) = try Self.vault(one, two)
         let file = try vault.openFile(one, in: root)
         try vault.link(one, in: root, file: file, to: three, in: root)
         try vault.unlink(one, in: root)
-        // The one that was found last, and the first, on a store that lists what is new first.
+        // The last file found and the first one: some stores list the newest first.
         if number % 2 == 0 {
             let path = try Self.path(of: two, of: test)
             #expect(unsafe rename(path, path + ".new") == 0 && rename(path + ".new", path) == 0)

@@ -56,7 +56,7 @@ import Testing
         try exchange("file", other, in: folder, test)
         #expect(try seen("file", in: test.root, test.vault) == what)
         #expect(try seen(other, in: folder, test.vault) == "file [1]")
-        // Written to and synced under the new name, found there by the next daemon.
+        // Written to and synced under the new name, and found there by the next daemon.
         let file = try test.vault.openFile(other, in: folder)
         try file.write([9], at: 1)
         try file.synchronize(dataOnly: true)
@@ -70,7 +70,7 @@ import Testing
         #expect(try seen(other, in: again, vault) == what)
     }
 
-    /// Each change of it fails once: both are where they were, or both where the other was.
+    /// Each change of an exchange fails once: either both names are where they were, or both are exchanged.
     @Test(arguments: [Self.long, "inner", "link"] as [Name], 1...12)
     func oneThatFailsChangesNothing(other: Name, call: Int) throws {
         var faults: FaultInjectingStore!
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// Neither replaces the other: the class stays with the file.
+    /// Neither file replaces the other: the class stays with the file.
     @Test func classesGoWithTheirFiles() throws {
         let (test, folder) = try scene()
         try test.vault.openFile("file", in: test.root).setClass(.complete)

@@ -20,7 +20,7 @@ import Testing
         return (test, faults)
     }
 
-    /// A rename that would have taken over a weaker class, and did not happen, has not weakened the class.
+    /// A rename that would take over a weaker class, and fails, does not weaken the class.
     @Test(arguments: [Operation.Kind.rename, .synchronize]) func theClassIsAsItWas(call: Operation.Kind) throws {
         let (test, faults) = try scene()
         let before = try test.vault.openFile("new", in: test.root).header
@@ -35,7 +35,7 @@ import Testing
         #expect(try file.contents(3) == [4, 5, 6])
     }
 
-    /// What is left to do after the rename itself, whoever opens the file next does.
+    /// If a rename has happened and only its clean-up failed, the next open of the file finishes it.
     @Test func aRenameThatHappenedIsNoFailure() throws {
         let (test, faults) = try scene()
         faults.faults.fail(.write, nth: 2, with: .EIO)
@@ -47,7 +47,8 @@ import Testing
         #expect(!file.header.flags.contains(.moving))
     }
 
-    /// The pending record has become the record, and what comes after that fails: the next rename does not look for it.
+    /// The pending record has become the record and a later step fails: the next rename does not look for a pending
+    /// record.
     @Test func aRecordThatHasComeIsNotMissed() throws {
         let (test, faults) = try scene()
         let directory = try test.makeDirectory("first")
@@ -57,7 +58,7 @@ import Testing
                 name, in: test.root, .directory(directory), to: newName, in: test.root, replaced: nil,
                 replacesDirectory: false, RenameKind())
         }
-        // The first time is that of the record which is written before the rename.
+        // The first rename call is that of the record, which is written before the directory's rename.
         faults.faults.fail(.setTimes, nth: 2, with: .EIO)
         try rename("first", to: "second")
         #expect(faults.faults.injected == 1)
@@ -65,8 +66,8 @@ import Testing
         #expect(try test.names().contains("third"))
     }
 
-    /// A directory that was opened between its two records has no other: the one for the next rename waits until the
-    /// first one is durable.
+    /// A directory that was opened between its two records has no pending record: the next rename writes one only after
+    /// the first record is durable.
     @Test func aDirectoryBetweenItsRecordsKeepsThem() throws {
         let (test, faults) = try scene()
         let folder = try test.makeDirectory("folder")
@@ -82,7 +83,7 @@ import Testing
         faults.faults.fail(.synchronize, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
         try rename(directory, "first", in: test.root, to: "second")
-        // The first rename is that of the record which is written before.
+        // The first rename call is that of the record.
         faults.faults.fail(.rename, nth: 2, with: .EIO)
         let opened = try test.vault.openDirectory("second", in: folder)
         #expect(throws: VaultError.system(.EIO)) { try rename(opened, "second", in: folder, to: "third") }
@@ -91,8 +92,8 @@ import Testing
         #expect(try test.vault.openFile("file", in: found).contents(10) == [1, 2, 3])
     }
 
-    /// Any step of a directory's rename that fails: what is in it reads, at the one place or the other, now, after the
-    /// next rename, and for the next daemon.
+    /// Any step of a directory's rename fails: the directory's contents read at one of its two names, at once, after
+    /// the next rename, and in the next daemon.
     @Test(arguments: [false, true], [false, true]) func aDirectoryIsNeverLost(replaces: Bool, isReopened: Bool) throws {
         for kind in [Operation.Kind.synchronize, .rename, .makeSymbolicLink, .unlink] {
             for nth in 1...6 {
@@ -122,11 +123,11 @@ import Testing
                 _ = try? rename("first", in: test.root, to: "second", in: other)
                 faults.faults.clear()
                 let isMoved = try test.names(in: other) == ["second"] && !(try test.names().contains("first"))
-                // Now and again nobody looks in between.
+                // Only every other run looks in between.
                 if nth % 2 == 0 { try expectReadable(test.vault, test.root, "at once") }
                 faults.faults.fail(.synchronize, nth: nth, with: .EIO)
                 let (name, parent): (Name, Directory) = isMoved ? ("second", other) : ("first", test.root)
-                // As a mount that had to let go of it.
+                // As a mount that has forgotten the inode.
                 if isReopened { directory = try test.vault.openDirectory(name, in: parent) }
                 _ = try? rename(name, in: parent, to: "third", in: test.root)
                 faults.faults.clear()

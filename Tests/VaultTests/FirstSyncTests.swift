@@ -4,13 +4,13 @@ import Testing
 
 @testable import Vault
 
-/// The first sync of a new file waits for one flush; the header that confirms what was flushed comes after it, and a
-/// loss may leave the one before.
+/// The first sync of a new file waits for one flush. The header that confirms the flushed bytes is written after that
+/// flush, so a power loss may leave the earlier header.
 @Suite struct FirstSyncTests {
     private let model = [UInt8]((0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     private let shown = Timespec(seconds: 1_000_000_000, nanoseconds: 5)
 
-    /// A synced file as a power loss leaves it that came before the last header was on the disk.
+    /// A synced file as a power loss leaves it, before the last header has reached the disk.
     private func afterACrash() throws -> (test: TestVault, vault: Vault, root: Directory, backing: String) {
         let test = try TestVault()
         let file = try test.create("file")
@@ -33,7 +33,7 @@ import Testing
         return (test, vault, root, backing)
     }
 
-    /// What was promised stays where it is until something else holds it.
+    /// Synced bytes stay in place until another durable copy exists.
     @Test func isBelowTheDurableEndAfterACrash() throws {
         let (test, vault, root, backing) = try afterACrash()
         let file = try vault.openFile("file", in: root)
@@ -52,7 +52,7 @@ import Testing
         withExtendedLifetime(test) {}
     }
 
-    /// stat(2) shows what it has shown, by whichever header it is.
+    /// stat(2) shows the same as before, whichever header is on disk.
     @Test func showsItsTimes() throws {
         let (test, vault, root, _) = try afterACrash()
         let status = try vault.openFile("file", in: root).status()

@@ -5,14 +5,15 @@ import Testing
 
 @testable import Vault
 
-/// The kernel tells once that it could not write something, and takes it for written then.
+/// The kernel reports a failed writeback once, and then takes the pages for clean.
 @Suite struct FlushFailureTests {
     private func scene() throws -> (test: TestVault, faults: FaultPlan) {
         let test = try TestVault { FaultInjectingStore($0) }
         return (test, try #require(test.store as? FaultInjectingStore).faults)
     }
 
-    /// Whoever was told, the checkpoint or a sync: no later sync of this file says that all is well, and others go on.
+    /// After the failure was reported, to a checkpoint or to a sync, no later sync of this file succeeds; other files
+    /// go on.
     @Test(arguments: ["checkpointing", "fdatasync", "fsync"]) func noLaterSyncSucceeds(first: String) throws {
         let (test, faults) = try scene()
         let (file, other) = (try test.create("file"), try test.create("other"))
@@ -41,8 +42,8 @@ import Testing
         #expect(try vault.openFile("other", in: root).contents(10) == [1])
     }
 
-    /// A flush of all succeeds, but not for a file whose own has failed: it is not checkpointed, and whoever
-    /// checkpoints is told.
+    /// A flush of everything succeeds, but not for a file whose own flush has failed: that file is not checkpointed,
+    /// and the checkpoint's caller gets an error.
     @Test func aFlushOfAllDoesNotHideIt() throws {
         let (test, faults) = try scene()
         let files = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
@@ -54,7 +55,7 @@ import Testing
         #expect(throws: VaultError.system(.EIO)) { try test.vault.close() }
     }
 
-    /// A flush of all that failed says nothing of a single file: each is asked then, and from then on.
+    /// A failed flush of everything says nothing of a single file: from then on each file is flushed by itself.
     @Test func eachIsAskedAfterAFlushOfAllFailed() throws {
         let (test, faults) = try scene()
         let files = try (0..<100).map { try test.create(Name(bytes: "\($0)".utf8)!) }
@@ -70,7 +71,7 @@ import Testing
         #expect(throws: VaultError.system(.EIO)) { try bad.synchronize(dataOnly: false) }
     }
 
-    /// What the backing file may not have any more is not copied into the journal either.
+    /// Bytes that the backing file may have lost are not copied into the journal either.
     @Test(arguments: [true, false]) func whatTheCheckpointCouldNotFlushIsNotConfirmed(isNew: Bool) throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
@@ -88,7 +89,7 @@ import Testing
         #expect(faults.injected == 1)
     }
 
-    /// A folder's too: what its names hold on to stays, and the files of other folders are checkpointed.
+    /// The same for a folder: what its names depend on stays, and the files of other folders are checkpointed.
     @Test func aFolderIsNotTakenForFlushed() throws {
         let (test, faults) = try scene()
         let folder = try test.makeDirectory("folder")
@@ -105,11 +106,12 @@ import Testing
         #expect(file.lock.withShared { file.state.header.bindings.count } == 2)
         #expect(other.header.length == 1)
         try test.vault.synchronize(test.makeDirectory("another"))
-        // Nor is it told at the end.
+        // Nor is it reported at the end.
         #expect(throws: VaultError.system(.EIO)) { try test.vault.close() }
     }
 
-    /// A header that was written at the second attempt only: what the journal gets from then on is for that one.
+    /// A header that was written at the second attempt only: records that the journal gets from then on are for that
+    /// header.
     @Test func aHeaderThatWasWrittenInTheEnd() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
@@ -117,7 +119,7 @@ import Testing
         try file.synchronize(dataOnly: false)
         try file.write([2], at: 0)
         try file.synchronize(dataOnly: true)
-        // After the block.
+        // The first write is the block.
         faults.fail(.write, nth: 2, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: false) }
         #expect(faults.injected == 1)
@@ -127,8 +129,8 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [2, 3])
     }
 
-    /// A large file that was truncated, and for which nothing can be checkpointed any more, guards more than the
-    /// journal has room for.
+    /// A large file was truncated and can no longer be checkpointed: it needs more protection than the journal has room
+    /// for.
     @Test func aTruncationThatCannotBeCheckpointed() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
@@ -143,7 +145,7 @@ import Testing
         try other.synchronize(dataOnly: false)
     }
 
-    /// It can be replaced still, as an editor does.
+    /// It can still be replaced, as by an editor.
     @Test func aYoungFileThatCannotBeCheckpointedIsReplaced() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
@@ -161,7 +163,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [3])
     }
 
-    /// A flush of all says nothing of a folder whose own has failed.
+    /// A flush of everything proves nothing of a folder whose own flush has failed.
     @Test func aFlushOfAllDoesNotHideAFolder() throws {
         let (test, faults) = try scene()
         let folder = try test.makeDirectory("folder")
@@ -177,7 +179,7 @@ import Testing
         #expect(others.allSatisfy { $0.header.length == 1 })
     }
 
-    /// That a file has lost its last name is proved by its folder, not by all that the disk has.
+    /// A flush of its folder, not one of the whole disk, proves that a file has lost its last name.
     @Test func aRemovalTakesOneFolder() throws {
         let (test, faults) = try scene()
         let made = try test.create("file", in: test.makeDirectory("folder"))
@@ -197,7 +199,7 @@ import Testing
         #expect(faults.injected == 0)
     }
 
-    /// Whatever fails in a rename that would have given another class: the file has the one that it had.
+    /// Whatever fails in a rename that would have given another class: the file keeps its class.
     @Test(arguments: [FaultKind.flush, .write], 1...8) func aRenameThatFailedChangesNoClass(kind: FaultKind, nth: Int)
         throws
     {

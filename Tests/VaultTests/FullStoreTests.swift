@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-/// What a store without room leaves: each change is made, or what was there is unharmed.
+/// A store without room: each change is made, or what was there is unharmed.
 @Suite struct FullStoreTests {
     private static let old = [UInt8](repeating: 1, count: 20_000)
 
@@ -24,7 +24,8 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(30_000) == contents)
     }
 
-    /// A truncate that fails has truncated nothing, wherever the contents are at the moment; one that is made is made.
+    /// A truncate that fails changes nothing, wherever the contents are at the moment; a truncate that succeeds is
+    /// complete.
     @Test(arguments: [0, 100, 4096, 19_000] as [UInt64], ["new", "synced", "in the journal", "checkpointed"])
     func aTruncateThatFailsChangesNothing(length: UInt64, state: String) throws {
         for nth in 1...6 {
@@ -46,8 +47,8 @@ import Testing
         }
     }
 
-    /// The last block of a file that is truncated in the middle of a hole, or grows by one, is written by half.
-    /// The first write is the header, one sector: that is made or not.
+    /// A file is truncated in the middle of a hole, or grows by one, and half of its last block is written. The first
+    /// write is the header, one sector, which is written whole or not at all.
     @Test(arguments: [2, 3], [3_000_000, 100] as [UInt64])
     func aLastBlockThatIsWrittenByHalf(nth: Int, length: UInt64) throws {
         let (test, faults, file) = try scene([])
@@ -67,7 +68,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(expected.count + 1) == expected)
     }
 
-    /// Where the backing file cannot be truncated, nothing of what was in it comes back.
+    /// If the backing file cannot be truncated, the truncated bytes do not come back.
     @Test func aBackingFileThatCannotBeTruncated() throws {
         let (test, faults, file) = try scene([UInt8](repeating: 1, count: 3 << 20))
         faults.fail(.truncate, with: .EIO, lasts: true)
@@ -81,7 +82,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(4 << 20) == expected)
     }
 
-    /// A hole that cannot be made as a whole leaves no block that is neither.
+    /// If a hole cannot be made as a whole, each block is either data or hole.
     @Test(arguments: 1...6, [false, true]) func aHoleThatIsMadeByHalf(nth: Int, isSynced: Bool) throws {
         // Five whole blocks: half of them is no whole number.
         let (test, faults, file) = try scene([UInt8](repeating: 1, count: 22_000))
@@ -100,7 +101,7 @@ import Testing
         try expect(found, in: test, file)
     }
 
-    /// The block in which a write has stopped is written when there is room, whatever comes before it.
+    /// The block in which a write stopped is written once there is room, whatever comes before it.
     @Test func aBlockThatIsWrittenByHalfIsNotForgotten() throws {
         let (test, faults, file) = try scene()
         faults.fail(.write, with: .ENOSPC, effect: .half, lasts: true)
@@ -114,7 +115,7 @@ import Testing
         try expect(found, in: test, file)
     }
 
-    /// Nobody knows how strict a database is that cannot be looked at.
+    /// The strictness of a database that cannot be read is unknown.
     @Test(arguments: [Posix.Errno.EMFILE, .EIO, .ENOMEM])
     func aDatabaseThatCannotBeLookedAt(errno: Posix.Errno) throws {
         let (test, faults, file) = try scene()

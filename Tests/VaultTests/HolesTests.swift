@@ -8,7 +8,7 @@ import Testing
 
 /// fallocate(2) and lseek(2).
 @Suite struct HolesTests {
-    /// Whole blocks lie in holes or not.
+    /// Whether whole blocks lie in holes.
     private func expectHoles(in file: File, toFit model: [UInt8]) throws {
         var offset: UInt64 = 0
         while offset < model.count {
@@ -74,7 +74,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(model.count + 1) == model)
     }
 
-    /// The store gets the space back, at once if it is much; a store that cannot take it gets zeros.
+    /// The store gets the space back, at once if it is much; a store that cannot punch holes gets zeros.
     @Test(arguments: [true, false]) func spaceIsGivenBack(canPunch: Bool) throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -93,11 +93,11 @@ import Testing
         let found = try vault.openFile("file", in: root)
         #expect(try found.contents(4097) == [UInt8](repeating: 1, count: 4096) + [0])
         #expect(try found.contents(2, at: (2 << 20) + 40_959) == [0, 1])
-        // Where the store's own holes begin within a block, that one is data.
+        // Where a hole of the store begins within a block, that block is data.
         #expect(try found.next(hole: true, from: 0) ?? 0 <= (canPunch ? 8192 : 3 << 20))
     }
 
-    /// A hole comes back after a crash also where nothing of the file was on the disk.
+    /// A hole in a file without a name, and space reserved behind a file's end.
     @Test func aFileWithoutANameAndOneThatIsReserved() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -121,8 +121,8 @@ import Testing
         }
     }
 
-    /// What has grown again behind a crash lies in the journal: where it becomes a hole the backing file may end before
-    /// it.
+    /// After a truncate, blocks that grow again are in the journal. If they become a hole, the backing file may end
+    /// before it.
     @Test(arguments: [true, false]) func aHoleBehindTheBackingFile(isCheckpointed: Bool) throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -142,7 +142,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(70_000) == model)
     }
 
-    /// A store that has holes and cannot make them, or has no room to: what is one already takes no space for that.
+    /// A store that has holes and cannot make them, or has no room to: existing holes cost no space.
     @Test(arguments: [Errno.EOPNOTSUPP, .ENOSPC]) func aHoleAmongHoles(errno: Errno) throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -158,14 +158,15 @@ import Testing
         #expect(try file.status().blocks < 1000)
     }
 
-    /// Nobody looks at each block of a hole that could not be made yet, while what is being flushed is no hole either.
+    /// The blocks of a hole that could not be made yet are not checked one by one, also while the flushed state has no
+    /// hole.
     @Test(.timeLimit(.minutes(1))) func aHugeHoleThatIsPending() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
         let file = try test.create("file")
         try file.write([1], at: 0)
         try file.write([2], at: 1 << 43)
-        // As somebody does who flushes the file at the moment.
+        // As a flush of the file does at this moment.
         file.lock.withExclusive { file.raiseDurableEnd() }
         faults.fail(.allocate, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try file.punch(4096..<1 << 43) }

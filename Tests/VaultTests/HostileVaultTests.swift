@@ -9,7 +9,7 @@ import Testing
 @testable import Vault
 @testable import VaultCheck
 
-/// Vaults whose maker knows the keys: every tag is right, and what it stands over is not.
+/// Vaults whose maker knows the keys: every tag is right, and what is under it is wrong.
 @Suite struct HostileVaultTests {
     static let edges: [UInt64] = [
         0, 1, 1 << 31, 1 << 32, 1 << 40, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, 1 << 63, .max - 1, .max,
@@ -65,7 +65,7 @@ import Testing
         try expectHarmless(test, outside, isRepaired: isRepaired)
     }
 
-    /// A check tells of the record, a repair and a mount do nothing about it, and what else the journal says counts.
+    /// A check reports the record, a repair and a mount do nothing about it, and the journal's other records count.
     private func expectHarmless(_ test: TestVault, _ outside: Outside, isRepaired: Bool) throws {
         let found = Findings()
         try Check(of: test.next(isReadOnly: true), contents: true, threads: 2) { found.add($0) }.run()
@@ -77,14 +77,14 @@ import Testing
         outside.expectUnchanged()
     }
 
-    /// What lies beside the vault.
+    /// The entries beside the vault.
     private struct Outside {
         let path: String
         private let location: URL
         private let folder: URL
         private static let text = Data("not the vault's".utf8)
 
-        /// - Parameter path: in which `outside` stands for a name that is no other test's.
+        /// - Parameter path: a path in which `outside` stands for a name that is unique to the test.
         init(of test: TestVault, mentionedAs path: String) throws {
             let name = "outside-" + UUID().uuidString
             self.path = path.replacing("outside", with: name)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// Appends a record, and a header of the file that it names, as a writer that knows the keys can.
+    /// Appends a record, and a header of the file that it names, as a writer with the keys can.
     private func append(
         to test: TestVault, _ kind: JournalRecord.Kind, _ payload: [UInt8], of file: FileIdentifier,
         _ change: (inout FileHeader) -> Void
@@ -126,13 +126,13 @@ import Testing
 
     // MARK: Numbers
 
-    /// The bindings of numbers in a header: docs/FORMAT.md, "Files".
+    /// What a header's numbers bind it to: docs/FORMAT.md, "Files".
     static let headerFields = [
         (59, 1), (60, 2), (64, 8), (72, 8), (80, 8), (88, 8), (98, 2), (100, 4), (312, 8), (320, 4), (328, 8), (336, 4),
         (344, 8), (352, 8),
     ]
 
-    /// Each is refused with an error for that file, or read as what it says. The other file is unharmed, and the disk
+    /// Each header is refused with an error for that file, or read as it says. The other file is unharmed, and the disk
     /// does not fill up.
     @Test(arguments: headerFields.map(\.0)) func numbersInAHeader(offset: Int) throws {
         let count = Self.headerFields.first { $0.0 == offset }!.1
@@ -216,7 +216,7 @@ import Testing
             name, in: root, .file(file), to: "moved", in: root, replaced: nil, replacesDirectory: false, RenameKind())
     }
 
-    /// The vault's files have taken no more space than what was put there.
+    /// The vault's files take no more space than what was put there.
     private func expectSmall(_ test: TestVault, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let paths = try FileManager.default.subpathsOfDirectory(atPath: test.path)
         var blocks: Int64 = 0
@@ -231,7 +231,7 @@ import Testing
 
     static let headFields = [(48, 8), (56, 8), (64, 8), (72, 1), (80, 8), (88, 8)]
 
-    /// Each is refused as the vault's journal, or means a session that can be taken up; a repair leads out of it.
+    /// Each is refused as the vault's journal, or means a session that can be resumed; a repair mends it.
     @Test(arguments: headFields.map(\.0)) func numbersInTheJournalsHead(offset: Int) throws {
         let count = Self.headFields.first { $0.0 == offset }!.1
         for edge in Self.edges {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Vault
 
-// What happens in the middle of what the vault does to its store.
+// Hooks in the middle of what the vault does to its store.
 
-/// Does something right after a flush during which the file is not locked, where other threads would do it.
+/// Acts right after a flush during which the file is not locked, where other threads could act.
 final class ActsDuringFlushes: Interceptor {
     private struct State {
         var file: File?
@@ -20,25 +20,25 @@ final class ActsDuringFlushes: Interceptor {
 
     private let state = Mutex(State())
 
-    /// How many flushes there were when the same was done before.
+    /// The number of flushes in an earlier run of the same steps.
     private let known: Int
 
     init(known: Int = 0) { self.known = known }
 
     private var flushes: Int { state.withLock { $0.flushes } }
-    /// How many there are, if not all of them came every time.
+    /// The greatest number of flushes seen: a run may make fewer.
     var most: Int { max(known, flushes) }
-    /// What went wrong in there.
+    /// The error that the act threw.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
-    /// After each flush from now on.
+    /// Acts after each flush from now on.
     func duringFlushes(of file: File, _ act: @escaping @Sendable () throws -> Void) {
         state.withLock { ($0.file, $0.act, $0.flushes) = (file, act, 0) }
     }
 
     func stop() { state.withLock { ($0.file, $0.act) = (nil, nil) } }
 
-    /// After the `nth` flush from now on, counted from 1.
+    /// Acts after the `nth` flush from now on, counted from 1.
     func during(_ nth: Int, of file: File, _ act: @escaping @Sendable () throws -> Void) {
         duringFlushes(of: file) { if self.flushes == nth { try act() } }
     }
@@ -62,7 +62,7 @@ final class ActsDuringFlushes: Interceptor {
     }
 }
 
-/// Does something before a name goes, if the file is not locked then.
+/// Acts before a name is removed, if the file is not locked then.
 final class ActsBeforeNames: Interceptor {
     private let act = Mutex<(file: File, run: @Sendable () throws -> Void)?>(nil)
 
@@ -84,12 +84,12 @@ final class ActsBeforeNames: Interceptor {
     }
 }
 
-/// Which inodes are flushed, and what comes before the first flush is done.
+/// Notes which inodes are flushed, and acts before the first flush returns.
 final class FlushedInodes: Interceptor {
     private struct State {
         var inodes: [UInt64] = []
         var act: (@Sendable () throws -> Void)?
-        /// Whose flush it waits for, if not for any.
+        /// The inode whose flush it waits for; nil for any.
         var awaited: UInt64?
     }
 
@@ -118,7 +118,7 @@ final class FlushedInodes: Interceptor {
     }
 }
 
-/// NFS has no rename that replaces nothing.
+/// NFS has no RENAME_NOREPLACE.
 final class Replacing: Interceptor {
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Posix.Errno) -> Result
@@ -128,7 +128,7 @@ final class Replacing: Interceptor {
     }
 }
 
-/// Counts what a store is asked for.
+/// Counts the calls to a store.
 final class CallCounter: Interceptor {
     private let kinds = Mutex<[Operation.Kind]>([])
 
@@ -139,7 +139,7 @@ final class CallCounter: Interceptor {
         return try proceed()
     }
 
-    /// What `body` has asked for, by kind.
+    /// The calls that `body` makes, by kind.
     func calls(_ body: () throws -> Void) rethrows -> [Operation.Kind: Int] {
         kinds.withLock { $0 = [] }
         try body()

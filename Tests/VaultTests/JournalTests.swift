@@ -8,7 +8,7 @@ import Testing
 @testable import Vault
 
 @Suite struct JournalTests {
-    /// What was synced reads back when the daemon dies, also what was written over.
+    /// What was synced reads back after the daemon's death, overwritten bytes too.
     @Test func whatWasWrittenOverReadsBack() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -23,7 +23,7 @@ import Testing
         #expect(contents[..<3000].allSatisfy { $0 == 1 } && contents[8000...].allSatisfy { $0 == 1 })
     }
 
-    /// A crash that leaves a grown last block in the journal, and not the header that says how long it is.
+    /// A crash that leaves a grown last block in the journal, without the header that tells its length.
     @Test(arguments: [24, 5000]) func aBlockWithoutItsHeaderDoesNotCount(count: Int) throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -37,7 +37,7 @@ import Testing
         #expect(contents.dropFirst(176).allSatisfy { $0 == 0 || $0 == 2 })
     }
 
-    /// A flush that fails in the middle of a replay: nobody knows what is on disk, and the next mount does it again.
+    /// A flush fails in the middle of a replay: the contents of the disk are unknown, and the next mount replays again.
     @Test func aReplayThatFailsIsDoneAgain() throws {
         for nth in 1...2 {
             let test = try TestVault { FaultInjectingStore($0) }
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// What a crash left unproven reads without a write: as on a full disk, where there is none.
+    /// Contents that a crash left unproven read without a write, as on a full disk.
     @Test func aFileOpensAfterACrashOnAFullDisk() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -89,7 +89,7 @@ import Testing
         }
         #expect(faults.injected > 0)
         faults.clear()
-        // What nothing confirms is not called durable.
+        // What no header confirms is not called durable.
         try opened.synchronize(dataOnly: true)
         #expect(opened.header.length == 14_000)
         try opened.loadKey()
@@ -97,8 +97,8 @@ import Testing
         #expect(try opened.contents(2, at: 8999) == [0, 3])
     }
 
-    /// What is truncated a sparse file is no hole, also where a power loss has left something to be put right behind
-    /// it.
+    /// Bytes missing at the end of a sparse file are damage and no hole, also where a power loss has left something to
+    /// repair behind them.
     @Test func whatIsTruncatedFromASparseFileIsDamage() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -120,7 +120,8 @@ import Testing
         #expect(throws: VaultError.self) { try opened.contents(100, at: (2 << 20) + 8192) }
     }
 
-    /// Where the backing path is too long to be told, a file is found by its header alone: that must be on the disk.
+    /// Where the backing path is too long to be recorded, a file is found by its header alone: that must be on the
+    /// disk.
     @Test func aNewFileWithoutAPathHasItsHeaderOnTheDisk() throws {
         let flushed = FlushedInodes()
         let test = try TestVault { InterceptingStore($0, hook: flushed) }
@@ -135,8 +136,8 @@ import Testing
         #expect(flushed.inodes.contains(file.identity.inode))
     }
 
-    /// Files that were written to while the folders right above them were renamed, and that are checkpointed when one
-    /// above those is.
+    /// Files are written to while the folders right above them are renamed, and are checkpointed when a folder above
+    /// those is renamed.
     @Test func aFolderIsRenamedOverManyRenamedFolders() throws {
         let flushed = FlushedInodes()
         let test = try TestVault { InterceptingStore($0, hook: flushed) }
@@ -146,7 +147,7 @@ import Testing
             let files = try (0..<10).map { try test.create(Name(bytes: "f\($0)".utf8)!, in: folder) }
             for file in files { try file.write([1], at: 0) }
             try test.vault.synchronize()
-            // Behind the checkpoint of all, with which a rename begins.
+            // After the checkpoint of everything, with which a rename begins.
             flushed.beforeTheNext(of: try test.vault.status(of: folder).inode) {
                 for file in files {
                     try file.write([2], at: 0)
@@ -166,7 +167,7 @@ import Testing
         }
     }
 
-    /// The clock may be behind when the next session begins.
+    /// The clock may have been set back when the next session begins.
     @Test func theWindowOfASessionHasAnEnd() {
         var head = JournalHead(volume: VolumeIdentifier([UInt8](1...16)), halfSize: 4096)
         head.opened = 1000
@@ -175,8 +176,7 @@ import Testing
         #expect(head.window(until: 5, lastWritten: -1) == JournalHead.Window(from: 998, to: 87_400))
     }
 
-    /// A hole that nobody has synced may not have made the backing file longer; and there is no look at each of its
-    /// blocks.
+    /// A hole that was not synced may not have made the backing file longer; its blocks are not looked at one by one.
     @Test(arguments: [0, 1], [10 << 20, 1 << 43]) func aHoleThatACrashHasLeftUnproven(blocks: Int, length: UInt64)
         throws
     {
@@ -209,7 +209,8 @@ import Testing
             try next.openFile("file", in: nextRoot).contents(10, at: length / 2) == [UInt8](repeating: 0, count: 10))
     }
 
-    /// A damaged block is for those who read it: the file opens, beside what a crash left unproven, and is truncated.
+    /// A damaged block fails the reads of it alone: the file opens, also with an end that a crash left unproven, and
+    /// can be truncated.
     @Test func aFileWithADamagedBlockOpensAfterACrash() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -237,7 +238,7 @@ import Testing
         #expect(try opened.contents(5000) == [UInt8](repeating: 1, count: 4096) + [3])
     }
 
-    /// A header in a record that is authentic, and that a reader refuses, counts for nothing.
+    /// A header in an authentic record that a reader refuses counts for nothing.
     @Test func aRefusedHeaderInTheJournalDoesNotCount() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -253,7 +254,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [1, 2, 3])
     }
 
-    /// A journal that a crash has left is shown by a mount that only reads, which changes nothing.
+    /// A read-only mount shows the journal that a crash has left, and changes nothing.
     @Test func aReadOnlyVaultShowsWhatTheJournalHas() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -266,7 +267,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [1, 4, 3])
     }
 
-    /// Files that are written while a folder above them gets another name are found under that.
+    /// Files that are written while a folder above them is renamed are found under the new name.
     @Test func aFolderIsRenamedOverFilesInTheJournal() throws {
         let test = try TestVault()
         let folder = try test.makeDirectory("folder")
@@ -281,8 +282,8 @@ import Testing
         #expect(try vault.openFile("file", in: other).contents(10) == [1, 4, 3])
     }
 
-    /// A file that was unlinked while it was open: what is written to it from then on reads back, also where the
-    /// journal has an older block from when it had a name.
+    /// A file that was unlinked while it was open: writes from then on read back, also where the journal has an older
+    /// block from the time when the file had a name.
     @Test(arguments: [1, 60]) func aFileWithoutANameReadsWhatWasWritten(blocks: Int) throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -301,7 +302,7 @@ import Testing
         #expect(try file.contents(300_000) == expected)
     }
 
-    /// A full disk stops a write to a file without a name: what was there is there, holes too, or what was to be there.
+    /// A full disk stops a write to a file without a name: the old contents are there, holes too, or the new ones.
     @Test func aFileWithoutANameOnAFullDisk() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -327,8 +328,8 @@ import Testing
         #expect(faults.injected > 10)
     }
 
-    /// The journal's time runs ahead of the clock while it is flushed again and again; the next session goes on from
-    /// there, or a copy made then and one made now would look the same.
+    /// Repeated flushes set the journal's time ahead of the clock; the next session goes on from that time. Otherwise a
+    /// copy made then and one made now would look the same.
     @Test func theNextSessionGivesTheJournalAnotherTime() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -341,7 +342,7 @@ import Testing
         #expect(try test.store.status(of: .journal, in: test.store.root).modified.seconds > before)
     }
 
-    /// Records that a disk refused may be there all the same, behind later ones perhaps: nothing is promised any more.
+    /// Records that a disk refused may be there all the same, perhaps behind later ones: nothing is promised any more.
     @Test func theJournalIsNotUsedAfterARefusedRecord() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -360,8 +361,8 @@ import Testing
         #expect(try vault.openFile("other", in: root).contents(10) == [1, 2, 3])
     }
 
-    /// A header from before the last block grew, as a copy may have it beside the block from after that: what is too
-    /// long stays until the shorter block is durable, for a power loss must find one of them.
+    /// A copy may hold a header from before the last block grew beside the block from after that. The longer block is
+    /// not truncated until the shorter one is durable: a power loss must find one of them.
     @Test func aGrownLastBlockIsNotTruncatedBeforeTheShorterOneIsDurable() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults

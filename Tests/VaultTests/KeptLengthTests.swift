@@ -5,9 +5,9 @@ import Testing
 
 @testable import Vault
 
-/// A file whose close nobody is told of: what was written to it outlives the daemon all the same, with its length.
+/// A file whose close the daemon is not told of: the bytes written to it survive the daemon, and so does its length.
 @Suite struct KeptLengthTests {
-    /// How a file gets longer, and how long it is then.
+    /// A way in which a file grows; each has a length afterwards.
     enum Growth: String, CaseIterable {
         case written, appended, overTheEnd, lengthened, allocated, writtenAfterSync, appendedAfterSync,
             truncatedAndWritten
@@ -42,7 +42,7 @@ import Testing
             try file.write([UInt8](bytes[..<8192]), at: 0)
             try file.synchronize(dataOnly: false)
             try file.write([1], at: 0)
-            // What is new goes where it belongs, and no block into the journal takes a header along.
+            // New blocks are written in place, so no journal record carries a header along.
             try file.write(bytes, at: 8192)
             return [1] + bytes[1..<8192] + bytes
         case .truncatedAndWritten:
@@ -73,7 +73,7 @@ import Testing
         #expect(time == shown || time.seconds - shown.seconds <= 1, "\(time) for \(shown)")
     }
 
-    /// So do the times that somebody sets, also of a file that lies in the journal.
+    /// Times that a program sets survive too, also of a file that is in the journal.
     @Test(arguments: [false, true]) func soDoItsTimes(_ isJournaled: Bool) throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -87,7 +87,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).length == 3)
     }
 
-    /// It is what keeps them: else a close has to say so.
+    /// Only keepLengths() has this effect: otherwise the length is written at the close.
     @Test func othersAreKeptWhenTheyAreClosed() throws {
         let test = try TestVault()
         let file = try test.create("file")
@@ -99,7 +99,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).contents(10) == [1, 2, 3])
     }
 
-    /// A write inside the file needs no header; one that makes it longer needs one and no stamp.
+    /// A write inside the file needs no header; one that makes it longer needs a header and no stamp.
     @Test func costsAHeader() throws {
         let counter = CallCounter()
         let test = try TestVault { InterceptingStore($0, hook: counter) }
@@ -111,7 +111,7 @@ import Testing
         #expect(over == [.write: 1], "\(over)")
     }
 
-    /// With the last header a copy that goes by size and time sees that something has changed.
+    /// With the last header, a copy by size and time sees that the file has changed.
     @Test func isStampedInTheEnd() throws {
         let test = try TestVault()
         let file = try test.create("file")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Vault
 
-/// Whether the store of the tests takes them: tmpfs does, ext4 only as it is seldom made.
+/// Whether the tests' store takes such values: tmpfs does, ext4 with its usual settings does not.
 private enum LargeValues {
     static let areTaken: Bool = {
         guard let folder = try? TemporaryFolder(),
@@ -17,7 +17,7 @@ private enum LargeValues {
     }()
 }
 
-/// Values that do not fit into one attribute of the backing store with what encryption adds.
+/// Values that do not fit into one attribute of the backing store together with what encryption adds.
 @Suite(.enabled(if: LargeValues.areTaken, "the temporary folder takes no values of 64 KiB"))
 struct LargeAttributeTests {
     private static let name = Array("user.large".utf8)
@@ -36,7 +36,7 @@ struct LargeAttributeTests {
         let file = try test.create("file")
         let owner = AttributeOwner.file(file)
         for name in [Self.name, Self.long] {
-            // Of a short name 33 bytes are added, of a long one its encrypted name too.
+            // Encryption adds 33 bytes under a short name; under a long one, its encrypted name too.
             let fits = name == Self.name ? 65_503 : 65_503 - 2 - 16 - name.count
             for count in [fits - 1, fits, fits + 1, 65_536, fits, 65_536, 65_535, 0] {
                 try test.vault.setAttribute(name, to: Self.value("v", count), flags: 0, of: owner)
@@ -64,7 +64,7 @@ struct LargeAttributeTests {
         #expect(try continuations(of: owner.descriptor).count == 1)
     }
 
-    /// A continuation that is gone, changed, another value's, another file's, or of an earlier value.
+    /// A continuation that is missing, changed, of another value, of another file, or of an earlier value.
     @Test func aContinuationBelongsToItsValue() throws {
         let test = try TestVault()
         let (file, other) = (try test.create("file"), try test.create("other"))
@@ -101,7 +101,7 @@ struct LargeAttributeTests {
         changed[0] ^= 1
         try backing.setAttribute(own.name, to: changed)
         try expectRefused("changed")
-        // A new value under the old name does not take the old continuation.
+        // A new value under the old name does not accept the old continuation.
         try test.vault.setAttribute(Self.name, to: Self.value("c"), flags: 0, of: .file(file))
         try backing.setAttribute(try continuation(of: Self.name, file).name, to: own.bytes)
         #expect(throws: VaultError.damaged("an extended attribute was changed")) {
@@ -109,8 +109,8 @@ struct LargeAttributeTests {
         }
     }
 
-    /// Each call fails once, of a set over a large value and of a removal: it is the old or the new one, and nothing is
-    /// left but what fsck removes.
+    /// Each call fails once, of a set over a large value and of a removal: the old or the new value is there, and
+    /// nothing is left but orphans, which fsck removes.
     @Test(arguments: [Errno.ENOSPC, .EIO], [FaultPlan.Effect.none, .whole])
     func isTheOldOrTheNewOneWhateverFails(error: Errno, effect: FaultPlan.Effect) throws {
         for (count, removes) in [(65_536, false), (5, false), (0, true)] {
@@ -152,7 +152,7 @@ struct LargeAttributeTests {
                 }
                 #expect(call > 1 || failed, "nothing was tried")
                 file.close()
-                // A flush that has failed is told at the end too.
+                // A flush that has failed is reported at the end too.
                 try? vault.close()
                 let findings = try scene.found()
                 #expect(
@@ -164,7 +164,7 @@ struct LargeAttributeTests {
         }
     }
 
-    /// The continuation of a value that no crash has let come: not shown, told by fsck, and removed by its repair.
+    /// The continuation of a value that a crash has lost: not shown, reported by fsck, and removed by its repair.
     @Test func anOrphanedContinuation() throws {
         let scene = try CheckScene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)
@@ -184,7 +184,7 @@ struct LargeAttributeTests {
         try scene.expectUnharmed()
     }
 
-    /// A value that does not open goes with its continuation, and both are written down.
+    /// A value that does not open is removed with its continuation, and the report names both.
     @Test func aDamagedValueGoesWithItsContinuation() throws {
         let scene = try CheckScene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)

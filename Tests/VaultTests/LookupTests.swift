@@ -6,9 +6,9 @@ import Testing
 
 @testable import Vault
 
-/// A name that is given to something else while it is looked up.
+/// A name that gets another file while it is looked up.
 @Suite struct LookupTests {
-    /// Does something once, before the next operation of a kind.
+    /// Acts once, before the next operation of a kind.
     private final class ActsBefore: Interceptor {
         private let next = Mutex<(kind: Operation.Kind, act: @Sendable () throws -> Void)?>(nil)
 
@@ -36,7 +36,7 @@ import Testing
         return (try TestVault { InterceptingStore($0, hook: hook) }, hook)
     }
 
-    /// What is found is all of one file: the one by whose inode the mount knows it.
+    /// Everything in the result is of one file: the one whose inode the mount knows.
     @Test(arguments: kinds) func anotherFileTakesItsPlace(kind: Operation.Kind) throws {
         let (test, hook) = try Self.vault()
         let (vault, root) = (test.vault, test.root)
@@ -55,7 +55,7 @@ import Testing
         #expect(files.contains { $0 == (found.status.inode, header.file) })
     }
 
-    /// One that has moved away belongs to another name: that is no damage.
+    /// A file that has moved away is bound to another name: that is no damage.
     @Test(arguments: kinds) func itMovesAway(kind: Operation.Kind) throws {
         let (test, hook) = try Self.vault()
         let (vault, root) = (test.vault, test.root)
@@ -65,7 +65,7 @@ import Testing
             try vault.rename(
                 "name", in: root, .file(file), to: "new", in: root, replaced: nil, replacesDirectory: false,
                 RenameKind())
-            // No header says any more where it was.
+            // No header tells the old name any more.
             try vault.checkpoint()
         }
         #expect(throws: VaultError.system(.ENOENT)) { try vault.lookup("name", in: root) }

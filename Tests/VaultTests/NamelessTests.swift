@@ -7,7 +7,7 @@ import Testing
 @testable import Vault
 @testable import VaultCheck
 
-/// Files without a name, and the one that they get.
+/// Files without a name, and linking them to one.
 @Suite struct NamelessTests {
     private func file(_ contents: [UInt8], in test: TestVault) throws -> File {
         let file = try test.vault.createNamelessFile(in: test.root, test.me, .complete)
@@ -20,7 +20,7 @@ import Testing
         return try test.store.entries(of: folder).count
     }
 
-    /// The next session has none of what the last one left without a name, whatever the journal has of it.
+    /// The next session has no file that the last one left without a name, whatever the journal has of it.
     @Test(arguments: [false, true]) func goesWithTheSession(isSynced: Bool) throws {
         let test = try TestVault()
         let file = try file([1, 2, 3], in: test)
@@ -49,7 +49,7 @@ import Testing
         try test.vault.close()
     }
 
-    /// Each change fails once: it has the name and is whole, or has none.
+    /// Each change fails once: the file has the name and is whole, or has no name.
     @Test(arguments: 1...8, ["name", Name(bytes: [UInt8](repeating: 97, count: 200))!] as [Name])
     func aNameThatFails(call: Int, name: Name) throws {
         let test = try TestVault { FaultInjectingStore($0) }

@@ -64,7 +64,7 @@ import Testing
         #expect(try test.vault.status(of: "fifo", in: folder).permissions == 0o640)
     }
 
-    /// A store that keeps no attributes of root's gives the group what its own entry grants.
+    /// A store that keeps no attributes of root's gives the group the permissions of its own entry.
     @Test(arguments: [Errno.EOPNOTSUPP, .EPERM]) func aStoreWithoutThem(error: Errno) throws {
         var faults: FaultInjectingStore!
         let test = try TestVault { base in

@@ -5,7 +5,8 @@ import Testing
 @testable import Vault
 
 @Suite struct ObserverTests {
-    /// As many as a daemon checkpoints in an hour: each call of the observer must be as short as the first.
+    /// As many calls as a daemon's checkpoints make in an hour: each call of the observer must be as short as the
+    /// first.
     @Test func theObserverOfCheckpointsIsCalledAnyNumberOfTimes() throws {
         let test = try TestVault()
         let count = Atomic<Int>(0)

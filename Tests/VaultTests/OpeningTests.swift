@@ -6,9 +6,9 @@ import Testing
 
 @testable import Vault
 
-/// Files that are opened while others have just been writing to them.
+/// Files that are opened while other threads have just written to them.
 @Suite struct OpeningTests {
-    /// Does something between the look at a header and the next question.
+    /// Acts between the read of a header and the next call.
     private final class Interrupter: Interceptor {
         private enum State {
             case idle
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// The vault brings a file up to date that nobody has open, and lets go of it, when its header has just been read.
+    /// The vault brings a file up to date that no program has open, and releases it, right after its header was read.
     @Test func aFileThatIsBeingCheckpointed() throws {
         let interrupter = Interrupter()
         let test = try TestVault { InterceptingStore($0, hook: interrupter) }

@@ -12,11 +12,11 @@ import Testing
 @_silgen_name("setfsuid") @discardableResult private func setfsuid(_ user: uid_t) -> Int32
 @_silgen_name("setfsgid") @discardableResult private func setfsgid(_ group: gid_t) -> Int32
 
-/// The vault of a daemon that is no more than the owner of the files.
+/// The vault of a daemon whose only privilege is that it owns the files.
 @Suite struct OrdinaryUserTests {
-    /// Runs `body` on this thread as a user who is not root; where the tests are run by one, as that one.
+    /// Runs `body` on this thread as an ordinary user; if the tests run as an ordinary user, as that one.
     ///
-    /// Source: setfsuid(2): of this thread alone, and without the capabilities that concern files.
+    /// Source: setfsuid(2), which acts on this thread alone and drops the capabilities that concern files.
     private func asOrdinaryUser<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard geteuid() == 0 else { return try body() }
         setfsgid(65_534)
@@ -32,8 +32,8 @@ import Testing
         try test.vault.lookup(name, in: test.root).status.permissions
     }
 
-    /// What the journal has of a file is put into it whatever the modes of the file and of the folders above are, also
-    /// when its path cannot be told.
+    /// The journal is replayed into a file whatever the modes of the file and of the folders above it are, also when
+    /// the file's path was not recorded.
     @Test(arguments: [0o000, 0o100, 0o300, 0o700] as [UInt32], [false, true])
     func whatIsInTheJournalComesIntoAnyFolder(mode: UInt32, isWithoutPath: Bool) throws {
         try asOrdinaryUser {
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    /// A directory that was moved aside for another one is looked for in any folder, whether it is to be put back or
-    /// not.
+    /// A directory that was moved aside as a tombstone is looked for in any folder, whether it is to be put back or
+    /// removed.
     @Test(arguments: [0o000, 0o100, 0o300, 0o500, 0o600] as [UInt32], [false, true])
     func whatWasMovedAsideIsPutBackInAnyFolder(mode: UInt32, isCrash: Bool) throws {
         try asOrdinaryUser {
@@ -153,7 +153,7 @@ import Testing
 
     enum LaterWrite: CaseIterable { case blocks, hole, truncate, replay, sync }
 
-    /// What was written before chmod(2) comes into its place after it.
+    /// What was written before chmod(2) is checkpointed after it.
     @Test(arguments: LaterWrite.allCases) func whatIsPutInPlaceLaterTakesNoSetID(_ later: LaterWrite) throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)
@@ -237,8 +237,8 @@ import Testing
         }
     }
 
-    /// Many threads lend and look at once, while the owner sets other modes: nobody is refused, no set mode is lost,
-    /// and none is seen that nobody has set.
+    /// Many threads widen modes for a moment and read them, while the owner sets other modes: no access is refused, no
+    /// set mode is lost, and stat(2) shows no mode that was not set.
     @Test func whatIsLentIsNeitherSeenNorLost() throws {
         let test = try asOrdinaryUser { try TestVault(isPrivileged: false) }
         try asOrdinaryUser { try test.create("file").setMode(0) }

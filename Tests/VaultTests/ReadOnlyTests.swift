@@ -7,7 +7,7 @@ import Testing
 @testable import Vault
 
 @Suite struct ReadOnlyTests {
-    /// What a crash in the middle of renames left is read where it stands, and put right by nobody who may not write.
+    /// Files that a crash in the middle of renames left are read where they are; a read-only mount mends nothing.
     @Test func aReadOnlyVaultIsNotTouched() throws {
         let test = try TestVault()
         let folder = try test.makeDirectory("folder")

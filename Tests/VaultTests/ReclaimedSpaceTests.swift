@@ -6,9 +6,9 @@ import Testing
 
 @testable import Vault
 
-/// What a removed file has held is there for whoever needs it next: not only when the checkpointer's turn comes.
+/// The space of a removed file is free as soon as a writer needs it, not only after the next background checkpoint.
 @Suite struct ReclaimedSpaceTests {
-    /// Full until a folder is flushed: then nothing keeps what was removed from it.
+    /// Full until a folder is flushed: then the removed file's space is free.
     private final class FullUntilFlushed: Interceptor {
         private let isFull = Atomic(false)
 
@@ -32,7 +32,7 @@ import Testing
         let test = try TestVault { InterceptingStore($0, hook: disk) }
         let (vault, root) = (test.vault, test.root)
         let kept = try test.create("kept")
-        // The journal has begun: what it has is full of zeros where it is not.
+        // The journal has begun: its unused part is full of zeros.
         for _ in 0..<2 {
             try kept.write([1], at: 0)
             try kept.synchronize(dataOnly: true)
@@ -55,7 +55,7 @@ import Testing
         #expect(try kept.contents(1) == [1])
     }
 
-    /// Without anything that was removed, full is full.
+    /// If nothing was removed, a full disk stays full.
     @Test func nothingElseDoes() throws {
         let disk = FullUntilFlushed()
         let test = try TestVault { InterceptingStore($0, hook: disk) }

@@ -39,8 +39,8 @@ import Testing
         throw VaultError.damaged("it does not end")
     }
 
-    /// Each call that changes something fails in turn, for want of room or for good, and the daemon dies then or goes
-    /// on: the file reads, and what is renewed is so on the disk.
+    /// Each change fails in turn, once for want of room or from then on, and the daemon dies or goes on: the file
+    /// reads, and a renewed key is on the disk.
     @Test(arguments: [Errno.EIO, .ENOSPC, .EROFS], [false, true]) func failsAtEachStep(errno: Errno, isJournaled: Bool)
         throws
     {
@@ -70,7 +70,7 @@ import Testing
             let next = try test.afterDeath()
             let found = try next.vault.openFile("a", in: next.root)
             #expect(try found.contents(9000) == wanted, "step \(step)")
-            // It goes on.
+            // The daemon goes on.
             try finish(rotation(of: next.vault))
             #expect(try isRenewed(found, next.vault))
             found.dropKey()
@@ -80,7 +80,7 @@ import Testing
         #expect(failures >= 2)
     }
 
-    /// A rename that fails takes back what it has found in the header, the old key with it: the walk comes once more.
+    /// A rename that fails restores the header that it found, old key included: the walk comes back to it.
     @Test func aFailedRenameBringsTheOldKeyBack() throws {
         let test = try TestVault()
         let file = try test.create("a", .complete)
@@ -97,7 +97,7 @@ import Testing
         #expect(try isRenewed(file, test.vault))
     }
 
-    /// What moves during a walk, or is about to, keeps it from being the last.
+    /// A rename during a walk, finished or not, means that another walk must follow.
     @Test func whatIsUnderWayIsWaitedFor() throws {
         let test = try TestVault()
         _ = try test.create("a")
@@ -107,7 +107,7 @@ import Testing
         let outcome = try test.vault.renames.noting([]) { () throws(VaultError) in rotation.walk() }
         #expect(outcome == .unproven)
         #expect(rotation.walk() == .clean)
-        // More than is kept.
+        // More renames than are kept.
         let moved = (0..<2000).map {
             ConcurrentRenames.Renamed(name: Name(bytes: Array("f\($0)".utf8))!, parent: test.root)
         }
@@ -116,7 +116,7 @@ import Testing
         #expect(!test.vault.renames.areSeen)
     }
 
-    /// A folder that is always where the walk has been, or will not come, is found all the same.
+    /// A folder that keeps moving, behind the walk or away from it, is found all the same.
     @Test(arguments: [0, 1]) func whatMovesPastIt(first: Int) throws {
         let test = try TestVault()
         let folders = try ["one", "two"].map { try test.makeDirectory($0) }
@@ -127,7 +127,7 @@ import Testing
         let current = Mutex(first)
         let progress = Mutex<(() -> UInt64)?>(nil)
         let rotation = KeyRotation(of: test.vault, tree: ReadWriteLock()) {
-            // Before the first of the two is looked at, and after it.
+            // Before the first of the two folders is looked at, and after it.
             guard let seen = progress.withLock({ $0?() }), seen < 2 else { return false }
             current.withLock { current in
                 guard current != (seen == 0 ? first : 1 - first) else { return }
@@ -150,7 +150,7 @@ import Testing
         #expect(try isRunawayRenewed())
     }
 
-    /// Copies that a sync program has made under names of its own, and in folders of its own, are of this vault too.
+    /// Copies that a sync program has made, under names and in folders of its own, belong to the vault too.
     @Test func foreignNames() throws {
         let test = try TestVault()
         let file = try test.create("a", .completeUnlessOpen)
@@ -161,7 +161,7 @@ import Testing
         for copy in ["\(stored).sync-conflict", ".versions/\(stored)~1", ".versions/other"] {
             try FileManager.default.copyItem(atPath: "\(test.path)/\(stored)", toPath: "\(test.path)/\(copy)")
         }
-        // Another file's name, a file of nobody's, and one that a crash has left empty.
+        // A copy under another file's name, a file that is not the vault's, and one that a crash has left empty.
         try FileManager.default.copyItem(
             atPath: "\(test.path)/\(stored)",
             toPath: test.path + "/" + (try test.vault.storedName("b", in: test.root).name.description))
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    /// One that is damaged keeps its old key, and the old keys stay for it.
+    /// A damaged file keeps its old key, and so the old keys are kept.
     @Test func aDamagedHeaderFails() throws {
         let test = try TestVault()
         _ = try test.create("a")
@@ -200,7 +200,7 @@ import Testing
         try finish(rotation)
     }
 
-    /// A lock ends the walk between two files, and nothing is half done.
+    /// A lock ends the walk between two files; no file is half done.
     @Test func stopsWithoutKeys() throws {
         let test = try TestVault()
         for number in 0..<10 { _ = try test.create(Name(bytes: Array("f\(number)".utf8))!, .complete) }

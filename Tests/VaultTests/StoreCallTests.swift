@@ -5,14 +5,13 @@ import Testing
 
 @testable import Vault
 
-/// How often a vault asks its store for what programs do all day: each is a system call, and a flush is a disk's whole
-/// turn.
+/// How many store calls everyday operations cost: each is a system call, and a flush waits for the disk.
 @Suite struct StoreCallTests {
     private let counter = CallCounter()
 
     private func vault() throws -> TestVault { try TestVault { [counter] in InterceptingStore($0, hook: counter) } }
 
-    /// Nothing is set that is so already.
+    /// Nothing is set that already has the value.
     @Test func aNewFile() throws {
         let test = try vault()
         let calls = try counter.calls { _ = try test.create("file") }
@@ -33,7 +32,7 @@ import Testing
         #expect(behind == [.read: 1, .write: 1], "\(behind)")
     }
 
-    /// With its name and all that stat(2) says.
+    /// With its name and all of its status.
     @Test func theFirstSyncIsOneFlush() throws {
         let test = try vault()
         let file = try test.create("file")
@@ -44,7 +43,7 @@ import Testing
         #expect(again == [:], "\(again)")
     }
 
-    /// As an editor saves: one flush for the contents, and one for where they are to stand.
+    /// As an editor saves: one flush for the contents, and one for the name.
     @Test func anAtomicSaveIsTwoFlushes() throws {
         let test = try vault()
         try test.create("saved").write([UInt8](repeating: 1, count: 5000), at: 0)

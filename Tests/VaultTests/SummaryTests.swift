@@ -7,9 +7,9 @@ import Testing
 
 @testable import Vault
 
-/// What stat(2) shows without a header is what it shows with one, or there is nothing without.
+/// stat(2) without a header shows the same as with one, or there is no summary.
 @Suite struct SummaryTests {
-    /// Checkpoints all, and looks at it as the next daemon does: in brief, and with the header.
+    /// Checkpoints everything, and looks the name up as the next daemon does: from the summary, and with the header.
     private func look(_ name: Name, _ test: TestVault) throws -> (brief: FileStatus?, whole: FoundEntry) {
         try test.vault.checkpoint()
         let (vault, root) = try test.afterDeath()
@@ -59,7 +59,7 @@ import Testing
         #expect(brief == whole.status)
     }
 
-    /// Each thing that is done to a file that was checkpointed, and not yet again.
+    /// Each change of a file that was checkpointed, before the next checkpoint.
     @Test func isVoidOnceTheFileIsAnother() throws {
         let test = try TestVault()
         for change: @Sendable (File) throws -> Void in [
@@ -98,7 +98,7 @@ import Testing
         #expect(try look("file", test).brief != nil, "one again")
     }
 
-    /// Where Linux does not let an ordinary user set one there is none, and nobody's permissions are changed for it.
+    /// Where Linux does not let an ordinary user set the attribute there is no summary, and no permissions are changed.
     @Test func noPermissionsAreLentForIt() throws {
         let test = try TestVault(isPrivileged: false, wrapping: { FaultInjectingStore($0) })
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    /// Nothing is opened or read for it.
+    /// No file is opened or read for it.
     @Test func takesNoHeader() throws {
         let test = try TestVault(wrapping: { FaultInjectingStore($0) })
         let faults = try #require(test.store as? FaultInjectingStore).faults
@@ -143,7 +143,7 @@ import Testing
         #expect(status.size == 3)
     }
 
-    /// What somebody else does to the backing file or the attribute.
+    /// Another program changes the backing file or the attribute.
     @Test(arguments: ["size", "time", "fraction", "attribute", "name", "owner's bytes"])
     func isRefusedWhenTampered(_ what: String) throws {
         let test = try TestVault()

@@ -10,7 +10,7 @@ import Testing
 @testable import Keybag
 @testable import Vault
 
-/// A vault in a temporary folder, with all class keys at hand; gone with the object.
+/// A vault in a temporary folder, with all class keys; removed with the object.
 final class TestVault: Sendable {
     private let folder: TemporaryFolder
     let path: String
@@ -19,12 +19,12 @@ final class TestVault: Sendable {
     let ring: KeyRing
     let root: Directory
     private let bundle: Keybag.Bundle
-    /// Let go of at the end: a vault that is not closed keeps the files, and their keys, that it has not checkpointed.
+    /// Released at the end: a vault that is not closed keeps the files, and their keys, that are not checkpointed.
     private let others = Mutex<[Vault]>([])
 
     /// - Parameters:
-    ///   - isPrivileged: nil as this process is.
-    ///   - wrap: puts a store that fails or records around the real one.
+    ///   - isPrivileged: nil for what this process is.
+    ///   - wrap: wraps the real store in one that fails or records.
     init(
         isPrivileged: Bool? = nil, recordKind: StoreTraits.RecordKind = .symbolicLink,
         wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }
@@ -47,7 +47,7 @@ final class TestVault: Sendable {
         root = try vault.openRoot()
     }
 
-    /// The vault as the next daemon finds it when this one has died: with nothing of what it had in memory.
+    /// The vault as the next daemon finds it when this one has died: without anything of its memory.
     func afterDeath() throws -> (vault: Vault, root: Directory) {
         let next = next(isReadOnly: false)
         return (next, try next.openRoot())

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Vault
 
-/// What a copy by size and whole second of the time of modification sees of a backing file, and what stat(2) shows.
+/// What a copy by size and whole second of the modification time sees of a backing file, and what stat(2) shows.
 @Suite struct TimesTests {
-    /// What rsync compares, as FAT can tell it.
+    /// What rsync compares, as FAT stores it.
     private struct Look: Hashable {
         let size: Int64
         let second: Int64
@@ -44,7 +44,7 @@ import Testing
         return file
     }
 
-    /// Each of these writes the header alone, or late.
+    /// Each of these changes writes the header alone, or late.
     @Test(arguments: ["link", "rename", "class", "mark", "checkpoint", "sync", "times", "same times", "close"])
     func aHeaderThatIsWrittenShowsInTheBackingFile(how: String) throws {
         let file = try old("file")
@@ -91,14 +91,15 @@ import Testing
         #expect(try vault.openFile(name, in: root).status().modified == old)
     }
 
-    /// However often it is closed, what stays in the end is another second; and the clock is not left far behind.
+    /// However often a file is closed, its last stamp is a new second; and the stamp runs at most an hour ahead of the
+    /// clock.
     @Test func manyClosesDoNotRunAway() throws {
         let file = try test.create("file")
         var seen: Set<Int64> = []
         for turn in 0..<4000 {
             try file.setTimes(accessed: .keep, modified: .at(old))
             seen.insert(try backing("file").modified.seconds)
-            // Longer than the bound.
+            // More turns than the bound allows.
             if turn == 3999 { #expect(seen.count >= 1800) }
         }
         #expect(seen.max()! <= Timespec.now.seconds + 3602)
@@ -107,7 +108,7 @@ import Testing
         #expect(try shown("file") == old)
     }
 
-    /// And what is changed by then is seen by a copy too, also if the daemon dies before it checkpoints.
+    /// A copy sees a later change too, also if the daemon dies before it checkpoints.
     @Test(arguments: ["class", "mark", "close", "times"]) func aChangeOfAFileWithASpentStampIsSeen(how: String) throws {
         let file = try test.create("file")
         try file.setClass(.completeUnlessOpen)
@@ -132,7 +133,7 @@ import Testing
         #expect(after.size == before.size && after.second != before.second)
     }
 
-    /// Also from a journal, where a header lies that nobody has stamped.
+    /// Also after a replay from a journal with a header that has no stamp yet.
     @Test func replayStampsAnew() throws {
         let file = try old("file")
         let before = try look("file")
@@ -177,7 +178,7 @@ import Testing
         }
     }
 
-    /// What is truncated behind the end by and by moves nothing that is shown.
+    /// When a checkpoint truncates the backing file later, the time that stat(2) shows does not move.
     @Test func checkpointingACrashDoesNotMoveTheTime() throws {
         let file = try old("file")
         try file.truncate(to: 100)
@@ -190,7 +191,7 @@ import Testing
         #expect(try vault.lookup("file", in: root).status.modified == time)
     }
 
-    /// A file of the same history takes another's place: their stamps are otherwise the same.
+    /// A file of the same history replaces another: without care, their stamps would be equal.
     @Test func aReplacementIsAnotherSecond() throws {
         _ = try old("file")
         var seen: Set<Look> = [try look("file")]
@@ -201,7 +202,7 @@ import Testing
         }
     }
 
-    /// Where a directory's record is a file, it is always of the same size.
+    /// Where a directory's record is a file, it always has the same size.
     @Test func anotherRecordIsAnotherSecond() throws {
         let test = try TestVault(recordKind: .file)
         let folder = try test.makeDirectory("folder")
@@ -216,7 +217,7 @@ import Testing
         #expect(seen.insert(record.modified.seconds / 2).inserted)
     }
 
-    /// The journal has always the same size: only its time tells that there is more in it.
+    /// The journal always has the same size: only its time tells that there is more in it.
     @Test func eachFlushShowsInTheJournal() throws {
         let file = try old("file")
         func second() throws -> Int64 {
@@ -225,7 +226,7 @@ import Testing
         var seen: Set<Int64> = [try second()]
         for turn in 0..<20 {
             try file.write([UInt8(turn)], at: 100)
-            // Not flushed: no copy need have it, but the clock's second must not come back with it.
+            // Not flushed: a copy may lack it, but the clock's second must not be stamped again with it.
             let unflushed = try second()
             try file.synchronize(dataOnly: true)
             #expect(seen.insert(try second()).inserted)

@@ -23,7 +23,7 @@ import Testing
             try test.vault.unlink(name, in: test.root)
         }
         #expect(try test.names().isEmpty)
-        // The sidecars of long names go when it is durable that their entries are gone.
+        // The sidecars of long names are removed once the removal of their entries is durable.
         try test.vault.checkpoint()
         #expect(try test.backingNames.sorted() == ["lk.dir", "lk.journal"])
     }
@@ -190,7 +190,8 @@ extension File {
 }
 
 @Suite struct LinkedTakeoverTests {
-    /// One of two links is renamed over a class, and the other one is the first that is opened after a crash.
+    /// One of two links is renamed over a file of another class, and the other link is the first to be opened after a
+    /// crash.
     @Test(arguments: [ProtectionClass.complete, .none]) func neverEndsInAWeakerClass(taken: ProtectionClass) throws {
         let test = try TestVault()
         let file = try test.create("one")
@@ -209,7 +210,7 @@ extension File {
 }
 
 @Suite struct StaleNameTests {
-    /// Whoever opens a file under a name that something else has taken must not write that file's header.
+    /// A file that is opened under a name which now belongs to another file must not write that file's header.
     @Test func anotherFileUnderTheNameIsStaleAndUntouched() throws {
         let test = try TestVault()
         let file = try test.create("a")
@@ -225,7 +226,7 @@ extension File {
         #expect(after == before)
     }
 
-    /// The header is written and only its time is not: memory and disk must agree.
+    /// The header is written and only its time is not set: memory and disk must agree.
     @Test func aHeaderWhoseTimeCannotBeSetIsChangedAllTheSame() throws {
         var faults: FaultInjectingStore!
         let test = try TestVault { base in

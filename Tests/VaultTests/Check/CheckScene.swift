@@ -9,7 +9,7 @@ import Testing
 @testable import Vault
 @testable import VaultCheck
 
-/// What a check found, short enough to compare.
+/// The findings of a check, short enough to compare.
 struct Found: Hashable, CustomStringConvertible {
     let severity: Finding.Severity
     let kind: Finding.Kind
@@ -24,7 +24,7 @@ struct Found: Hashable, CustomStringConvertible {
     var description: String { "\(severity) \(kind) \(path ?? "-")" }
 }
 
-/// A vault with a few files, for a test to damage behind the vault's back and check.
+/// A vault with a few files. A test damages it behind the vault's back and then checks it.
 final class CheckScene {
     let test: TestVault
     let folder: Directory
@@ -51,7 +51,7 @@ final class CheckScene {
             to: Array("target".utf8), "link", in: test.root, user: getuid(), group: getgid())
         let file = try test.vault.openFile("top", in: test.root)
         try test.vault.setAttribute(Array("user.colour".utf8), to: [1, 2, 3], flags: 0, of: .file(file))
-        // The tests write to backing files: nobody else may want to.
+        // The tests write to backing files: no other writer may be open.
         try test.vault.checkpoint()
     }
 
@@ -64,7 +64,7 @@ final class CheckScene {
         return file
     }
 
-    /// Another program's view of the vault, after a new start.
+    /// Another program's view of the vault, opened anew.
     func vault(isReadOnly: Bool) throws -> Vault {
         try test.vault.close()
         return test.next(isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
@@ -76,10 +76,10 @@ final class CheckScene {
         return found.all
     }
 
-    /// Everything that a check finds.
+    /// All findings of a check.
     func found(contents: Bool = true) throws -> Set<Found> { Set(try findings(contents: contents).map(Found.init)) }
 
-    /// What a repair finds, and has done about it.
+    /// The findings of a repair, and what the repair has done about them.
     @discardableResult func repair(salvages: Bool = false) throws -> [Finding] {
         let found = Findings()
         try Repair(of: try vault(isReadOnly: false), contents: true, salvages: salvages, threads: 2) {
@@ -110,7 +110,7 @@ final class CheckScene {
         return (directory, names.last ?? "x", vault)
     }
 
-    /// What was there from the beginning, but for these, is as it was.
+    /// Everything from the beginning is unchanged, except for these paths.
     func expectUnharmed(except damaged: String..., sourceLocation: SourceLocation = #_sourceLocation) throws {
         let all = [
             "/folder/first": Self.first, "/folder/second": Self.second, "/folder/inner/deep": Self.second,
@@ -140,7 +140,7 @@ final class CheckScene {
         return copy
     }
 
-    /// Makes the backing folder what it was; the folder itself stays.
+    /// Restores the backing folder; the folder's own inode stays.
     func restore(_ copy: String) throws {
         try shell("find '\(test.path)' -mindepth 1 -delete && cp -a '\(copy)/.' '\(test.path)/'")
     }

@@ -16,7 +16,7 @@ import Testing
         #expect(try scene.findings(contents: false, threads: 1).isEmpty)
     }
 
-    /// Magic, volume, file, class, length, place, wrap, MAC.
+    /// Magic, volume, file, class, length, binding, wrap, MAC.
     @Test(arguments: [0, 30, 45, 56, 72, 110, 370, 500]) func aChangedHeader(_ offset: Int) throws {
         let scene = try CheckScene()
         try scene.edit("/folder/first") { $0[offset] ^= 1 }
@@ -54,7 +54,7 @@ import Testing
         #expect(expected.allSatisfy { range in lost.ranges.contains { $0.clamped(to: range) == range } })
     }
 
-    /// A crash is seen without a key.
+    /// A power loss shows without any key.
     @Test(arguments: [0, 1, 4128, 4128 * 4 + 100]) func aTruncatedFile(_ stored: Int) throws {
         let scene = try CheckScene()
         let (size, left) = (512 + stored, UInt64(stored / 4128 * 4096))
@@ -127,7 +127,7 @@ import Testing
         #expect(try scene.found() == [Found(.damage, .name)])
     }
 
-    /// Names of others are no damage, whatever they look like.
+    /// Files of other programs are no damage, whatever they look like.
     @Test func foreignNames() throws {
         let scene = try CheckScene()
         let file = try scene.backing("/top")
@@ -160,7 +160,7 @@ import Testing
         #expect(try scene.found() == [Found(.damage, .attribute, "/top")])
     }
 
-    /// What cannot be unwrapped without the passcode is counted; the rest is read.
+    /// Files that cannot be unwrapped without the passcode are counted; all others are read.
     @Test func lockedClasses() throws {
         let scene = try CheckScene()
         try scene.make("open", CheckScene.first, ProtectionClass.none)
@@ -187,7 +187,7 @@ import Testing
         #expect(try scene.findings().map(\.lost?.ranges) == [[1 << 39..<1 << 39 + 4096]])
     }
 
-    /// More blocks than one worker takes at a time, and more directories than wait in the queue.
+    /// More blocks than one worker takes at a time, and more directories than the queue holds.
     @Test(arguments: [1, 3]) func largeFilesAndWideTrees(_ threads: Int) throws {
         let scene = try CheckScene()
         try scene.make("large", [UInt8](repeating: 3, count: 20 << 20))
@@ -229,7 +229,7 @@ import Testing
         }
         try scene.edit("/top") { $0[0] ^= 1 }
         try scene.test.vault.close()
-        // Any change from here on fails, and is counted.
+        // From here on any change fails, and is counted.
         faults.faults.fail(nil, with: .EROFS, lasts: true)
         let before = faults.faults.injected
         _ = try scene.findings()

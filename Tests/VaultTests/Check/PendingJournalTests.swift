@@ -7,9 +7,9 @@ import Testing
 @testable import Vault
 @testable import VaultCheck
 
-/// A check beside a journal that nobody has replayed yet: the files as the next mount will find them, and no change.
+/// A check with a journal that has not been replayed: it sees the files as the next mount will, and changes nothing.
 @Suite struct PendingJournalTests {
-    /// A vault whose daemon has died, and a file that only its journal has.
+    /// A vault whose daemon has died, with a file that only its journal holds.
     private func scene() throws -> CheckScene {
         let scene = try CheckScene()
         let file = try scene.test.create("synced")
@@ -19,7 +19,7 @@ import Testing
         return scene
     }
 
-    /// What a power loss leaves of it.
+    /// The file as a power loss leaves it.
     private func truncate(_ names: [String], to size: UInt64, in scene: CheckScene) throws {
         for name in names {
             let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: try scene.backing(name)))
@@ -47,8 +47,8 @@ import Testing
 
     private static let note = Found(.note, .journal)
 
-    /// The head of the journal is damaged: what was synced into it comes into the files all the same, also from a
-    /// journal whose space could not be reserved.
+    /// The head of the journal is damaged. What was synced into the journal reaches the files all the same, also where
+    /// the journal's space could not be reserved.
     @Test(arguments: [true, false]) func aDamagedHeadLosesNothing(isShort: Bool) throws {
         let scene = try scene()
         let file = try scene.test.create("written over")
@@ -94,14 +94,14 @@ import Testing
         #expect(try scene.findings().isEmpty)
     }
 
-    /// Its header has reached the disk, its blocks have not: all of them lie in the journal.
+    /// The header has reached the disk and the blocks have not: all of them are in the journal.
     @Test func aFileThatIsNothingButItsHeader() throws {
         let scene = try scene()
         try truncate(["/synced"], to: 512, in: scene)
         #expect(try found(scene) == [Self.note])
     }
 
-    /// The journal cannot make up for what was truncated beside it.
+    /// The journal cannot replace bytes that were truncated behind the vault's back.
     @Test func whatTheJournalDoesNotHaveIsLost() throws {
         let scene = try scene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)
@@ -113,7 +113,7 @@ import Testing
         #expect(found.all.compactMap(\.lost?.ranges) == [[4096..<20_000]])
     }
 
-    /// Of a large hole nobody reads the zeros, whatever lies in the journal.
+    /// The zeros of a large hole are not read one by one, whatever is in the journal.
     @Test func holesOfAFileInTheJournalAreSkipped() throws {
         let scene = try CheckScene()
         let file = try scene.make("sparse", [1, 2, 3])
@@ -130,14 +130,15 @@ import Testing
         let stored = try scene.test.vault.storedName("spare", in: scene.test.root)
         let tombstone = try scene.test.vault.moveAside(stored, in: scene.test.root, noting: true)
         #expect(try found(scene) == [Self.note])
-        // Something has come into its place, so it is an orphan.
+        // The name is taken again: the tombstone is an orphan.
         _ = try scene.test.makeDirectory("spare")
         #expect(try found(scene) == [Self.note, Found(.orphan, .temporary)])
         let entries = try scene.test.backingNames
         #expect(entries.contains(tombstone.description))
     }
 
-    /// Something in it has come to the disk before its record: it was never durable, and is saved all the same.
+    /// An entry in the new folder reached the disk before the folder's record: it was never durable, and is saved
+    /// anyway.
     @Test func aFolderThatACrashHasLeftWithoutItsRecord() throws {
         let scene = try CheckScene()
         let young = try scene.test.makeDirectory("young")
@@ -165,7 +166,7 @@ import Testing
         #expect(try found(scene) == [Self.note])
         #expect(try repaired(scene).map(Found.init) == [Self.note])
         #expect(try found(scene).isEmpty)
-        // Nobody misses it where nothing was ever written.
+        // A file to which nothing was ever written is not missed.
         let fresh = try TestVault()
         try fresh.vault.close()
         try FileManager.default.removeItem(atPath: fresh.path + "/lk.journal")

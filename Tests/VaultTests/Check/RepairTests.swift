@@ -8,7 +8,7 @@ import Testing
 @testable import Vault
 @testable import VaultCheck
 
-/// Ways to damage a vault, and what a repair is to make of each.
+/// Ways to damage a vault, and what a repair does about each.
 enum Damage: String, CaseIterable, CustomStringConvertible {
     case header, wrap, truncatedHeader, zeros, blocks, truncated, exchanged, movedByHand, copied, record,
         recordOfAnother
@@ -17,7 +17,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
 
     var description: String { rawValue }
 
-    /// Done behind the vault's back.
+    /// Damages the vault behind its back.
     func make(in scene: CheckScene) throws {
         let manager = FileManager.default
         func move(_ path: String, _ other: String) throws { try manager.moveItem(atPath: path, toPath: other) }
@@ -60,7 +60,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             try manager.removeItem(atPath: folder)
             try move(try scene.backing("/other"), folder)
         case .rootRecord:
-            // The place of another: the ID is still in it.
+            // The binding of another file: the ID is still in it.
             let record = try scene.test.vault.readRecord(.directoryRecord, at: .zero, in: scene.test.store.root)
             try scene.test.vault.writeRecord(
                 record, at: NameBinding([UInt8](repeating: 7, count: 16)), as: .directoryRecord,
@@ -93,7 +93,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 
-    /// What is not where it was any more.
+    /// The paths that are no longer where they were.
     var touched: [String] {
         switch self {
         case .header, .wrap, .truncatedHeader, .zeros, .blocks, .truncated: ["/top"]
@@ -106,7 +106,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         }
     }
 
-    /// Where contents are found after the repair.
+    /// The contents that are found after the repair, by path.
     var saved: [String: [UInt8]] {
         let (first, second) = (CheckScene.first, CheckScene.second)
         return switch self {
@@ -131,7 +131,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         return scene
     }
 
-    /// No damage is left, what was whole is unharmed, and a second repair has nothing to do.
+    /// No damage is left, whole files are unharmed, and a second repair has nothing to do.
     private func expectRepaired(_ scene: CheckScene, _ damage: Damage) throws {
         let left = try scene.findings().filter { $0.severity != .note }
         #expect(left.isEmpty, "\(left)")
@@ -163,7 +163,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try expectRepaired(scene, damage)
     }
 
-    /// A vault without symbolic links, and an ordinary user's.
+    /// A vault without symbolic links, repaired by an ordinary user.
     @Test(arguments: [Damage.record, .movedFolder, .rootRecord, .rootRecordLost, .emptyFolder])
     func repairsRecordsInFiles(_ damage: Damage) throws {
         let scene = try CheckScene(recordKind: .file)
@@ -174,7 +174,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try expectRepaired(scene, damage)
     }
 
-    /// On a store that has no rename which replaces nothing.
+    /// A store without RENAME_NOREPLACE.
     @Test(arguments: [Damage.header, .copied, .exchanged, .record, .movedFolder, .longName, .journalIsFolder])
     func repairsWithoutSuchARename(_ damage: Damage) throws {
         let scene = try damaged(damage) { InterceptingStore($0, hook: Replacing()) }
@@ -187,7 +187,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try expectRepaired(scene, damage)
     }
 
-    /// What a later version has written is for that to repair.
+    /// A repair leaves alone what a later version has written.
     @Test(arguments: [20, 24], [false, true]) func theJournalOfALaterVersion(feature: Int, repairs: Bool) throws {
         let scene = try CheckScene()
         try scene.make("last", CheckScene.first)
@@ -210,12 +210,12 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
         let readOnly = scene.test.next(isReadOnly: true, halfSize: Vault.smallestHalfSize)
         let root = try? readOnly.openRoot()
-        // Bit 0 at 20 is one that a reader may ignore, at 24 one that it may not.
+        // A reader may ignore bit 0 at offset 20; it must not ignore bit 0 at offset 24.
         #expect((root != nil) == (feature == 20))
         if let root { #expect(try readOnly.openFile("last", in: root).contents(20_000) == CheckScene.first) }
     }
 
-    /// What stands in the place of the vault's own small files, and is none, is damage; orphans among them go.
+    /// Anything else under the names of the vault's own small files is damage; temporary files among them are removed.
     @Test func somethingElseAmongTheLongTargets() throws {
         let scene = try CheckScene()
         let target = [UInt8](repeating: UInt8(ascii: "t"), count: 3500)
@@ -239,8 +239,8 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.found().contains(Found(.damage, .symlink, "/long")))
     }
 
-    /// Killed at a change that it makes to the store: the next one finishes what it has begun. Each third change of a
-    /// damage is tried, of the next damage the ones beside them: most are common to all.
+    /// A repair that is killed at one of its changes to the store: the next repair finishes it. Of each damage every
+    /// third change is tried, each time with another start: most changes are common to all.
     @Test(arguments: Damage.allCases) func interruptedAnywhere(_ damage: Damage) throws {
         var faults: FaultInjectingStore!
         let scene = try damaged(damage) { base in
@@ -261,7 +261,8 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             guard faults.faults.injected > before else { break }
             try scene.repair()
             try expectRepaired(scene, damage)
-            // What the first one has not moved the second one has: its names are not taken for somebody else's.
+            // The second repair moves what the first one has not moved: no name is left to be taken for another
+            // program's.
             #expect(try !scene.findings().contains { $0.kind == .foreign }, "step \(step)")
             try scene.restore(copy)
             step += 3
@@ -284,12 +285,12 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         let report = String(decoding: try scene.contents(of: "/lost+found/REPORT.txt"), as: UTF8.self)
         #expect(report.contains("/top"))
         #expect(report.contains("lost bytes: 4096-8191, 12288-16383"))
-        // Once is enough.
+        // A second repair does not salvage again.
         try scene.repair(salvages: true)
         #expect(try scene.names(in: "/lost+found") == ["REPORT.txt", "top", "top.salvaged"])
     }
 
-    /// First without the passcode, then with it: what was set aside is salvaged then.
+    /// First without the passcode, then with it: the second repair salvages the file that the first one moved.
     @Test func salvagedLater() throws {
         let scene = try damaged(.truncated)
         try scene.repair()
@@ -299,8 +300,8 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.contents(of: "/lost+found/top.salvaged").prefix(8192) == CheckScene.first.prefix(8192))
     }
 
-    /// What a header is made anew for has the holes that it had, and is no longer than a file can be: somebody may have
-    /// made the backing file so.
+    /// A header that is made anew keeps the file's holes, and its length stays within what a file can have: an attacker
+    /// may have made the backing file longer.
     @Test(arguments: [0, 7_000_000]) func theHeaderOfASparseFile(tebibytes: Int64) throws {
         let scene = try CheckScene()
         let sparse = try scene.make("sparse", CheckScene.second)
@@ -313,7 +314,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try handle.seek(toOffset: 66)
         try handle.write(contentsOf: [0xA5])
         if tebibytes > 0, unsafe truncate(path, Int(tebibytes << 40)) != 0 {
-            // Few file systems have files so large.
+            // Few file systems take files so large.
             #expect(errno == EFBIG)
         }
         try scene.repair()
@@ -325,7 +326,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(contents[9000..<30 << 20].allSatisfy { $0 == 0 })
     }
 
-    /// Without the key of its class nobody can tell whether that of the file is whole: it stays until somebody can.
+    /// Without its class key a file cannot be told whole from damaged: it stays until a check has the key.
     @Test func aHeaderOfALockedClass() throws {
         let scene = try damaged(.header)
         var lockable: [ProtectionClass] { [.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication] }
@@ -342,7 +343,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try expectRepaired(scene, .header)
     }
 
-    /// One step that fails for want of space: the session ends all the same, and leaves no journal behind.
+    /// One step fails for want of space: the session still ends, and leaves no journal behind.
     @Test func aFullDiskLeavesNothingTruncated() throws {
         var faults: FaultInjectingStore!
         let scene = try damaged(.blocks) { base in
@@ -357,7 +358,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try expectRepaired(scene, .blocks)
     }
 
-    /// Several things of one name, and names that are as long as they can be.
+    /// Several entries of one name, and names of the greatest length.
     @Test func namesThatAreTaken() throws {
         let scene = try CheckScene()
         try scene.edit("/top") { $0[370] ^= 1 }
@@ -382,7 +383,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.findings().allSatisfy { $0.severity == .note })
     }
 
-    /// The directory of a name that is lost goes with all that is in it, by its ID; what is below keeps its names.
+    /// A directory whose name is lost moves with all its contents, named by its ID; the names below it stay.
     @Test func whatIsBelowALostFolderKeepsItsNames() throws {
         let scene = try damaged(.record)
         let first = try scene.test.vault.openFile("first", in: scene.folder).identifier
@@ -396,7 +397,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(report.contains("moved to /lost+found/folder/\(first)"))
     }
 
-    /// With more damage than memory has room for, each run does its part, whatever lies in lost+found by then.
+    /// With more damage than fits in memory, each run does its part, whatever is in lost+found by then.
     @Test func moreThanARunTakes() throws {
         let scene = try CheckScene()
         let names = (0..<5).map { Name(bytes: "damaged\($0)".utf8)! }

@@ -2,7 +2,7 @@ import Posix
 import Store
 import TestStores
 
-/// Flushes nothing: it is a kill that the repair must survive here, and most of the time would go into that.
+/// Skips flushes: the repair must survive a kill here, not a power loss, and flushes would take most of the time.
 final class Unflushed: Interceptor {
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result

@@ -6,14 +6,14 @@ import Testing
 
 @testable import Vault
 
-/// ENOSPC, EDQUOT and EIO from the backing store, at each call that a change makes in turn: the caller is told, what was
-/// there is unharmed, and either all of the change is there or nothing; now, for the next daemon, and for fsck.
+/// The backing store fails with ENOSPC, EDQUOT or EIO at each call of a change in turn. The caller gets an error, what
+/// was there is unharmed, and the change is complete or absent: at once, in the next daemon, and for fsck.
 ///
-/// LATCHKEY_FAULTS=all tries each call with each error; else a few of them at one call of each change.
+/// LATCHKEY_FAULTS=all tries each call with each error; otherwise a few errors are tried at one call of each change.
 @Suite struct AnyCallTests {
     static let triesAll = ProcessInfo.processInfo.environment["LATCHKEY_FAULTS"] == "all"
 
-    /// What fails: the nth call, and what comes later.
+    /// What fails: the nth call, and perhaps later ones.
     struct Fault: Sendable, CustomTestStringConvertible {
         let errno: Posix.Errno
         let lasts: Bool
@@ -24,7 +24,7 @@ import Testing
             [false, true].map { Fault(errno: errno, lasts: $0) }
         }
 
-        /// A full disk refuses no read, and keeps what it has.
+        /// A full disk refuses no read, and keeps its contents.
         var calls: FaultPlan.Calls { errno == .EIO ? .all : .changes }
         var later: FaultPlan.Calls? { lasts ? (errno == .EIO ? .changes : .growth) : nil }
     }
@@ -43,7 +43,7 @@ import Testing
         #expect(hits > 0)
     }
 
-    /// As a rule four of the errors at one call each; for an ordinary user, whose calls are nearly the same, one of them.
+    /// By default four of the errors at one call each; one for an ordinary user, whose calls are nearly the same.
     private func isChosen(_ nth: Int, of calls: Int, _ index: Int, _ isPrivileged: Bool) -> Bool {
         if Self.triesAll { return true }
         let fault = Fault.all[index]
@@ -52,12 +52,12 @@ import Testing
         } else {
             guard fault.errno == .EIO && !fault.lasts else { return false }
         }
-        // A full disk counts the calls that change something: fewer.
+        // A full disk fails only calls that change something: there are fewer of those.
         let count = fault.errno == .EIO ? calls : max(1, calls / 2)
         return nth == 1 + (calls * 7 + index * count / Fault.all.count) % count
     }
 
-    /// The tree before the act and after it, and how many calls it makes.
+    /// The tree before the act and after it, and the number of calls that the act makes.
     struct Expected {
         let old: TreeImage
         let new: TreeImage

@@ -2,7 +2,7 @@ import TestStores
 
 @testable import Vault
 
-/// Calls whose failure is nobody's to hear of, and why.
+/// Calls whose failure the caller is not told of, and why.
 enum BestEffort {
     static func reason(for kind: Operation.Kind, in act: FaultAct) -> String? {
         reasons[kind]

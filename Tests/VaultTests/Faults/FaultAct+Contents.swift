@@ -8,7 +8,7 @@ import Store
 extension FaultAct {
     private static let new = FaultScene.bytes(14_000, 100)
 
-    /// write(2), truncate(2), fallocate(2), fsync(2), close(2), and what comes behind them.
+    /// write(2), truncate(2), fallocate(2), fsync(2), close(2), and the writeback behind them.
     static let contents: [FaultAct] = [
         FaultAct("writes a new file", mixing: "/made/") { scene in
             let file = try scene.test.create("made")
@@ -59,7 +59,7 @@ extension FaultAct {
         .act("truncates within a block") { scene in try scene.using("file") { try $0.truncate(to: 5001) } },
         .act("truncates what the journal has") { scene in try scene.using("busy") { try $0.truncate(to: 4500) } },
         .act("truncates to more") { scene in try scene.using("file") { try $0.truncate(to: 40_001) } },
-        // A kill before the close may come between the end of its last block and the hole.
+        // A kill before the close may come between the write of the last block and the hole.
         .act("truncates to much more", mixing: "/young/") { scene in
             try scene.using("young") { try $0.truncate(to: 1_300_000) }
         },
@@ -75,7 +75,7 @@ extension FaultAct {
         },
     ]
 
-    /// What open(2) and mknod(2) make.
+    /// Creations by open(2) and mknod(2).
     static let files: [FaultAct] = [
         .act("creates") { scene in try scene.using(try scene.test.create("made")) { _ in } },
         .act("creates under a long name") { scene in

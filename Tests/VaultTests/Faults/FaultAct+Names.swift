@@ -8,7 +8,7 @@ extension FaultAct {
     private static let long = FaultScene.long
     private static let longFree = FaultScene.longFree
 
-    /// rename(2), link(2) and unlink(2), of what is no folder.
+    /// rename(2), link(2) and unlink(2) of anything but folders.
     static let names: [FaultAct] = [
         .act("renames") { scene in try scene.rename("file", to: "moved", into: scene.folder) },
         .act("renames what the journal has") { scene in try scene.rename("busy", to: "moved") },

@@ -8,12 +8,12 @@ import Testing
 /// One change of a vault, as a request to a mount makes it.
 struct FaultAct: Sendable, CustomTestStringConvertible {
     let name: String
-    /// A file of which a failure may leave each block as it was or as it was to be: write(2) promises no more.
+    /// A file of which a failure may leave each block old or new: write(2) promises no more.
     let mixed: String?
-    /// It takes two steps of which the first is taken back when the second fails: a disk that refuses that too keeps it.
-    /// Why no more is at stake than it says here.
+    /// Why a half-done change is acceptable. The act takes two steps, and the first is undone when the second fails; a
+    /// disk that refuses the undo too keeps the first step.
     let halfDone: String?
-    /// What comes before, which does not fail; what it returns is the act.
+    /// Prepares the act, without faults, and returns the act.
     let prepare: @Sendable (FaultScene) throws -> () throws -> Void
 
     init(
@@ -26,7 +26,7 @@ struct FaultAct: Sendable, CustomTestStringConvertible {
         self.prepare = prepare
     }
 
-    /// Of an act that needs nothing before.
+    /// An act that needs no preparation.
     static func act(
         _ name: String, mixing mixed: String? = nil, halfDone: String? = nil,
         _ run: @escaping @Sendable (FaultScene) throws -> Void

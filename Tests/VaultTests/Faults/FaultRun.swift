@@ -6,12 +6,12 @@ import Testing
 @testable import Vault
 @testable import VaultCheck
 
-/// One change in which one call fails, and all that is looked at afterwards.
+/// One change in which one call fails, and all checks afterwards.
 struct FaultRun: CustomStringConvertible {
     let act: FaultAct
     let fault: AnyCallTests.Fault
     let nth: Int
-    /// The daemon is killed in the end, not stopped.
+    /// The daemon is killed at the end, not stopped.
     let isKilled: Bool
     let isPrivileged: Bool
 
@@ -32,7 +32,7 @@ struct FaultRun: CustomStringConvertible {
             #expect(failure == nil, "\(self)")
             return false
         }
-        // What nobody has checkpointed may show another time.
+        // A file that is not checkpointed may show another time.
         let hasTimes = !failed.contains(.setTimes)
         let what = "\(self) (\(failed))"
         if let failure {
@@ -41,7 +41,7 @@ struct FaultRun: CustomStringConvertible {
         } else {
             #expect(BestEffort.reason(for: first, in: self.act) != nil, "\(what): nobody was told")
         }
-        // As for a daemon that is killed here, and for whoever goes on.
+        // The state that a kill leaves here, and the state in which the vault goes on.
         let look = Look(act: self.act, what: what, failure: failure, failed: failed, expected: expected)
         look.image(scene.test.next(isReadOnly: true), "found by fsck", hasTimes: hasTimes)
         expectSound(scene, what)
@@ -52,14 +52,14 @@ struct FaultRun: CustomStringConvertible {
             scene.vault.abandon()
         } else {
             do { try scene.vault.close() } catch {
-                // A flush that has failed is told at the end too.
+                // A flush that has failed is reported at the end too.
                 #expect(hasFailedFlush(failed), "\(what): the end says \(error)")
             }
         }
         let next = scene.test.next(isReadOnly: false, halfSize: Vault.smallestHalfSize)
         if let live, let found = look.image(next, "found by the next daemon", hasTimes: hasTimes || !isKilled) {
             let isHalfDone = self.act.halfDone != nil && failed.count > 1
-            // What was refused may not be on disk yet, and then goes with the daemon.
+            // A refused change may not be on disk yet, and is then lost with the daemon.
             let isLost = isKilled && failure != nil
             if !hasFailedFlush(failed), !isHalfDone, !isLost, let difference = found.difference(from: live, live) {
                 Issue.record("\(what): what the next daemon finds is \(difference)")
@@ -70,13 +70,13 @@ struct FaultRun: CustomStringConvertible {
         return true
     }
 
-    /// After these nobody knows what is on the disk: docs/DURABILITY.md, "When a flush fails".
+    /// After these failures the contents of the disk are unknown: docs/DURABILITY.md, "When a flush fails".
     private func hasFailedFlush(_ failed: [Operation.Kind]) -> Bool {
         failed.contains(.synchronize) || failed.contains(.synchronizeAll)
             || (fault.errno == .EIO && failed.contains(.write))
     }
 
-    /// Other files can be made, written to, synced and renamed: unless no flush proves anything any more.
+    /// Other files can be made, written to, synced and renamed, unless no flush proves anything any more.
     private func goOn(_ scene: FaultScene, _ what: String) throws {
         do {
             let file = try scene.test.create("later")
@@ -95,7 +95,7 @@ struct FaultRun: CustomStringConvertible {
         }
     }
 
-    /// A check finds nothing but what docs/FSCK.md calls orphans, and that a session has not ended.
+    /// A check finds only what docs/FSCK.md calls orphans, and that a session has not ended.
     private func expectSound(_ scene: FaultScene, _ what: String) {
         let found = Findings()
         do {

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Vault
 
-/// A vault with something of every kind in it, over a store whose calls can fail: checkpointed, but for what is named
-/// so.
+/// A vault with an entry of every kind, over a store whose calls can fail. Everything is checkpointed but the files
+/// whose names say otherwise.
 final class FaultScene {
     let test: TestVault
     let faults: FaultPlan
@@ -16,7 +16,7 @@ final class FaultScene {
     var vault: Vault { test.vault }
     var root: Directory { test.root }
 
-    /// Encrypted they are too long for a name of their own.
+    /// Encrypted, these names are too long for a backing name.
     static let long = Name(bytes: [UInt8](repeating: UInt8(ascii: "l"), count: 200))!
     static let longFree = Name(bytes: [UInt8](repeating: UInt8(ascii: "m"), count: 200))!
     static let longAttribute = Array("user.".utf8) + [UInt8](repeating: UInt8(ascii: "a"), count: 220)
@@ -63,7 +63,7 @@ final class FaultScene {
         try vault.checkpoint()
         // Durable in the journal alone.
         try make("young", Self.bytes(3000, 10))
-        // In its place, and over it in the journal.
+        // In place, and newer blocks in the journal.
         let busy = try make("busy", Self.bytes(12_000, 11))
         try vault.checkpoint { [busy] }
         try busy.write(Self.bytes(5000, 12), at: 3000)
@@ -98,7 +98,7 @@ final class FaultScene {
 
     // MARK: What a mount does
 
-    /// Opens a file, runs `body`, and closes it: what it has grown is in its header then.
+    /// Opens a file, runs `body`, and closes it: the header then holds the new length.
     func using(_ name: Name, in directory: Directory? = nil, _ body: (File) throws -> Void) throws {
         let file = try vault.openFile(name, in: directory ?? root)
         try using(file, body)
@@ -107,7 +107,7 @@ final class FaultScene {
     func using(_ file: File, _ body: (File) throws -> Void) throws {
         defer { file.close() }
         do { try body(file) } catch {
-            // As at the close that follows: the program has heard of the first error.
+            // As at the close that follows: the first error was already reported.
             try? file.persistLength()
             throw error
         }

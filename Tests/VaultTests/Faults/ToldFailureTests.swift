@@ -5,20 +5,20 @@ import Testing
 
 @testable import Vault
 
-/// Failures that were once kept from those who had to know, or told to those who need not.
+/// Failures that were once hidden from a caller who had to know, or reported to one who did not.
 @Suite struct ToldFailureTests {
     private func scene(isPrivileged: Bool? = nil) throws -> (test: TestVault, faults: FaultPlan) {
         let test = try TestVault(isPrivileged: isPrivileged) { FaultInjectingStore($0) }
         return (test, try #require(test.store as? FaultInjectingStore).faults)
     }
 
-    /// Nobody can write to a file that the journal guards when the journal has failed; to look at it takes no journal.
+    /// If the journal has failed, a file that the journal protects cannot be written to; it can still be read.
     @Test func statWorksWithoutAJournal() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         try file.write([1, 2, 3], at: 0)
         try file.synchronize(dataOnly: false)
-        // The journal's first bytes are zeros, and no record: what comes then is.
+        // The journal's first write is zeros and no record: the fault must meet a later one.
         try file.write([1], at: 0)
         try file.synchronize(dataOnly: false)
         faults.fail(.write, with: .EIO)
@@ -29,7 +29,7 @@ import Testing
         #expect(try file.contents(10) == [1, 2, 3])
     }
 
-    /// utimensat(2) has said that the time is set: it is shown, and found by the next session.
+    /// After utimensat(2) has succeeded, stat(2) shows the time, and so does the next session.
     @Test func aTimeThatTheStoreRefusedIsNotForgotten() throws {
         let (test, faults) = try scene()
         try test.create("file").write([1], at: 0)
@@ -44,7 +44,7 @@ import Testing
         #expect(try vault.openFile("file", in: root).status().modified == time)
     }
 
-    /// What cannot be looked at may be a file that the journal knows under this name: it stays.
+    /// A file that cannot be looked at may be one that the journal knows under this name: it stays.
     @Test(arguments: [false, true]) func nothingIsTakenAwayUnseen(byRename: Bool) throws {
         let (test, faults) = try scene()
         try test.create("file").write([1, 2, 3], at: 0)
@@ -72,7 +72,7 @@ import Testing
         #expect(try test.names() == ["link"])
     }
 
-    /// A node that does not get its mode does not stay, and under a long name least of all: its sidecar goes.
+    /// A node whose mode cannot be set is removed again; under a long name its sidecar is removed too.
     @Test(arguments: [false, true], ["node", FaultScene.longFree] as [Name])
     func aNodeWithoutItsModeGoes(isPrivileged: Bool, name: Name) throws {
         let (test, faults) = try scene(isPrivileged: isPrivileged)

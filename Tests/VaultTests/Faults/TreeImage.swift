@@ -5,7 +5,7 @@ import Store
 
 @testable import Vault
 
-/// All that a mount shows of a vault, to compare: but for times and inode numbers, which any change may move.
+/// Everything that a mount shows of a vault, to compare, except for times and inode numbers, which any change may move.
 struct TreeImage: Equatable {
     var entries: [String: Entry] = [:]
 
@@ -15,7 +15,7 @@ struct TreeImage: Equatable {
         var user: UInt32 = 0
         var group: UInt32 = 0
         var links: UInt64 = 0
-        /// Of a file its contents, of a symbolic link its target.
+        /// The contents of a file, the target of a symbolic link.
         var contents: [UInt8] = []
         var length: UInt64 = 0
         var holdsClass: ProtectionClass?
@@ -25,20 +25,20 @@ struct TreeImage: Equatable {
         var modified: Int64?
     }
 
-    /// So much of each file is read.
+    /// The number of bytes that are read of each file.
     private static let most = 100_000
 
     /// Times that tests set lie before this one.
     static let now: Int64 = 1_500_000_000
 
-    /// Reads a whole vault; what cannot be read is the error that this throws.
+    /// Reads a whole vault; throws if any of it cannot be read.
     init(_ vault: Vault, _ root: Directory) throws {
         try add("/", root, vault)
     }
 
     private mutating func add(_ path: String, _ directory: Directory, _ vault: Vault) throws {
         var entry = Entry(try vault.status(of: directory))
-        // How many folders lie in it, temporary ones too.
+        // The number of folders in it, temporary ones included.
         entry.links = 0
         entry.holdsClass = directory.record.defaultClass
         entry.isExplicit = directory.record.isExplicit
@@ -87,9 +87,9 @@ extension TreeImage.Entry {
 }
 
 extension TreeImage {
-    /// What is neither as it was nor as it was to be, in words; nil if there is nothing.
+    /// Describes what is neither as before nor as after; nil if there is nothing.
     ///
-    /// - Parameter mixed: the path of a file of which each block may be as the one or as the other.
+    /// - Parameter mixed: the path of a file of which each block may be the old or the new one.
     func difference(from old: TreeImage, _ new: TreeImage, mixed: String? = nil) -> String? {
         var image = self
         if let mixed, let entry = image.entries[mixed], let before = old.entries[mixed], let after = new.entries[mixed],
@@ -103,7 +103,7 @@ extension TreeImage {
         return "not as it was: \(image.listing(old)); nor as it was to be: \(image.listing(new))"
     }
 
-    /// Without the times: the store has refused to set one, and until the file is checkpointed only its memory knows.
+    /// Without the times: the store refused to set one, and until the file is checkpointed only memory has it.
     func withoutTimes() -> TreeImage {
         var image = self
         for path in entries.keys { image.entries[path]!.modified = nil }
@@ -135,7 +135,7 @@ extension TreeImage.Entry {
         for start in stride(from: 0, to: contents.count, by: 4096) {
             let block = contents[start..<min(start + 4096, contents.count)]
             let isOne = [old, new].contains { other in
-                // Between the lengths there may be zeros, or nothing yet.
+                // Between the two lengths there may be zeros, or nothing yet.
                 let there = other.contents.dropFirst(start).prefix(block.count)
                 return block.starts(with: there) && block.dropFirst(there.count).allSatisfy { $0 == 0 }
             }
