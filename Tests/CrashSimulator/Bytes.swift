@@ -1,6 +1,6 @@
 import Glibc
 
-// Tests run without optimisation: what is done to megabytes is done by memcpy and memcmp.
+// Tests run without optimisation, so megabytes are handled by memcpy and memcmp.
 
 extension [UInt8] {
     mutating func overwrite(at offset: Int, with bytes: ArraySlice<UInt8>) {
@@ -32,14 +32,14 @@ extension [UInt8] {
         return bytes
     }
 
-    /// `count` bytes from an offset on, zeros where there are none.
+    /// `count` bytes from an offset on, with zeros behind the end.
     func slice(from offset: Int, count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         if offset < self.count { bytes.overwrite(at: 0, with: self[offset..<Swift.min(offset + count, self.count)]) }
         return bytes
     }
 
-    /// Whether all bytes of a range are those of another array, which counts as zeros behind its end.
+    /// Whether all bytes of a range equal those of another array, which counts as zeros behind its end.
     func matches(_ other: [UInt8], in range: Range<Int>) -> Bool {
         let shared = Swift.max(range.lowerBound, Swift.min(range.upperBound, other.count))
         return isEqual(to: other, in: range.lowerBound..<shared) && isZero(in: shared..<range.upperBound)

@@ -1,8 +1,8 @@
 import Foundation
 import Posix
 
-/// Keeps the first states that violate the promise, for whoever looks for the fault: LATCHKEY_CRASH_KEEP names the
-/// folder. Beside each state a text says what had happened.
+/// Keeps the first states that violate the promise, in the folder that LATCHKEY_CRASH_KEEP names. A text beside each
+/// state says what had happened.
 struct Evidence {
     private static let most = 5
     private let folder: String?

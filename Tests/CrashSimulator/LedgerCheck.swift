@@ -1,4 +1,4 @@
-/// Checks states of a vault against the ledger of what was done to it.
+/// Checks states of a vault against the ledger of its acknowledged changes.
 final class LedgerCheck {
     private let keys: VaultKeys
     private var promise: Promise
@@ -6,14 +6,14 @@ final class LedgerCheck {
     private var count: UInt64 = 0
     private var current: (crash: Int, promise: Promise)?
 
-    /// - Parameter usesStates: goes on with each state as with a vault in use.
+    /// - Parameter usesStates: goes on to use each state as a vault.
     init(_ keys: VaultKeys, _ promise: Promise, usesStates: Bool = true) {
         self.usesStates = usesStates
         self.keys = keys
         self.promise = promise
     }
 
-    /// What is wrong with the vault in the folder after a crash. The crashes come in their order.
+    /// The violations in the folder's vault after a crash. Calls must come in the order of the crashes.
     func violations(in folder: StateFolder, after crash: Int) -> [Violation] {
         if current?.crash != crash {
             promise.advance(to: crash)
@@ -27,10 +27,10 @@ final class LedgerCheck {
 }
 
 extension Simulation {
-    /// Checks all that a recorded vault's disk may hold against what the vault has acknowledged.
+    /// Checks every state that a recorded vault's disk may hold against what the vault has acknowledged.
     ///
-    /// - Parameter start: how many records there were when a flush of everything had made them durable, and what is of
-    ///   interest began; nil for the beginning.
+    /// - Parameter start: the number of records at the flush that made everything durable, with which the checked part
+    /// begins; nil for the beginning.
     public func run(_ recorded: RecordedVault, from start: Int? = nil) throws -> Report {
         let check = LedgerCheck(recorded.keys, recorded.promise, usesStates: !ignoresFlushes)
         return try run(recorded.records, found: start ?? recorded.found) { folder, crash in

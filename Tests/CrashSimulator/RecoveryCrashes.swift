@@ -2,17 +2,17 @@ import Store
 import TestStores
 import Vault
 
-/// Takes the power once more while a vault is opened that a crash has left, and again under that.
+/// Simulates a second power loss while a vault is opened after a crash, and further ones in the same way.
 final class RecoveryCrashes {
     private let keys: VaultKeys
     private let check: LedgerCheck
-    /// How many states of each opening are tried.
+    /// The number of states that are tried of each opening.
     private let states: Int
     private let name: String
     private let order: SimulatedDisk.Order
     private var seed: UInt64 = 0
     private(set) var report = Report()
-    /// How many openings wrote anything.
+    /// The number of openings that wrote anything.
     private(set) var recoveries = 0
 
     init(_ recorded: RecordedVault, _ name: String, _ order: SimulatedDisk.Order, states: Int) {
@@ -23,8 +23,8 @@ final class RecoveryCrashes {
         self.order = order
     }
 
-    /// Opens the vault in the folder, reads all of it, and crashes that off at each flush; what is wrong with the vault
-    /// after the last of so many crashes.
+    /// Opens the vault in the folder, reads all of it, and simulates a crash at each flush of that; returns the
+    /// violations after the last of `times` crashes.
     func violations(in folder: StateFolder, after crash: Int, times: Int) throws -> [Violation] {
         guard times > 0 else { return check.violations(in: folder, after: crash) }
         let store = try RecordingStore(DirectoryStore(path: folder.path))
@@ -47,10 +47,9 @@ final class RecoveryCrashes {
 }
 
 extension Simulation {
-    /// Checks what is left of a recorded vault when the power goes once more, or several times, while the vault is
-    /// opened after a crash.
+    /// Checks a recorded vault whose power is lost again, once or several times, while it is opened after a crash.
     ///
-    /// - Parameter states: how many of each opening are tried.
+    /// - Parameter states: the number of states that are tried of each opening.
     /// - Returns: the states of the first crash, and those of all later ones.
     func run(
         _ recorded: RecordedVault, cuttingRecoveries times: Int, states: Int

@@ -1,25 +1,25 @@
-/// One way in which a state is not what was promised.
+/// A way in which a state violates the promise.
 public struct Violation: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// The vault does not open.
         case closed
-        /// A directory cannot be opened or listed.
+        /// A directory does not open or cannot be listed.
         case directory
-        /// A file cannot be opened, or something that is no file.
+        /// An entry, a file or another, does not open.
         case entry
-        /// What is in a file cannot be read.
+        /// The contents of a file cannot be read.
         case unreadable
-        /// The names are not what any part of the unfinished changes makes of the durable ones.
+        /// The names match no subset of the unfinished changes over the durable names.
         case names
-        /// Bytes that were never there, or not any more.
+        /// Bytes that were never there, or that are there no more.
         case contents
-        /// stat(2) tells of another file, or of a length that it never had.
+        /// stat(2) shows another file, or a length that the file never had.
         case summary
-        /// A class, or the mark of one, that the file never had.
+        /// A class, or an explicit mark, that the file never had.
         case protection
-        /// What a program's own check says: of SQLite, of git.
+        /// A program's own check fails: SQLite's or git's.
         case program
-        /// The vault that opened does not take a change.
+        /// The opened vault refuses a change.
         case stuck
     }
 
@@ -32,16 +32,16 @@ public struct Violation: Hashable, Sendable {
     }
 }
 
-/// What a simulation has found.
+/// The result of a simulation.
 public struct Report: Sendable, CustomStringConvertible {
     public internal(set) var crashes = 0
     /// The crashes of which every state was made.
     public internal(set) var wholeCrashes = 0
     public internal(set) var states = 0
-    /// How many states violate the promise in each way; a state may in several.
+    /// The number of states that violate the promise in each way; a state may count several times.
     public internal(set) var counts: [Violation.Kind: Int] = [:]
     public internal(set) var badStates = 0
-    /// The first few.
+    /// The first few violations.
     public internal(set) var examples: [String] = []
 
     public init() {}

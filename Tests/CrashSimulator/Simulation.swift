@@ -1,15 +1,16 @@
 public import TestStores
 import TestSupport
 
-/// Takes the power from a disk at each point of a record, makes the states that it may hold then, and has them checked.
+/// Simulates a power loss at each point of a record, makes the states that the disk may hold then, and has them
+/// checked.
 public struct Simulation: Sendable {
-    /// How many states to make in all, about.
+    /// About how many states to make in all.
     public var budget: Int
-    /// Flushes are passed over: the protection off.
+    /// Ignores flushes: the disk lies.
     public var ignoresFlushes = false
-    /// The most states of one crash.
+    /// The greatest number of states of one crash.
     public var statesOfACrash = 4096
-    /// What is simulated.
+    /// The name of what is simulated.
     public let name: String
     public let order: SimulatedDisk.Order
     public let seed: UInt64
@@ -22,9 +23,9 @@ public struct Simulation: Sendable {
     }
 
     /// - Parameters:
-    ///   - found: how many of the records make what was there at the beginning, durably.
-    ///   - check: gets the folder that holds a state, and how many records came before the crash; the crashes come in
-    ///     their order. What it returns is counted.
+    ///   - found: the number of leading records that make, durably, what existed at the beginning.
+    ///   - check: gets the folder that holds a state, and the number of records before the crash, in the order of the
+    /// crashes. The violations that it returns are counted.
     public func run(
         _ records: [Record], found: Int, check: (StateFolder, Int) throws -> [Violation]
     ) throws -> Report {
@@ -39,7 +40,7 @@ public struct Simulation: Sendable {
         for (index, crash) in crashes.enumerated() {
             for record in records[next..<crash] { disk.append(record) }
             next = crash
-            // What crashes with few states have left is for those with many.
+            // Crashes with few states leave their share of the budget to those with many.
             let share = max(4, min(statesOfACrash, (budget - report.states) / (crashes.count - index)))
             let (choices, areAll) = StateSampler(disk).choices(limit: share, &random)
             report.crashes += 1
@@ -54,11 +55,11 @@ public struct Simulation: Sendable {
         return report
     }
 
-    /// A crash right before a flush leaves all that one since the last flush leaves, so those are enough; a random part
-    /// of them where there are too many.
+    /// A crash right before a flush can leave every state of the crashes since the flush before it, so only those are
+    /// tried; a random part of them if they are too many.
     private func chooseCrashes(_ records: [Record], found: Int, _ random: inout SeededRandom) -> [Int] {
         var crashes = (found...records.count).filter { $0 == records.count || records[$0].isFlush }
-        // A state or two of each crash show nothing of the reordering.
+        // One or two states of a crash show nothing of the reordering.
         let most = max(1, budget / 5)
         if crashes.count > most {
             crashes.shuffle(using: &random)

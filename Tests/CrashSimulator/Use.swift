@@ -3,15 +3,15 @@ import Posix
 import TestSupport
 import Vault
 
-/// Goes on with a vault after a crash: what reads must also take changes, and keep them over the next crash.
+/// Uses a vault after a crash: a vault that reads must also take changes, and keep them over the next crash.
 struct Use {
     private let vault: Vault
     private var random: SeededRandom
     private(set) var violations: [Violation] = []
-    /// What each file holds by now.
+    /// The current contents of each file.
     private(set) var contents: [FileIdentifier: [UInt8]] = [:]
     private var left = 8
-    /// Those too that a copy has made several files of.
+    /// Includes files of which a copy has made several.
     private var spared: Set<FileIdentifier> = []
 
     init(
@@ -48,7 +48,7 @@ struct Use {
                     else { continue }
                     left -= 1
                     let opened = try vault.openFile(name, in: directory)
-                    // What open(2) does.
+                    // As open(2) does.
                     try opened.loadKey()
                     try opened.prepareToWrite()
                     try use(opened, at: path, bytes)
@@ -88,7 +88,7 @@ struct Use {
         contents[file.identifier] = expected
     }
 
-    /// What the next opening does not find of all that.
+    /// What the next opening fails to find of these changes.
     func violations(in observation: Observation) -> [Violation] {
         var violations = observation.violations.map { Violation(.stuck, "next time: \($0.kind.rawValue): \($0.what)") }
         for folder in observation.folders.values {

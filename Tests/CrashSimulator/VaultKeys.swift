@@ -9,7 +9,7 @@ import TestStores
 import TestVaults
 public import Vault
 
-/// The keys of one vault, for as many openings as there are states of it.
+/// The keys of one vault, reused for each opening of its states.
 public final class VaultKeys: Sendable {
     private let devicePath: String
     private let keybag: OpenKeybag
@@ -21,7 +21,7 @@ public final class VaultKeys: Sendable {
         try secret(passcodeText)
     }
 
-    /// Makes a vault in an empty folder; its device key lies beside that.
+    /// Makes a vault in an empty folder, with its device key beside the folder.
     public convenience init(in folder: StateFolder) throws {
         try SecureHeap.initialize()
         let store = try DirectoryStore(path: folder.path)
@@ -31,7 +31,7 @@ public final class VaultKeys: Sendable {
         try self.init(of: store, deviceKey: folder.keyPath)
     }
 
-    /// The keys of a vault that was made before, perhaps by another process.
+    /// The keys of an existing vault, perhaps one that another process made.
     public init(of store: any Store, deviceKey path: String) throws {
         devicePath = path
         keybag = try OpenKeybag.open(
@@ -41,12 +41,12 @@ public final class VaultKeys: Sendable {
 
     public func classKeys() throws -> ClassKeys { try keybag.unlock(passcode: try Self.passcode()) }
 
-    /// Opens the vault in a folder the way that a mount takes, by the keybag and the root, and reads all of it. What is
-    /// wrong with it: that it does not open, what `check` finds, or else what goes wrong when the vault is used.
+    /// Opens the vault in a folder as a mount does, by the keybag and the root, and reads all of it. Returns what is
+    /// wrong: the vault does not open, `check` finds something, or using the vault fails.
     ///
     /// - Parameters:
-    ///   - seed: for how it is used; nil for not at all.
-    ///   - spared: says of which files nothing is to be expected, so that they are not used.
+    ///   - seed: for the use of the vault; nil to skip it.
+    ///   - spared: tells which files may have any contents, and so are not used.
     public func check(
         _ folder: StateFolder, usingWith seed: UInt64? = nil, sparing spared: (FileIdentifier) -> Bool = { _ in false },
         _ check: (Observation) throws -> [Violation]
@@ -58,10 +58,10 @@ public final class VaultKeys: Sendable {
         guard let seed, violations.isEmpty, observation.violations.isEmpty else { return violations }
         let use = Use(of: opened.vault, opened.root, observation, seed: seed, sparing: spared)
         do {
-            // As if the daemon had been killed now.
+            // As if the daemon had been killed at this moment.
             let copy = try StateFolder()
             try copy.hold(contentsOf: folder)
-            // Not closed, it would keep for ever the files, and their keys, that it has not checkpointed.
+            // A vault that is not closed keeps, for ever, the files that are not checkpointed, and their keys.
             try opened.vault.close()
             let next = try open(copy)
             return use.violations + use.violations(in: Observation(of: next.vault, root: next.root))
@@ -72,7 +72,7 @@ public final class VaultKeys: Sendable {
         try open(in: DirectoryStore(path: folder.path))
     }
 
-    /// The vault in a store, opened the way that a mount takes.
+    /// The vault in a store, opened as a mount does.
     func open(in base: any Store) throws -> (vault: Vault, root: Directory) {
         let store = UnallocatingStore(base)
         _ = try keybag(in: store)

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-// These stand in for malloc(3) and its like in the whole program, shared libraries too.
+// These replace malloc(3) and its kin in the whole program, shared libraries included.
 
 static atomic_uint_fast64_t allocations;
 static atomic_uint_fast64_t retains;
@@ -44,7 +44,7 @@ int posix_memalign(void **memory, size_t alignment, size_t size) {
     return *memory == NULL ? 12 : 0;
 }
 
-// The runtime calls through these once it is told that somebody has put something else into them.
+// The runtime calls through these pointers once another function has been stored in them.
 typedef void *(*retain)(void *);
 typedef void *(*retain_many)(void *, uint32_t);
 static retain retain_one;

@@ -7,8 +7,8 @@ import Posix
 import Store
 import Vault
 
-/// Reads and writes a file of a vault, one block and many at a time, and prints how many allocations and retains each call
-/// takes: `read 1 ALLOCATIONS RETAINS` and so on, a line each; and as `all 0` what the whole program took.
+/// Reads and writes a file of a vault, one block and many at a time, and prints the allocations and retains of each
+/// call, a line each: `read 1 ALLOCATIONS RETAINS` and so on; the last line, `all 0`, is for the whole program.
 @main struct Main {
     private static let rounds: UInt64 = 64
 
@@ -42,7 +42,7 @@ import Vault
         print("all 0", counted_allocations(), counted_retains())
     }
 
-    /// What a call takes when it has been made before.
+    /// The cost of a call once it has been made before.
     private static func measured(_ body: () throws -> Void) rethrows -> (allocations: Int, retains: Int) {
         for _ in 0..<4 { try body() }
         let before = (counted_allocations(), counted_retains())

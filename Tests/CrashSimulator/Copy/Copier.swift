@@ -3,28 +3,28 @@ import Posix
 import TestStores
 import TestSupport
 
-/// Copies a folder while it changes, as rsync and cp do: each directory is listed and each part of a file is read at a
-/// moment of its own.
+/// Copies a folder while it changes, as rsync and cp do: it lists each directory and reads each part of a file at a
+/// different moment.
 struct Copier {
-    /// What is copied when.
+    /// The order in which entries are copied.
     enum Order: CaseIterable {
         /// The files of a directory in the order of their names, then the directories in it.
         case folderByFolder
-        /// All directories are listed first; then the files come in any order.
+        /// All directories are listed first; then the files follow in any order.
         case anyFile
         /// The journal before all else, as docs/DURABILITY.md advises.
         case journalFirst
     }
 
     private static let journal: Name = "lk.journal"
-    /// The source as it is by now.
+    /// The source at the current moment.
     private var source: LiveDisk
     private let order: Order
-    /// Names of one inode stay that, as with `rsync --hard-links`.
+    /// Names of one inode stay names of one inode, as with `rsync --hard-links`.
     private let keepsLinks: Bool
-    /// How many records come between two moments, about.
+    /// About how many records pass between two moments.
     private let pace: Int
-    /// How much is read at a moment.
+    /// How many bytes are read at a moment.
     private let chunk: Int
     private var random: SeededRandom
     private(set) var copy = DiskImage()
@@ -39,10 +39,10 @@ struct Copier {
         chunk = [4096, 32_768, 1 << 20].randomElement(using: &self.random)!
     }
 
-    /// How many records had happened when the copying ended.
+    /// The number of records that had happened when the copying ended.
     var end: Int { source.count }
 
-    /// Nothing is copied before this, and nothing after `end`.
+    /// Nothing is copied before this record, and nothing after `end`.
     mutating func run() {
         var (files, folders) = ([Path](), [Path()])
         if order == .journalFirst { copyFile(Path(names: [Self.journal])) }
@@ -70,7 +70,7 @@ struct Copier {
 
     // MARK: Directories
 
-    /// A path in the source and, the same, in the copy.
+    /// The same path in the source and in the copy.
     private struct Path {
         var names: [Name] = []
     }
@@ -85,7 +85,7 @@ struct Copier {
         copy.inodes[parent]!.entries[path.names.last!] = number
     }
 
-    /// Makes the directories and symbolic links of a folder; what else is to be copied.
+    /// Makes the directories and symbolic links of a folder, and returns what is still to be copied.
     private mutating func list(_ path: Path) -> (folders: [Path], files: [Path]) {
         pass()
         guard let folder = inode(at: path, in: source.image) else { return ([], []) }
@@ -97,7 +97,7 @@ struct Copier {
             if random.chance(50) {
                 found = entries[name]
             } else {
-                // Its status is asked for later.
+                // rsync asks for the status later than it lists.
                 if random.chance(5) { pass() }
                 found = inode(at: path, in: source.image)
             }
@@ -118,7 +118,7 @@ struct Copier {
 
     private mutating func copyFile(_ path: Path) {
         pass()
-        // It may be gone by now.
+        // The file may be gone by now.
         guard let number = inode(at: path, in: source.image), let opened = source.image.inodes[number],
             opened.kind == .regular
         else { return }
@@ -128,7 +128,7 @@ struct Copier {
         var bytes = FileBytes()
         let size = opened.bytes.count
         bytes.resize(to: size)
-        // The space made ready for the journal takes no time.
+        // Reading the zeros that reserve the journal's space takes no time.
         for start in stride(from: 0, to: size, by: chunk) {
             let count = min(chunk, size - start)
             guard let now = source.image.inodes[number]?.bytes else { break }
@@ -136,7 +136,7 @@ struct Copier {
             bytes.overwrite(at: start, with: now.slice(from: start, count: count)[...])
             pass()
         }
-        // What has become shorter meanwhile: rsync fills up with zeros, cp does not.
+        // If the file has become shorter meanwhile, rsync pads it with zeros and cp does not.
         if let now = source.image.inodes[number]?.bytes.count, now < size, Bool.random(using: &random) {
             bytes.resize(to: now)
         }

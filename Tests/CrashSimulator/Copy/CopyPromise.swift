@@ -2,17 +2,17 @@ import Format
 import Posix
 import TestStores
 
-/// What a copy of a vault must show that was made while the vault was in use: the oracle.
+/// The oracle for a copy of a vault that was made while the vault was in use.
 ///
-/// What rested is as it was. Of what was changed meanwhile, each block is one that the file had, or is refused; each name
-/// led to what it leads to at some time.
+/// What did not change while the copy was made is the same in the copy. Of a file that changed, each block is one that
+/// the file had, or is refused; each name leads to an inode that it led to at some time.
 struct CopyPromise {
     private let ledger: Ledger
-    /// What rested: the names, the contents and the classes are those before the copying began.
+    /// The names, contents and classes from before the copying began: they hold for all that did not change since.
     private let before: Promise
-    /// With each change until the copying ended.
+    /// The same with each change until the copying ended.
     private let during: Promise
-    /// What was changed in this time.
+    /// The inodes that changed in this time.
     private var changed: Set<RecordedInode> = []
     private var links: Set<Link> = []
 
@@ -22,8 +22,8 @@ struct CopyPromise {
     }
 
     /// - Parameters:
-    ///   - quiet: what was acknowledged by then and not changed since, rested.
-    ///   - end: how many records there were when the copying ended.
+    ///   - quiet: the number of records after which nothing may have changed for a file to count as unchanged.
+    ///   - end: the number of records when the copying ended.
     init(_ recorded: Promise, quietSince quiet: Int, to end: Int) {
         ledger = recorded.ledger
         var promise = recorded
@@ -44,7 +44,7 @@ struct CopyPromise {
         }
     }
 
-    /// What an observation of the copy shows that was not promised.
+    /// What an observation of the copy shows and the promise does not allow.
     func violations(in observation: Observation) -> [Violation] {
         let seen = Sightings(observation, during)
         var violations = seen.strangers.map { Violation(.names, "\($0) was never made") }
@@ -72,10 +72,10 @@ struct CopyPromise {
         return violations
     }
 
-    /// How many of the resting files are looked for.
+    /// The number of unchanged files that the copy must have.
     var restingFiles: Int { before.files.keys.count { !changed.contains($0) } }
 
-    /// Whether the file did not rest.
+    /// Whether the file changed meanwhile.
     func wasChanged(_ file: FileIdentifier) -> Bool { ledger.files[file].map { changed.contains($0) } ?? true }
 
     // MARK: What rested
@@ -86,7 +86,7 @@ struct CopyPromise {
             return
         }
         for (name, inode) in before.durable.inodes[directory]!.entries where !changed.contains(inode) {
-            // Another link of it, or another file in its place.
+            // Another link or another file may have taken this name.
             if during.pending.contains(where: { $0.change.slots.contains(Slot(name, in: directory)) }) { continue }
             let path = "\(folder.path)/\(name.description.prefix(20))"
             guard let entry = folder.entries[name], seen.shows(inode, at: Slot(name, in: directory)) else {

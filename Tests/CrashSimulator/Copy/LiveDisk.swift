@@ -1,10 +1,10 @@
 import TestStores
 
-/// A folder as the running system sees it, after each record of what was done to it.
+/// A folder as the running system sees it, after each record of its changes.
 struct LiveDisk {
     private let records: [Record]
     private var disk: SimulatedDisk
-    /// How many of the records have happened.
+    /// The number of records that have happened.
     private(set) var count: Int
 
     init(_ records: [Record], found: Int) {
@@ -23,12 +23,12 @@ struct LiveDisk {
         }
     }
 
-    /// What all the records make.
+    /// The disk after all records.
     static func image(of records: [Record]) -> DiskImage { SimulatedDisk(order: .ordered, holding: records).durable }
 }
 
 extension DiskImage {
-    /// Makes a file of its own of each name.
+    /// Makes each name a file of its own.
     mutating func splitLinks() {
         var seen: Set<RecordedInode> = []
         for (directory, inode) in inodes {

@@ -1,11 +1,11 @@
 import Store
 import TestSupport
 
-/// What is promised of copies that are made in one way.
+/// A way to make copies, and what is promised of them.
 enum CopyRule: String, CaseIterable {
-    /// In any order: what rested since all was persisted.
+    /// In any order: what did not change since everything was persisted.
     case anyOrder = "in any order"
-    /// The journal first: what was synced before and not changed since.
+    /// The journal first: what was synced before the copy and did not change since.
     case journalFirst = "the journal first"
 }
 
@@ -14,9 +14,9 @@ extension Simulation {
     /// they are opened.
     ///
     /// - Parameters:
-    ///   - rule: how they are made.
-    ///   - promised: the rule whose promise they are held to.
-    /// - Returns: the report, and how many resting files the copies were asked for.
+    ///   - rule: the way in which they are made.
+    ///   - promised: the rule whose promise must hold.
+    /// - Returns: the report, and the number of unchanged files that the copies had to have.
     func copies(
         of recorded: RecordedVault, _ rule: CopyRule, promising promised: CopyRule
     ) throws -> (report: Report, resting: Int) {

@@ -4,7 +4,7 @@ import TestStores
 import TestSupport
 
 extension DiskImage {
-    /// Makes what the disk holds in an empty folder. Owners only where this process may give files away.
+    /// Writes the disk's contents into an empty folder. Owners are set only where this process may give files away.
     public func make(in folder: Descriptor) throws(Errno) {
         var first: [RecordedInode: (directory: Descriptor, name: Name)] = [:]
         try makeEntries(of: .root, in: folder, &first)
@@ -54,13 +54,13 @@ extension DiskImage {
     }
 }
 
-/// A folder in memory in which one state after the other is made.
+/// A folder in memory that holds one state after the other.
 public final class StateFolder {
     private let folder: TemporaryFolder
     private let root: Descriptor
 
     public var path: String { folder.path }
-    /// Where the device key of a vault in the folder lies.
+    /// The device key of a vault in the folder.
     public var keyPath: String { path + ".key" }
 
     public init() throws {
@@ -72,20 +72,20 @@ public final class StateFolder {
         unsafe unlink(keyPath)
     }
 
-    /// Puts a state in the place of what is there.
+    /// Replaces the folder's contents with a state.
     public func hold(_ image: DiskImage) throws(Errno) {
         try root.removeContents()
         try image.make(in: root)
     }
 
-    /// Puts a copy of another folder's contents in the place of what is there.
+    /// Replaces the folder's contents with a copy of another folder's.
     func hold(contentsOf other: StateFolder) throws(Errno) {
         try root.removeContents()
         var copies: [UInt64: (directory: Descriptor, name: Name)] = [:]
         try other.root.copyContents(to: root, &copies)
     }
 
-    /// Puts the plain tree in the place of what is there.
+    /// Replaces the folder's contents with the plain tree.
     public func hold(_ observation: Observation) throws(Errno) {
         try root.removeContents()
         try observation.export(to: root)
@@ -93,8 +93,8 @@ public final class StateFolder {
 }
 
 extension Descriptor {
-    /// All that a vault has in its folder but owners, modes, special files and the attributes of directories. `copies`
-    /// are the first names of the inodes that were copied.
+    /// Everything in a vault's folder except owners, modes, special files and the attributes of directories. `copies`
+    /// holds the first names of the inodes that were copied.
     fileprivate func copyContents(
         to target: Descriptor, _ copies: inout [UInt64: (directory: Descriptor, name: Name)]
     ) throws(Errno) {

@@ -1,16 +1,16 @@
 public import Posix
 public import TestStores
 
-/// All that a disk holds at one moment: its inodes, and the names that lead to them from the root.
+/// The whole contents of a disk at one moment: its inodes, and the names that lead to them from the root.
 ///
-/// A value, so that thousands of states share what they have in common. Inodes without a name are kept: a file may be
-/// durable before its name is. Of the times only a regular file's stamp is kept.
+/// A value type, so that thousands of states share their common parts. Inodes without a name are kept: a file may be
+/// durable before its name is. The only time that is kept is a regular file's stamp.
 public struct DiskImage: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case regular
         case directory
         case symbolicLink(target: [UInt8])
-        /// `mode` holds the type.
+        /// `mode` includes the type.
         case special(mode: UInt32, device: UInt64)
     }
 
@@ -21,8 +21,7 @@ public struct DiskImage: Hashable, Sendable {
         public var user: UInt32?
         public var group: UInt32?
         public var attributes: [String: [UInt8]] = [:]
-        /// The time of modification of a regular file, if it is of a whole second: what a program has set. Nil is one that
-        /// the clock has given.
+        /// The modification time of a regular file if a program has set it to a whole second; nil if the clock set it.
         public var stamp: Timespec?
         /// Of a regular file.
         public var bytes = FileBytes()
@@ -54,8 +53,8 @@ public struct DiskImage: Hashable, Sendable {
 enum InodeChange: Hashable, Sendable {
     case mode(UInt32)
     case owner(user: UInt32?, group: UInt32?)
-    /// Nil removes it.
+    /// Nil removes the attribute.
     case attribute(String, [UInt8]?)
-    /// Nil: its contents were changed, or the clock's time was set.
+    /// Nil: the contents were changed, or the clock's time was set.
     case stamp(Timespec?)
 }

@@ -1,9 +1,9 @@
-/// The contents of a file, in chunks that copies share: thousands of states differ in a few sectors of them.
+/// The contents of a file, in chunks that copies share: thousands of states differ in a few sectors only.
 public struct FileBytes: Sendable {
     static let chunkSize = 32_768
 
     public private(set) var count = 0
-    /// Nil is all zeros. The last chunk is a whole one, with zeros behind the end.
+    /// A chunk of nil is all zeros. The last chunk has full size, with zeros behind the end.
     private var chunks: [[UInt8]?] = []
 
     public init(_ bytes: [UInt8] = []) {
@@ -26,7 +26,7 @@ public struct FileBytes: Sendable {
         count = newCount
     }
 
-    /// All of `bytes` lie below the end.
+    /// All of `bytes` must lie below the end.
     mutating func overwrite(at offset: Int, with bytes: ArraySlice<UInt8>) {
         precondition(offset + bytes.count <= count)
         var done = 0
@@ -39,7 +39,7 @@ public struct FileBytes: Sendable {
         }
     }
 
-    /// `wanted` bytes from an offset on, zeros where there are none.
+    /// `wanted` bytes from an offset on, with zeros where there are none.
     func slice(from offset: Int, count wanted: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: wanted)
         let end = min(offset + wanted, count)
@@ -53,21 +53,21 @@ public struct FileBytes: Sendable {
         return bytes
     }
 
-    /// Whether the bytes of a range are zeros, as far as that can be told without looking.
+    /// Whether the range is known to be zeros without a look at its bytes.
     func isPlainlyZero(in range: Range<Int>) -> Bool {
         let end = min(range.upperBound, count)
         guard range.lowerBound < end else { return true }
         return (range.lowerBound / Self.chunkSize...(end - 1) / Self.chunkSize).allSatisfy { chunks[$0] == nil }
     }
 
-    /// Whether the bytes of a range within one chunk are zeros.
+    /// Whether the range, which lies within one chunk, is zeros.
     func isZero(in range: Range<Int>) -> Bool {
         let (chunk, start) = range.lowerBound.quotientAndRemainder(dividingBy: Self.chunkSize)
         guard range.lowerBound < count, let bytes = chunks[chunk] else { return true }
         return bytes.isZero(in: start..<start + range.count)
     }
 
-    /// The chunks that may hold something, with their offsets.
+    /// The chunks that may hold data, with their offsets.
     var filled: [(offset: Int, bytes: ArraySlice<UInt8>)] {
         chunks.enumerated().compactMap { index, chunk in
             let offset = index * Self.chunkSize

@@ -1,7 +1,7 @@
 public import Posix
 public import TestStores
 
-/// Where a name is or could be.
+/// A name in a directory, whether it exists or not.
 public struct Slot: Hashable, Sendable {
     public let name: Name
     public let directory: RecordedInode
@@ -12,24 +12,24 @@ public struct Slot: Hashable, Sendable {
     }
 }
 
-/// A change of names, with the inodes that it was about when it took place: a rename of what by then is another file
-/// is not the same change.
+/// A change of names, together with the inodes that it changed when it happened. The same rename, applied when the name
+/// leads to another file, is another change.
 public enum NameChange: Hashable, Sendable {
-    /// Of a new inode, or a link to an old one.
+    /// Of a new inode, or a link to an existing one.
     case add(Slot, RecordedInode)
     case remove(Slot, RecordedInode)
     case move(Slot, to: Slot, RecordedInode, Replacement)
     case exchange(Slot, RecordedInode, with: Slot, RecordedInode)
 
-    /// What a rename does to what stands at the new name.
+    /// What a rename does to the file at the new name.
     public enum Replacement: Hashable, Sendable {
         case forbidden
-        /// And nothing was there.
+        /// Replacing is allowed, and there was nothing to replace.
         case allowed
         case happened(RecordedInode)
     }
 
-    /// The names that it changes.
+    /// The names that the change touches.
     public var slots: [Slot] {
         switch self {
         case .add(let slot, _), .remove(let slot, _): [slot]
@@ -37,7 +37,7 @@ public enum NameChange: Hashable, Sendable {
         }
     }
 
-    /// What gets or loses the names.
+    /// The inodes that get or lose the names.
     public var inodes: [RecordedInode] {
         switch self {
         case .add(_, let inode), .remove(_, let inode): [inode]
@@ -47,7 +47,7 @@ public enum NameChange: Hashable, Sendable {
         }
     }
 
-    /// What loses a name for good: a directory must be empty for that.
+    /// The inode that loses a name for good: a directory must be empty for that.
     var removed: RecordedInode? {
         switch self {
         case .remove(_, let inode), .move(_, _, _, .happened(let inode)): inode
@@ -62,7 +62,7 @@ extension DiskImage {
         set { inodes[slot.directory]?.entries[slot.name] = newValue }
     }
 
-    /// Makes a change of names if it is possible in this state; whether it was.
+    /// Applies a change of names if it is possible in this state; returns whether it was.
     @discardableResult
     public mutating func apply(_ change: NameChange) -> Bool {
         switch change {

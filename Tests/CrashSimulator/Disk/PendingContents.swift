@@ -1,10 +1,11 @@
-/// What was done to the contents of one file since they were last made durable, and what a crash may leave of it.
+/// The changes of one file's contents since they were last durable, and what a crash may leave of them.
 ///
-/// Each sector of 512 bytes reaches the disk on its own, at any time after a write to it: it shows what it held then.
-/// The length is kept apart from the contents: it may be durable before the bytes (which are zeros then) or after them.
+/// Each sector of 512 bytes reaches the disk on its own, at any time after a write to it, with its contents at that
+/// time. The length is separate from the contents: it may be durable before the bytes (which read as zeros then) or
+/// after them.
 struct PendingContents: Hashable, Sendable {
     static let sectorSize = 512
-    /// What the kernel writes and drops as a whole.
+    /// The unit that the kernel writes back and drops.
     static let pageSize = 4096
 
     enum Step: Hashable, Sendable {
@@ -12,14 +13,14 @@ struct PendingContents: Hashable, Sendable {
         case resize(to: Int)
     }
 
-    /// What is durable.
+    /// The durable contents.
     let durable: FileBytes
     private(set) var steps: [Step] = []
     /// The length after none, one, two... of the steps.
     private(set) var sizes: [Int]
-    /// The changes of length among the first so many steps are durable, whatever a crash does.
+    /// The number of steps whose changes of length survive any crash.
     var persisted = 0
-    /// The sectors that writes have touched, in their order, each with the indices of those steps.
+    /// The sectors that writes have touched, in order, each with the indices of the steps that touched it.
     private(set) var sectors: [Int] = []
     private(set) var touches: [[Int]] = []
     private var indices: [Int: Int] = [:]
@@ -40,8 +41,8 @@ struct PendingContents: Hashable, Sendable {
         append(.write(bytes, at: offset), size: max(size, offset + bytes.count))
     }
 
-    /// When a file is truncated, the kernel writes zeros over the rest of its last page: data, which may be on disk
-    /// before the new length is.
+    /// When a file is truncated, the kernel writes zeros from the new end to the end of that page. These are data, and
+    /// may be on disk before the new length is.
     mutating func resize(to newSize: Int) {
         let pageEnd = min(size, newSize.roundedUp(to: Self.pageSize))
         if newSize < pageEnd {
@@ -57,7 +58,7 @@ struct PendingContents: Hashable, Sendable {
         sizes.append(size)
     }
 
-    /// Zeros over zeros, which is how space is made ready, are nothing that a crash could show.
+    /// Zeros over zeros, which reserve space, make no difference after a crash.
     private mutating func touch(_ range: Range<Int>, isZero: Bool = false) {
         for sector in range.lowerBound / Self.sectorSize...(range.upperBound - 1) / Self.sectorSize {
             let start = sector * Self.sectorSize
@@ -81,26 +82,26 @@ struct PendingContents: Hashable, Sendable {
 
     /// What has reached the disk.
     struct Choice: Hashable, Sendable {
-        /// How many of the steps have changed the length. Of resizes among the others nothing has happened.
+        /// The number of steps whose changes of length have happened; resizes among later steps have not happened.
         var length: Int
-        /// How many of the writes to each touched sector it has seen; in the order of the sectors.
+        /// For each touched sector, in order, the number of writes that have reached it.
         var sectors: [Int]
     }
 
     var none: Choice { Choice(length: persisted, sectors: [Int](repeating: 0, count: sectors.count)) }
     var all: Choice { Choice(length: steps.count, sectors: touches.map(\.count)) }
 
-    /// The lengths that are different states, between two numbers of steps.
+    /// The lengths that make different states, between two numbers of steps.
     func lengths(from first: Int, through last: Int) -> [Int] {
         guard first < last else { return [first] }
         return [first]
             + (first + 1...last).filter { resizes.contains($0 - 1) || sizes[$0] != sizes[$0 - 1] }
     }
 
-    /// The contents that the choice makes of what is durable.
+    /// The contents of the file after a crash with this choice.
     func contents(of choice: Choice) -> FileBytes {
         var bytes = durable
-        // A file that was truncated and has grown again has zeros from the truncation on.
+        // A file that was truncated and has grown again has zeros behind the truncated length.
         for case .resize(let crash) in resizes.prefix(while: { $0 < choice.length }).map({ steps[$0] }) {
             bytes.resize(to: min(bytes.count, crash))
         }
@@ -119,7 +120,7 @@ struct PendingContents: Hashable, Sendable {
         let start = sectors[index] * Self.sectorSize
         let reached = touches[index].prefix(seen)
         var bytes = durable.slice(from: start, count: Self.sectorSize)
-        // A page behind the end of a truncation that has not happened is still the old one.
+        // If a truncation has not happened, the page behind its end still has its old contents.
         var end = Int.max
         for index in resizes.isEmpty ? Array(reached) : (reached + resizes).sorted() {
             switch steps[index] {

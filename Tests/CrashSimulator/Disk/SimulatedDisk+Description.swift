@@ -1,8 +1,8 @@
 import Store
 
 extension SimulatedDisk {
-    /// What was pending at the crash and which of it has happened, for whoever looks for the fault. Inodes by the
-    /// numbers of the record.
+    /// What was pending at the crash and which of it has happened, as a help to find the fault. Inodes have the numbers
+    /// of the record.
     func description(of choice: CrashChoice) -> String {
         var lines = ["metadata (+ happened, - did not):"]
         for (change, happened) in zip(pending, choice.metadata) {

@@ -1,6 +1,6 @@
 import TestStores
 
-// What a flush makes durable.
+// The changes that a flush makes durable.
 
 extension SimulatedDisk {
     mutating func persist(_ inode: RecordedInode, dataOnly: Bool) {
@@ -20,13 +20,13 @@ extension SimulatedDisk {
         persistContents(of: inode)
     }
 
-    /// How many of the pending changes a flush of the inode makes durable, in a file system that keeps their order.
+    /// The number of pending changes that a flush of the inode makes durable, in a file system that keeps their order.
     private func lastChange(seenBy inode: RecordedInode, dataOnly: Bool) -> Int {
-        // Its new length is part of a transaction that holds all before it.
+        // The new length is part of a transaction that holds everything before it.
         if files[inode]?.changesSize ?? false { return pending.count }
         let last = pending.lastIndex { change in
             guard dataOnly else { return change.inodes.contains(inode) }
-            // The inode itself must be there to read the data back; its other metadata need not be.
+            // The inode itself must be durable for its data to be found; its other metadata need not be.
             if case .names(.add(_, inode)) = change.kind { return true }
             return false
         }
@@ -63,8 +63,8 @@ extension SimulatedDisk {
         }
     }
 
-    /// The entries of a directory, and what they cannot be without: earlier changes of the same names, and those that
-    /// emptied a directory that is gone.
+    /// The entries of a directory, and the changes that they depend on: earlier changes of the same names, and those
+    /// that emptied a removed directory.
     private mutating func persistEntries(of directory: RecordedInode) {
         var due: Set<Int> = []
         var slots: Set<Slot> = []

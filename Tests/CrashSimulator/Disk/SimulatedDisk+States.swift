@@ -1,25 +1,25 @@
 import TestStores
 
-/// What a crash has let reach the disk of all that is pending.
+/// The part of the pending changes that reached the disk before a crash.
 struct CrashChoice: Hashable, Sendable {
     /// Whether each pending change of metadata has happened.
     var metadata: [Bool]
-    /// Of each file with pending contents; in the order of `SimulatedDisk.pendingFiles`.
+    /// One for each file with pending contents, in the order of `SimulatedDisk.pendingFiles`.
     var contents: [PendingContents.Choice]
 }
 
 extension SimulatedDisk {
-    /// Files with pending contents, in an order.
+    /// Files with pending contents, in a fixed order.
     var pendingFiles: [RecordedInode] { files.keys.sorted { $0.number < $1.number } }
 
-    /// What the disk holds after a crash now.
+    /// The disk's contents after a crash at this moment.
     func image(of choice: CrashChoice) -> DiskImage {
         var image = durable
         for (change, happened) in zip(pending, choice.metadata) where happened {
             switch change.kind {
             case .names(let change): image.apply(change)
             case .inode(let inode, let change): image.apply(change, to: inode)
-            // The choice of the file's length says so too.
+            // The choice of the file's length decides this too.
             case .resize: break
             }
         }
@@ -29,14 +29,14 @@ extension SimulatedDisk {
         return image
     }
 
-    /// What the running system sees: all of it has happened.
+    /// The disk as the running system sees it: everything has happened.
     public var current: DiskImage {
         let everything = CrashChoice(
             metadata: pending.map { _ in true }, contents: pendingFiles.map { files[$0]!.all })
         return image(of: everything)
     }
 
-    /// Which lengths a file can have where these changes of metadata have happened: numbers of steps.
+    /// The lengths, as numbers of steps, that a file can have where these changes of metadata have happened.
     func lengths(of file: RecordedInode, _ metadata: [Bool]) -> [Int] {
         let contents = files[file]!
         guard order == .ordered else {
@@ -51,7 +51,7 @@ extension SimulatedDisk {
         return contents.lengths(from: first, through: contents.steps.count)
     }
 
-    /// Pending changes of which the later one leaves nothing of the earlier one.
+    /// Pairs of pending changes in which the later one overwrites the earlier one completely.
     var replacements: [(earlier: Int, later: Int)] {
         var last: [InodeChange.Target: Int] = [:]
         var pairs: [(earlier: Int, later: Int)] = []
@@ -66,14 +66,14 @@ extension SimulatedDisk {
 }
 
 extension InodeChange {
-    /// What a change sets.
+    /// The object that a change sets.
     struct Target: Hashable {
         let inode: RecordedInode
-        /// Of an attribute.
+        /// The name of an attribute.
         let name: String?
     }
 
-    /// Nil for a change that may leave something of the one before.
+    /// Nil for a change that may leave a part of the change before it.
     fileprivate func target(in inode: RecordedInode) -> Target? {
         switch self {
         case .attribute(let name, _): Target(inode: inode, name: name)

@@ -1,23 +1,23 @@
 import Posix
 public import TestStores
 
-/// A disk under a file system, as the records of a store change it: what is durable, and what a power loss may leave of
-/// the rest.
+/// A disk under a file system, driven by the records of a store: what is durable, and what a power loss may leave of
+/// the pending changes.
 ///
-/// Two models of the backing file system. In both, each sector of a file's contents and each change of its length by a
-/// write reaches the disk whenever it likes until the file is flushed.
+/// There are two models of the backing file system. In both, each sector of a file's contents, and each change of its
+/// length by a write, reaches the disk at any time until the file is flushed.
 public struct SimulatedDisk: Sendable {
     public enum Order: String, Sendable, CaseIterable {
-        /// As ext4 and XFS: changes of metadata become durable in their order; a flush of a file brings those with it
-        /// up to the last one that the file has seen.
+        /// As ext4 and XFS: changes of metadata become durable in their order. A flush of a file makes all of them
+        /// durable up to the last one of that file.
         case ordered
-        /// As nothing more than POSIX asks: any of the changes of metadata that are possible without the others. A
-        /// flush of a file is for its contents and its inode, a flush of a directory for its entries.
+        /// No more than POSIX asks: any subset of the changes of metadata that is possible. A flush of a file makes its
+        /// contents and its inode durable, a flush of a directory its entries.
         case unordered
     }
 
     public let order: Order
-    /// Flushes are passed over, as by a disk that lies: what a simulator must find to be believed.
+    /// Ignores flushes, as a lying disk does. To be believed, the simulator must find the damage.
     public var ignoresFlushes = false
 
     var durable = DiskImage()
@@ -25,20 +25,20 @@ public struct SimulatedDisk: Sendable {
     var pending: [MetadataChange] = []
     /// Contents that may not be durable.
     var files: [RecordedInode: PendingContents] = [:]
-    /// The names as the running system has them.
+    /// The names as the running system sees them.
     private var live = DiskImage()
 
     struct MetadataChange: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case names(NameChange)
             case inode(RecordedInode, InodeChange)
-            /// The step of a file's pending contents that is a resize; only where metadata has an order.
+            /// The resize step of a file's pending contents; only where metadata is ordered.
             case resize(RecordedInode, step: Int)
         }
 
         let kind: Kind
 
-        /// The inodes that it changes, directories included.
+        /// The inodes that the change touches, directories included.
         var inodes: [RecordedInode] {
             switch kind {
             case .names(let change): change.slots.map(\.directory) + change.inodes
@@ -59,7 +59,7 @@ public struct SimulatedDisk: Sendable {
 
     // MARK: What happens
 
-    /// One more record has happened. Traps where it is not one that follows those before.
+    /// Applies one more record. Traps if the record does not follow those before it.
     public mutating func append(_ record: Record) {
         switch record.change {
         case .create(let name, let directory, let mode):
@@ -100,7 +100,7 @@ public struct SimulatedDisk: Sendable {
         }
     }
 
-    /// The same, and all is durable at once. Nothing may be pending.
+    /// The same, and durable at once. Nothing may be pending.
     mutating func appendDurably(_ record: Record) {
         switch record.change {
         case .write(let bytes, let file, let offset):
@@ -157,7 +157,7 @@ public struct SimulatedDisk: Sendable {
         }
     }
 
-    /// What is not a change is none, so that there are fewer states.
+    /// A change to the same value is left out, so that there are fewer states.
     private mutating func stamp(_ inode: RecordedInode, _ stamp: Timespec?) {
         guard live.inodes[inode]!.kind == .regular, live.inodes[inode]!.stamp != stamp else { return }
         live.inodes[inode]!.stamp = stamp
@@ -172,7 +172,7 @@ public struct SimulatedDisk: Sendable {
     private mutating func rename(_ old: Slot, to new: Slot, _ flags: UInt32) {
         let inode = live[old]!
         let target = live[new]
-        // Two links of one file: rename(2) does nothing.
+        // If both names are links of one file, rename(2) does nothing.
         if target == inode { return }
         if flags & RenameFlag.exchange != 0 {
             change(.exchange(old, inode, with: new, target!))

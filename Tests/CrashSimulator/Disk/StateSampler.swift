@@ -1,7 +1,7 @@
 import TestStores
 import TestSupport
 
-/// Chooses the states that a crash is tried with: all of them where they are few, else the telling ones and a sample.
+/// Chooses the states that a crash is tried with: all of them if they are few, otherwise the extreme ones and a sample.
 struct StateSampler {
     private let disk: SimulatedDisk
     private let files: [PendingContents]
@@ -13,7 +13,7 @@ struct StateSampler {
         files = inodes.map { disk.files[$0]! }
     }
 
-    /// At most `limit` different choices; whether they are all that there are.
+    /// At most `limit` different choices, and whether they are all that exist.
     func choices(limit: Int, _ random: inout SeededRandom) -> (choices: [CrashChoice], areAll: Bool) {
         if let all = everything(limit: limit) { return (all, true) }
         var chosen: [CrashChoice] = []
@@ -23,7 +23,7 @@ struct StateSampler {
         }
         take(extreme(true))
         take(extreme(false))
-        // Half of them random at least.
+        // At least half of them are random.
         for choice in oneApart(atMost: limit / 2, &random) { take(choice) }
         var tries = 0
         while chosen.count < limit, tries < 4 * limit {
@@ -51,7 +51,7 @@ struct StateSampler {
 
     // MARK: All
 
-    /// Nil where there are more than `limit`.
+    /// Nil if there are more than `limit`.
     private func everything(limit: Int) -> [CrashChoice]? {
         guard disk.order == .ordered || disk.pending.count <= 16 else { return nil }
         let prefixes = disk.order == .ordered ? disk.pending.count + 1 : 1 << disk.pending.count
@@ -60,7 +60,7 @@ struct StateSampler {
         var all: [CrashChoice] = []
         for index in 0..<prefixes {
             let metadata = disk.pending.indices.map { disk.order == .ordered ? $0 < index : index >> $0 & 1 == 1 }
-            // The same as where the one before has happened too.
+            // Ends in the same state as the choice before.
             if replaced.contains(where: { metadata[$0.later] && !metadata[$0.earlier] }) { continue }
             var partial = [CrashChoice(metadata: metadata, contents: [])]
             for (inode, file) in zip(inodes, files) {
@@ -88,7 +88,7 @@ struct StateSampler {
 
     // MARK: One apart
 
-    /// All but one thing, and one thing only; a random part of them where there are more.
+    /// Everything but one change, and one change only; a random part of these choices if they are too many.
     private func oneApart(atMost limit: Int, _ random: inout SeededRandom) -> [CrashChoice] {
         var flips: [(Bool, Flip)] = []
         for all in [true, false] {
@@ -120,7 +120,7 @@ struct StateSampler {
             if disk.order == .unordered {
                 metadata[index].toggle()
             } else {
-                // What comes before it has happened, what comes after it has not.
+                // Everything before it has happened, nothing after it.
                 metadata = metadata.indices.map { all ? $0 < index : $0 <= index }
             }
             return self.choice(metadata) { file, lengths in
@@ -163,7 +163,7 @@ struct StateSampler {
         return CrashChoice(metadata: metadata, contents: contents)
     }
 
-    /// Tears: everywhere, at a few sectors, at one border, at one moment.
+    /// Torn writes: everywhere, at a few sectors, at one border, at one moment.
     private func sectors(of file: PendingContents, _ random: inout SeededRandom) -> [Int] {
         let all = file.all.sectors
         guard !all.isEmpty else { return [] }

@@ -1,10 +1,10 @@
-/// The contents of one file as its writer knows them: what was synced, and each version since.
+/// The contents of one file as its writer knows them: the synced version, and each version since.
 struct FileHistory: Sendable {
     private static let blockSize = 4096
 
-    /// The first is durable; one for each write or truncate since, the last being the file as it is.
+    /// The first version is durable; each write or truncate since adds one. The last is the current one.
     private(set) var versions: [[UInt8]] = [[]]
-    /// Whether it was ever synced.
+    /// Whether the file was ever synced.
     private(set) var isSaved = false
 
     var current: [UInt8] { versions[versions.count - 1] }
@@ -29,7 +29,7 @@ struct FileHistory: Sendable {
         isSaved = true
     }
 
-    /// How many of the bytes of a range are the first ones of each version, for whoever looks for the fault.
+    /// How many leading bytes of a range match each version, as a help to find the fault.
     private func matches(_ bytes: [UInt8], _ range: Range<Int>) -> [Int] {
         versions.map { version in
             (range.lowerBound..<range.upperBound).first { $0 >= version.count || bytes[$0] != version[$0] }
@@ -37,13 +37,13 @@ struct FileHistory: Sendable {
         }
     }
 
-    /// Whether a crash may leave the file so long.
+    /// Whether a crash may leave the file with this length.
     func allows(length: Int) -> Bool { versions.map(\.count).min()!...versions.map(\.count).max()! ~= length }
 
-    /// What is wrong with `bytes` as what a crash has left of the file; nil if nothing is.
+    /// How `bytes`, which a crash has left of the file, violate the promise; nil if they do not.
     ///
-    /// Block by block it holds what any version held, or zeros where nothing was durable. Its length lies between the
-    /// shortest and the longest of them.
+    /// Each block holds what any version held, or zeros where nothing was durable. The length lies between the shortest
+    /// version's and the longest's.
     func flaw(in bytes: [UInt8]) -> String? {
         let isVersion = versions.contains { $0.count == bytes.count && bytes.matches($0, in: 0..<bytes.count) }
         if isVersion { return nil }

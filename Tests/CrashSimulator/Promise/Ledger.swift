@@ -2,7 +2,7 @@ public import Format
 import Posix
 public import TestStores
 
-/// What a file or directory is protected by.
+/// The protection of a file or directory.
 public struct Protection: Hashable, Sendable {
     public var protectionClass: ProtectionClass
     public var isExplicit: Bool
@@ -13,10 +13,11 @@ public struct Protection: Hashable, Sendable {
     }
 }
 
-/// What a program asked of a vault and was told that it is done, and between which records of the vault's store.
+/// A change that a program asked of a vault and that the vault acknowledged, with the range of the store's records in
+/// which it happened.
 ///
-/// The files and directories of the plain tree are named by `RecordedInode` as well; these numbers have nothing to do
-/// with those of the store's record.
+/// The files and directories of the plain tree are named by `RecordedInode` as well; these numbers are independent of
+/// those of the store's records.
 public struct Ledger: Sendable {
     public enum Act: Sendable {
         case makeFile(Slot, RecordedInode, Protection)
@@ -24,28 +25,28 @@ public struct Ledger: Sendable {
         case makeSymbolicLink(Slot, RecordedInode, target: [UInt8])
         case link(Slot, RecordedInode)
         case remove(Slot, RecordedInode)
-        /// With the class that the file takes over from the one that it replaces, if it does.
+        /// With the class that the file takes over from a file that it replaces, if it does.
         case rename(Slot, to: Slot, RecordedInode, replacing: RecordedInode?, taking: Protection?)
         case exchange(Slot, RecordedInode, with: Slot, RecordedInode)
         case write(RecordedInode, [UInt8], at: Int)
         case truncate(RecordedInode, to: Int)
-        /// A change of contents failed half-way: this is what the file holds since.
+        /// A change of contents failed half-way: the file's contents since.
         case found(RecordedInode, [UInt8])
         case protect(RecordedInode, Protection)
-        /// With the names that a file has got or lost since it was made, unless it is fdatasync.
+        /// Includes the names that a file has got or lost since it was made, unless it is fdatasync(2).
         case synchronize(RecordedInode, dataOnly: Bool = false)
         case synchronizeAll
     }
 
     public struct Entry: Sendable {
         public let act: Act
-        /// How many records there were when it was asked for, and when it was acknowledged.
+        /// The number of records when the act was asked for, and when it was acknowledged.
         public let begin: Int
         public let end: Int
     }
 
     public private(set) var entries: [Entry] = []
-    /// Which file is which, by the identifiers in the vault.
+    /// Maps the identifiers in the vault to the ledger's files.
     public private(set) var files: [FileIdentifier: RecordedInode] = [:]
     public private(set) var directories: [DirectoryIdentifier: RecordedInode] = [:]
     private var next = 1

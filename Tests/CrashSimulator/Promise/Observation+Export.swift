@@ -3,14 +3,14 @@ import Glibc
 public import Posix
 
 extension Observation {
-    /// The contents of a file of the root; nil if it is not there or does not read.
+    /// The contents of a file of the root; nil if the file is missing or does not read.
     public func contents(of name: Name) -> [UInt8]? {
         guard case .file(let file) = folders[root]?.entries[name] else { return nil }
         return file.bytes
     }
 
-    /// Makes the plain tree in an empty folder, for the programs whose files they are. What does not read is left out;
-    /// special files and metadata are too.
+    /// Writes the plain tree into an empty folder, for the programs whose files it holds. Files that do not read,
+    /// special files and metadata are left out.
     public func export(to folder: Descriptor) throws(Errno) {
         try export(root, to: folder)
     }

@@ -2,15 +2,15 @@ public import Format
 import Posix
 public import Vault
 
-/// All that an opened vault shows: read whole, damage included.
+/// Everything that an opened vault shows: read whole, damage included.
 public struct Observation: Sendable {
     public struct RegularFile: Sendable {
         public let identifier: FileIdentifier
         public let protection: Protection
-        /// Nil if it cannot be read.
+        /// Nil if the contents cannot be read.
         public let bytes: [UInt8]?
         let linkCount: Int
-        /// How long stat(2) tells that it is before anybody has opened it.
+        /// The length that stat(2) shows before the file is opened.
         let toldLength: Int
     }
 
@@ -19,7 +19,7 @@ public struct Observation: Sendable {
         case directory(DirectoryIdentifier)
         case symbolicLink([UInt8])
         case other
-        /// It is there and does not open.
+        /// The entry exists and does not open.
         case damaged
     }
 
@@ -31,7 +31,7 @@ public struct Observation: Sendable {
 
     public private(set) var folders: [DirectoryIdentifier: Folder] = [:]
     public private(set) var root: DirectoryIdentifier
-    /// What does not read.
+    /// The parts that do not read.
     public private(set) var violations: [Violation] = []
 
     public init(of vault: Vault, root directory: Directory) {
@@ -94,7 +94,7 @@ public struct Observation: Sendable {
         }
     }
 
-    /// Whether several backing files say that they are this file.
+    /// Whether several backing files have this file's ID.
     func isSplit(_ file: RegularFile) -> Bool {
         var names = 0
         for folder in folders.values {
@@ -109,7 +109,7 @@ public struct Observation: Sendable {
 }
 
 extension Vault {
-    /// As the kernel does: a summary that is not true is found out at the first time.
+    /// As the kernel does: a wrong summary is found out at the first open.
     fileprivate func openFileTwice(_ name: Name, in directory: Directory) throws(VaultError) -> File {
         do throws(VaultError) { return try openFile(name, in: directory) } catch {
             guard case .system(.ESTALE) = error else { throw error }

@@ -3,7 +3,7 @@ import Posix
 import TestStores
 
 extension Promise {
-    /// What an observation shows that was not promised.
+    /// What an observation shows and the promise does not allow.
     public func violations(in observation: Observation) -> [Violation] {
         var violations = observation.violations
         let seen = Sightings(observation, self)
@@ -36,7 +36,7 @@ extension Promise {
         return violations
     }
 
-    /// What a class that came or did not come with a name leaves possible.
+    /// The protections that are possible, given which renames that bring a class have happened.
     private func allowed(
         _ history: ProtectionHistory, for inode: RecordedInode, _ happened: [Bool]
     ) -> Set<Protection> {
@@ -57,9 +57,9 @@ extension Promise {
 
     // MARK: Names
 
-    /// Which of the pending changes have happened, if some of them make the names that are seen.
+    /// Which pending changes have happened, if some subset of them explains the names that are seen.
     private func explanation(of seen: Sightings) -> [Bool]? {
-        // A name is persisted once the last change that touches it has been decided.
+        // A name is persisted once the last change that touches it is decided.
         var last: [Slot: Int] = [:]
         for (index, pending) in pending.enumerated() {
             for slot in pending.change.slots { last[slot] = index }
@@ -115,7 +115,7 @@ struct Sightings {
         let path: String
         let file: Observation.RegularFile
 
-        /// What stat(2) tells of the length, if the file was never so long.
+        /// The length that stat(2) shows, if the file never had it.
         func flawOfSummary(_ history: FileHistory) -> Violation? {
             guard !history.allows(length: file.toldLength) else { return nil }
             return Violation(.summary, "\(path): tells of \(file.toldLength) bytes, and has \(file.bytes?.count ?? -1)")
@@ -148,8 +148,8 @@ struct Sightings {
         }
     }
 
-    /// Whether a name is seen to lead to an inode, or with nil to nothing. In a directory that is not seen all is well,
-    /// and so it is with what does not open: that is a violation of its own.
+    /// Whether the name leads to the inode, or to nothing if that is nil. True in a directory that is not seen and for
+    /// an entry that does not open: these are violations of their own.
     func shows(_ inode: RecordedInode?, at slot: Slot) -> Bool {
         guard let folder = folders[slot.directory] else { return true }
         switch folder.entries[slot.name] {

@@ -1,13 +1,13 @@
 import Format
 import TestStores
 
-/// What must be found after a crash, whatever the disk made of it: the oracle.
+/// The oracle: what must be found after a crash, whatever the disk made of it.
 ///
-/// What was synced is there. What was not is there as it was before or after each unfinished change, and each change of
-/// names, of a class or of a directory has happened or not. It follows a ledger from crash to crash.
+/// Synced data are there. Data that were not synced are as before or after each unfinished change, and each change of
+/// names, of a class or of a directory has happened or not. The promise follows a ledger from crash to crash.
 public struct Promise: Sendable {
     let ledger: Ledger
-    /// The names that are durable; without contents.
+    /// The durable names, without contents.
     var durable = DiskImage()
     /// Changes of names that may not be durable, the oldest first.
     var pending: [PendingName] = []
@@ -21,28 +21,28 @@ public struct Promise: Sendable {
         let change: NameChange
         /// The class that the file has at its new name.
         var takes: Protection?
-        /// When it took place, in the order of acts.
+        /// When the change happened, in the order of acts.
         let time: Int
-        /// The name that something was made under.
+        /// Whether this is the name under which the inode was made.
         let isFirst: Bool
     }
 
-    /// What a file or directory was protected by: durably, and since, with the times of the changes.
+    /// The protection of a file or directory: the durable one, and the changes since with their times.
     struct ProtectionHistory: Sendable {
         var durable: Protection
         var pending: [(time: Int, protection: Protection)] = []
 
-        /// As it is.
+        /// The protection of the running system.
         var current: Protection { pending.last?.protection ?? durable }
     }
 
-    /// - Parameter root: what the root is protected by.
+    /// - Parameter root: the root's protection.
     public init(_ ledger: Ledger, root: Protection) {
         self.ledger = ledger
         protections[.root] = ProtectionHistory(durable: root)
     }
 
-    /// Knows all that was acknowledged when so many records had happened. Only forwards.
+    /// Applies all acts that were acknowledged before record `crash`. Only forwards.
     public mutating func advance(to crash: Int) {
         while next < ledger.entries.count, ledger.entries[next].end <= crash {
             apply(ledger.entries[next].act, isAcknowledged: true)
@@ -50,7 +50,7 @@ public struct Promise: Sendable {
         }
     }
 
-    /// The promise as it is while the acts are under way that had begun by then.
+    /// The promise with the acts applied that had begun before record `crash` and were not acknowledged.
     public func during(_ crash: Int) -> Promise {
         var promise = self
         for entry in ledger.entries[next...].prefix(while: { $0.begin < crash }) {
@@ -106,7 +106,7 @@ public struct Promise: Sendable {
         } else {
             persistEntries(of: inode)
         }
-        // A class that comes with a new name stays with the name.
+        // A class that a new name brings stays with that name.
         if !pending.contains(where: { $0.takes != nil && $0.change.inodes.contains(inode) }) {
             protections[inode]!.durable = protections[inode]!.current
             protections[inode]!.pending = []
@@ -132,12 +132,12 @@ public struct Promise: Sendable {
         }
     }
 
-    /// All changes of names in a directory.
+    /// Persists all changes of names in a directory.
     private mutating func persistEntries(of directory: RecordedInode) {
         persist { $0.change.slots.contains { $0.directory == directory } }
     }
 
-    /// What gave a file another name or took one of several from it.
+    /// Persists the changes that gave a file another name or removed one of several names.
     private mutating func persistNames(of file: RecordedInode) {
         persist { name in
             switch name.change {
@@ -148,7 +148,7 @@ public struct Promise: Sendable {
         }
     }
 
-    /// Those changes of names, with earlier ones of the same names.
+    /// Persists the wanted changes, with earlier ones of the same names.
     private mutating func persist(_ isWanted: (PendingName) -> Bool) {
         var slots: Set<Slot> = []
         var directories: Set<RecordedInode> = []

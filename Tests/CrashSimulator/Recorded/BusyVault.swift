@@ -3,7 +3,7 @@ import Posix
 import Store
 import TestSupport
 
-/// A vault of which a part rests while all else is written to, made, moved and removed.
+/// A vault of which one part stays unchanged while everything else is written to, made, moved and removed.
 public struct BusyVault {
     public let recorded: RecordedVault
     private var random: SeededRandom
@@ -11,7 +11,7 @@ public struct BusyVault {
     private let folder: RecordedVault.Folder
     private var number = 0
 
-    /// - Parameter acts: how many things are done.
+    /// - Parameter acts: the number of changes.
     public init(acts: Int, seed: UInt64) throws {
         recorded = try RecordedVault()
         random = SeededRandom(seed)
@@ -22,7 +22,7 @@ public struct BusyVault {
             files.append((name, try recorded.makeFile(name)))
             try recorded.write(random.bytes(20_000 * index), to: files[index].file, at: 0)
         }
-        // What is longer than its journal would take.
+        // Longer than the journal accepts.
         try recorded.synchronizeAll()
         for _ in 0..<acts { try act() }
         try recorded.synchronizeAll()
@@ -62,7 +62,7 @@ public struct BusyVault {
         case 29, 30: try recorded.synchronize(Bool.random(using: &random) ? folder : recorded.root)
         case 31: try recorded.setClass(ProtectionClass.allCases.randomElement(using: &random)!, of: file)
         case 32, 33:
-            // An atomic save, in the folder in which files rest too.
+            // An atomic save, in a folder that also holds unchanged files.
             let name = fresh()
             let new = try recorded.makeFile(name, in: folder)
             try recorded.write(random.bytes(6000), to: new, at: 0)

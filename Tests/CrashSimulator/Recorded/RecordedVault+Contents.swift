@@ -4,7 +4,7 @@ import Store
 import TestStores
 import Vault
 
-// What is in files, how it is protected, and what makes it durable.
+// Contents of files, their protection, and what makes them durable.
 
 extension RecordedVault {
     public func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int) throws {
@@ -25,7 +25,7 @@ extension RecordedVault {
         }
     }
 
-    /// Makes a hole, which reads as if zeros had been written.
+    /// Makes a hole, which counts as a write of zeros.
     public func punch(_ range: Range<Int>, in file: OpenFile) throws {
         try log {
             let end = min(range.upperBound, Int(file.file.length))
@@ -35,7 +35,7 @@ extension RecordedVault {
         }
     }
 
-    /// Writes on a store that may be full: what the file holds then is taken down.
+    /// Writes to a store that may be full: the ledger notes what the file holds afterwards.
     public func tryToWrite(_ bytes: [UInt8], to file: OpenFile, at offset: Int) throws {
         let begin = store.recorder.count
         do {
@@ -76,7 +76,7 @@ extension RecordedVault {
         }
     }
 
-    /// As the daemon does now and then, and for syncfs(2).
+    /// As the daemon does from time to time, and for syncfs(2).
     public func synchronizeAll() throws {
         try log {
             try vault.synchronize()

@@ -5,7 +5,7 @@ public import Posix
 import TestStores
 import Vault
 
-// What is made, moved, linked and removed.
+// Names are made, moved, linked and removed.
 
 extension RecordedVault {
     public func makeFile(
@@ -23,12 +23,12 @@ extension RecordedVault {
         }
     }
 
-    /// A file that nothing promises anything of before it has a name.
+    /// A file of which nothing is promised before it has a name.
     public func makeNamelessFile() throws -> File {
         try vault.createNamelessFile(in: root.directory, ownership(0o644), .completeUntilFirstUserAuthentication)
     }
 
-    /// What it holds by then was synced.
+    /// The contents that it has by then were synced.
     public func giveName(_ name: Name, in parent: Folder, to file: File, holding contents: [UInt8]) throws -> OpenFile {
         let made = try log {
             try vault.giveName(name, in: parent.directory, to: file)
@@ -136,7 +136,7 @@ extension RecordedVault {
         }
     }
 
-    /// A file or directory at a name, to be exchanged with another.
+    /// A file or directory at a name, as one side of an exchange.
     public struct Named {
         let name: Name
         let parent: Folder
@@ -164,7 +164,7 @@ extension RecordedVault {
 
     // MARK: What is there already
 
-    /// A file that was made before, ready to be written to.
+    /// An existing file, opened for writing.
     public func openFile(_ name: Name, in parent: Folder? = nil) throws -> OpenFile {
         let file = try vault.openFile(name, in: (parent ?? root).directory)
         try file.loadKey()

@@ -7,8 +7,8 @@ public import Store
 public import TestStores
 public import Vault
 
-/// A vault in memory, driven without a mount: all that it does to its folder is recorded, and all that it was asked for
-/// and has acknowledged is in a ledger.
+/// A vault in memory, driven without a mount. Its store records all changes of its folder, and a ledger keeps all
+/// changes that it has acknowledged.
 public final class RecordedVault {
     public let folder: StateFolder
     public let store: RecordingStore
@@ -30,7 +30,7 @@ public final class RecordedVault {
         public let inode: RecordedInode
     }
 
-    /// - Parameter wrap: puts a store that fails around the recording one.
+    /// - Parameter wrap: wraps the recording store in one that fails.
     public init(wrapping wrap: (RecordingStore) -> any Store = { $0 }) throws {
         folder = try StateFolder()
         keys = try VaultKeys(in: folder)
@@ -43,7 +43,7 @@ public final class RecordedVault {
         ledger = Ledger(root: directory.identifier)
     }
 
-    /// A vault that is not closed keeps the files that it has not checkpointed.
+    /// A vault that is not closed keeps the files that are not checkpointed.
     deinit { vault.abandon() }
 
     public var records: [Record] { store.recorder.records }
@@ -57,7 +57,7 @@ public final class RecordedVault {
     /// Ends the session, as an unmount does.
     public func close() throws { try vault.close() }
 
-    /// Begins the next session. Folders and files that were opened in the last one are not to be used any more.
+    /// Begins the next session. Folders and files that were opened in the last session must not be used any more.
     public func reopen() throws {
         vault = keys.vault(over: top)
         root = Folder(directory: try vault.openRoot(), inode: .root)

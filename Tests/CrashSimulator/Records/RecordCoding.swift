@@ -1,7 +1,7 @@
 import Posix
 public import TestStores
 
-/// Records as bytes, from the process that makes them to the one that crashes its power.
+/// Encodes records, from the process that makes them to the one that simulates power losses.
 public enum RecordCoding {
     public static func encode(_ records: [Record], found: Int) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -105,7 +105,7 @@ extension [UInt8] {
         case .setOwner(let user, let group, let subject):
             begin(.setOwner, user.map { Int($0) } ?? -1, group.map { Int($0) } ?? -1)
             append(subject)
-        // The time of reading is no part of what a crash is tried for.
+        // The access time does not matter to a crash.
         case .setTimes(_, let modified, let subject):
             switch modified {
             case .keep: begin(.setTimes, 0)
@@ -156,7 +156,7 @@ private struct Reader {
     mutating func change() -> Change<RecordedInode> {
         let tag = Tag(rawValue: Int(bytes[offset]))!
         offset += 1
-        // Arguments are read in the order in which they are written.
+        // Swift evaluates arguments in order, so the fields are read in order.
         switch tag {
         case .create:
             let mode = UInt32(number())

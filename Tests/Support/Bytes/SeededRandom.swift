@@ -1,4 +1,4 @@
-/// Numbers that look random and are the same in every run, so that a state that fails can be made again.
+/// A generator that gives the same numbers in every run, so that a failing state can be made again.
 ///
 /// Source: SplitMix64, of Java's SplittableRandom.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
@@ -16,7 +16,7 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// So many bytes.
+    /// `count` random bytes.
     public mutating func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 8)
@@ -30,7 +30,7 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return bytes
     }
 
-    /// True so many times in a hundred.
+    /// True with this probability, in per cent.
     public mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 

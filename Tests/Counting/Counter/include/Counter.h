@@ -3,11 +3,11 @@
 
 #include <stdint.h>
 
-// What the program has asked malloc(3) and Swift's runtime for since it began, on all threads.
+// Calls to malloc(3) and to Swift's runtime since the program began, on all threads.
 uint64_t counted_allocations(void);
 uint64_t counted_retains(void);
 
-// Has Swift's runtime count. False where it does not let us.
+// Makes Swift's runtime count. False where the runtime does not allow it.
 int count_retains(void);
 
 #endif
