@@ -7,11 +7,12 @@ import Testing
 @testable import Vault
 
 extension CrashTests {
-    /// Values that take two attributes of the backing store: after a crash at any moment one of them is there, whole.
+    /// Values that take two attributes of the backing store: after a crash at any moment one of the values is there,
+    /// whole.
     @Suite struct LargeAttributes {
         private static let name = Array("user.large".utf8)
 
-        /// What was set by turns, and whether somebody synced it.
+        /// The values that were set in turn, and whether each was synced.
         private static let turns: [(value: [UInt8]?, isSynced: Bool)] = [
             ([UInt8](repeating: 1, count: 65_536), true), ([UInt8](repeating: 2, count: 65_536), false),
             ([UInt8](repeating: 3, count: 65_520), true), ([4], false), ([UInt8](repeating: 5, count: 65_536), false),
@@ -32,7 +33,7 @@ extension CrashTests {
             }
             try recorded.synchronizeAll()
             let begin = recorded.records.count
-            // By how many records there are: what may be there at the earliest, and at the latest.
+            // By number of records: the earliest and the latest value that may be there.
             var history: [(records: Int, oldest: Int, newest: Int)] = [(begin, 0, 0)]
             for (turn, act) in Self.turns.enumerated() {
                 let oldest = history.last!.oldest

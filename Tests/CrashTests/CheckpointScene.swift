@@ -5,12 +5,11 @@ import TestSupport
 
 @testable import Vault
 
-/// Files that are written to, moved, linked and saved anew, by one thread: also while it is within a flush of the
-/// vault's.
+/// Files that one thread writes to, moves, links and saves anew, also while that thread is inside a flush of the vault.
 final class CheckpointScene: @unchecked Sendable {
     let vault: RecordedVault
     private var files: [(names: [Name], file: RecordedVault.OpenFile)] = []
-    /// Also those that have no name any more.
+    /// Includes files that have no name any more.
     private var all: [RecordedVault.OpenFile] = []
     private let folder: RecordedVault.Folder
     private var random: SeededRandom
@@ -45,7 +44,7 @@ final class CheckpointScene: @unchecked Sendable {
         return true
     }
 
-    /// Something, unless this thread holds a lock that it takes.
+    /// Does one random act, unless this thread holds a lock that the act takes.
     func act() throws {
         guard try vault.vault.openJournal().flushing.withLockIfAvailable({ _ in true }) == true else { return }
         let index = files.indices.randomElement(using: &random)!

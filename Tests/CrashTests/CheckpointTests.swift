@@ -8,7 +8,7 @@ import Testing
 @testable import Vault
 
 extension CrashTests {
-    /// Files are not locked while checkpointing flushes them: what other threads do to them then.
+    /// Files are not locked while a checkpoint flushes them: other threads may change them then.
     @Suite struct Checkpoints {
         /// Acts after each flush of the vault.
         private final class Acts: Interceptor {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension CrashTests {
-    /// What is written to files and synced.
+    /// Files are written to and synced.
     @Suite struct Contents {
         @Test func appends() throws {
             let vault = try RecordedVault()
@@ -53,7 +53,8 @@ extension CrashTests {
             try expectPromiseHolds("truncates around block borders", vault)
         }
 
-        /// What a sync has said is gone does not come back behind a new length, though the disk may have it still.
+        /// Once a sync has confirmed a truncation, the truncated bytes do not come back behind a new length, though the
+        /// disk may still have them.
         @Test func whatWasTruncatedStaysAway() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(9)
@@ -62,7 +63,7 @@ extension CrashTests {
             try vault.synchronize(file)
             try vault.synchronize()
             for length in [8192, 9000, 16_000, 20_000] {
-                // Not synced, so nothing guards it.
+                // Not synced, so the journal does not protect it.
                 try vault.write(random.bytes(4096 * 3), to: file, at: 4096)
                 try vault.truncate(file, to: 40)
                 try vault.synchronize(file, dataOnly: true)
@@ -71,7 +72,7 @@ extension CrashTests {
             try expectPromiseHolds("truncates of what nobody synced", vault, states: 2000)
         }
 
-        /// Files that nobody syncs, among others that are.
+        /// Files that are never synced, among others that are.
         @Test func anything() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(4)
@@ -103,7 +104,7 @@ extension CrashTests {
             try expectPromiseHolds("writes, truncates, classes and syncs of six files", vault)
         }
 
-        /// Holes in what is durable and in what is not, written over, truncated and synced.
+        /// Holes in durable and in pending contents, overwritten, truncated and synced.
         @Test(arguments: [6, 7]) func holes(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
@@ -128,7 +129,7 @@ extension CrashTests {
             try expectPromiseHolds("holes, seed \(seed)", vault)
         }
 
-        /// Larger than is left to the journal alone.
+        /// Larger than what the journal alone may hold of a file.
         @Test func aLargeHole() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(8)

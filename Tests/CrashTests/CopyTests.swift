@@ -8,7 +8,7 @@ import Vault
 @testable import CrashSimulator
 
 extension CrashTests {
-    /// A vault is copied while it is in use, file by file, and the copy is opened.
+    /// A vault is copied file by file while it is in use, and the copy is opened.
     @Suite struct Copies {
         @Test(arguments: CopyRule.allCases) func madeWhileItIsWritten(rule: CopyRule) throws {
             let vault = try BusyVault(acts: 500, seed: 21)
@@ -20,7 +20,7 @@ extension CrashTests {
             #expect(resting > 5 * report.states)
         }
 
-        /// The advice is needed: without it a copy misses what was synced last. And the copier finds that.
+        /// The advice is needed: without it a copy misses what was synced last, and this test finds that.
         @Test func synchronizedFilesNeedTheJournalFirst() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(25)
@@ -31,7 +31,7 @@ extension CrashTests {
             for file in files {
                 try vault.write(random.bytes(8192), to: file, at: 0)
                 try vault.synchronize(file, dataOnly: true)
-                // The journal goes round.
+                // The journal wraps around.
                 for _ in 0..<3 {
                     try vault.write(random.bytes(60_000), to: busy, at: 0)
                     try vault.synchronize(busy, dataOnly: true)
@@ -47,8 +47,8 @@ extension CrashTests {
             }
         }
 
-        /// A copier that does not know of hard links makes several files of one. Each of them keeps what is synced: written
-        /// one after the other, or both by turns.
+        /// A copier that does not know of hard links makes several files of one. Each copy keeps what is synced,
+        /// whether they are written one after the other or in turns.
         @Test(arguments: [false, true]) func linksBecomeFilesOfTheirOwn(inTurns: Bool) throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("a")
@@ -70,7 +70,7 @@ extension CrashTests {
                 try file.synchronize(dataOnly: true)
                 if !inTurns && byte == 4 { try file.synchronize(dataOnly: false) }
             }
-            // The power goes.
+            // A power loss.
             let state = try StateFolder()
             try state.hold(contentsOf: folder)
             try copy.close()
@@ -87,8 +87,8 @@ extension CrashTests {
             }
         }
 
-        /// A header from before a file grew, and its last block from after that: what reads still does when the file has
-        /// been synced.
+        /// A header from before a file grew, beside its last block from after that: once the file has been synced,
+        /// everything that reads now goes on to read.
         @Test func aGrownLastBlockUnderAnOldHeaderStays() throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("a")
@@ -114,7 +114,7 @@ extension CrashTests {
             #expect(seen.contents(of: "a") == [UInt8](repeating: 1, count: 5000), "\(seen.violations)")
         }
 
-        /// What the copier makes of a folder in which nothing happens is that folder.
+        /// The copy of a folder that does not change equals the folder.
         @Test(arguments: Copier.Order.allCases) func aFolderThatRestsIsCopied(order: Copier.Order) throws {
             let vault = try BusyVault(acts: 10, seed: 22).recorded
             var source = LiveDisk(vault.records, found: vault.found)
@@ -126,7 +126,7 @@ extension CrashTests {
             }
         }
 
-        /// The paths of all files with what they hold.
+        /// The paths and contents of all files.
         private func files(of image: DiskImage) -> [String: [UInt8]] {
             var files: [String: [UInt8]] = [:]
             func add(_ folder: RecordedInode, _ path: String) {
@@ -168,7 +168,7 @@ extension CrashTests {
                     try unsafe file.write([UInt8](repeating: value, count: count).span.bytes, at: offset)
                 }
             }
-            // The one that was written may hold old blocks and new ones, nothing else.
+            // The written file may hold old blocks and new ones, nothing else.
             #expect(try kinds { _, _ in } == [])
             #expect(try put(1, 4096, in: "busy", at: 0) == [])
             #expect(try put(3, 1, in: "busy", at: 0) == [.contents])

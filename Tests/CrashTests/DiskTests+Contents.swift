@@ -4,7 +4,7 @@ import Testing
 
 @testable import CrashSimulator
 
-// What is in files.
+// Contents of files.
 
 extension DiskTests {
     @Test(arguments: SimulatedDisk.Order.allCases) func aWriteTearsAtEachSector(order: SimulatedDisk.Order) throws {

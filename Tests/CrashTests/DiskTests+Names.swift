@@ -4,7 +4,7 @@ import Testing
 
 @testable import CrashSimulator
 
-// What names there are.
+// Names.
 
 extension DiskTests {
     @Test func orderedNamesComeInTheirOrder() throws {
@@ -38,7 +38,7 @@ extension DiskTests {
         #expect(try states(disk(.unordered, records)).allSatisfy { $0.inodes[file]!.bytes.array == [1] })
     }
 
-    /// ext4: nothing that the inode needs is in the running transaction, so that fdatasync(2) commits none.
+    /// ext4: the running transaction holds nothing that the inode needs, so fdatasync(2) does not commit it.
     @Test func aFlushOfAnOverwriteBringsNoOtherMetadata() throws {
         let disk = disk(.ordered, [create("a", file), write([1]), flushAll, create("b", other), write([2]), flush])
         #expect(try names(disk) == [["a"], ["a", "b"]])
@@ -52,7 +52,7 @@ extension DiskTests {
                 Record(.makeDirectory("d", in: .root, mode: 0o700), made: folder), create("t", file, in: folder),
                 create("u", other), rename("t", to: "a", from: folder), flushRoot,
             ])
-        // What "a" was before is part of it.
+        // The flush includes the earlier change of the name "a".
         #expect(try names(disk) == [["a", "d", "u"]])
         #expect(try states(disk).allSatisfy { $0.inodes[folder]!.entries.isEmpty })
     }

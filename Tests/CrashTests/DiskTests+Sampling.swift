@@ -6,7 +6,7 @@ import Testing
 
 @testable import CrashSimulator
 
-// Which states are tried.
+// The states that are tried.
 
 extension DiskTests {
     @Test(arguments: SimulatedDisk.Order.allCases)
@@ -26,7 +26,7 @@ extension DiskTests {
         #expect(images.contains { $0.inodes[.root]!.entries.count == 1 && $0.inodes[file]!.bytes.count == 0 })
     }
 
-    /// Each subset of what is pending at each flush, with each tear: no more states and no fewer.
+    /// Each subset of the pending changes at each flush, with each torn write: no more states and no fewer.
     @Test(arguments: SimulatedDisk.Order.allCases) func aShortRunIsTriedWhole(order: SimulatedDisk.Order) throws {
         let records = [
             create("a", file), write(sectors(1, 1)), flushAll,

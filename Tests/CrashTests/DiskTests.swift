@@ -5,7 +5,7 @@ import Testing
 
 @testable import CrashSimulator
 
-/// What the model of a disk says a power loss may leave.
+/// What the model of a disk allows a power loss to leave.
 @Suite struct DiskTests {
     let file = RecordedInode(number: 1)
     let other = RecordedInode(number: 2)
@@ -33,7 +33,7 @@ import Testing
     var flushRoot: Record { Record(.synchronize(.root, dataOnly: false)) }
     let flushAll = Record(.synchronizeAll)
 
-    /// All states, of which there must be few.
+    /// All states; they must be few.
     func states(_ disk: SimulatedDisk) throws -> Set<DiskImage> {
         var random = SeededRandom(1)
         let (choices, areAll) = StateSampler(disk).choices(limit: 20_000, &random)

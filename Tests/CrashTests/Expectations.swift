@@ -2,12 +2,12 @@ import CrashSimulator
 import Foundation
 import Testing
 
-/// How many states each workload is tried with, unless the environment says otherwise: LATCHKEY_CRASH_STATES.
+/// The number of states for each workload, unless the environment sets another: LATCHKEY_CRASH_STATES.
 func budget(_ ordinary: Int) -> Int {
     ProcessInfo.processInfo.environment["LATCHKEY_CRASH_STATES"].flatMap { Int($0) } ?? ordinary
 }
 
-/// Tries what a workload has left in both models of a disk; prints the counts, one line each.
+/// Tries a workload's states in both models of a disk, and prints the counts, one line each.
 func expectPromiseHolds(
     _ workload: String, _ recorded: RecordedVault, states: Int = 240,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -28,5 +28,5 @@ func expectNone(
     #expect(report.badStates == 0, "\(workload): \(report)", sourceLocation: sourceLocation)
 }
 
-/// The workloads, one after another: they need a processor each, and other tests measure times.
+/// The workloads, one after another: each needs a processor, and other tests measure times.
 @Suite(.serialized) struct CrashTests {}

@@ -8,9 +8,9 @@ import Testing
 @testable import CrashSimulator
 
 extension CrashTests {
-    /// The simulator is believed because it finds faults where there are some.
+    /// The simulator can be trusted because it finds faults where there are some.
     @Suite struct FaultFinding {
-        /// Overwrites and appends with fsync, a directory or two: as gocryptfs writes them.
+        /// Overwrites and appends with fsync, and a directory or two, as gocryptfs writes them.
         @Test(arguments: SimulatedDisk.Order.allCases) func inWhatGocryptfsWrites(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
             let store = try RecordingStore(DirectoryStore(path: folder.path))
@@ -40,7 +40,7 @@ extension CrashTests {
                 return try Self.check(pattern, try DirectoryStore(path: state.path), promised)
             }
             print("crash: gocryptfs's write pattern, \(order.rawValue): \(report)")
-            // Torn blocks and torn tails: EIO. Directories without their IV.
+            // Torn blocks and torn ends of files: EIO. Directories without their IV.
             #expect(report.counts[.unreadable, default: 0] > 0)
             #expect(report.counts[.directory, default: 0] > 0)
         }
@@ -65,7 +65,7 @@ extension CrashTests {
             return violations
         }
 
-        /// The product's own writes, on a disk that lies about flushes.
+        /// The vault's own writes, on a disk that lies about flushes.
         @Test(arguments: SimulatedDisk.Order.allCases) func whereFlushesDoNothing(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("file")
@@ -89,7 +89,7 @@ extension CrashTests {
             #expect(report.counts[.names, default: 0] > 0)
         }
 
-        /// The product's own writes, and the journal is taken away before the vault is opened.
+        /// The vault's own writes, with the journal removed before the vault is opened.
         @Test(arguments: SimulatedDisk.Order.allCases) func withoutTheJournal(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("file")

@@ -5,9 +5,10 @@ import Testing
 @testable import CrashSimulator
 
 extension CrashTests {
-    /// The first sync of a new file is one flush: what no header has confirmed is as good as what one has.
+    /// The first sync of a new file takes one flush: bytes that no header has confirmed yet are as safe as confirmed
+    /// ones.
     @Suite struct FirstSyncs {
-        /// Each file is synced once, whole, and then written over, crash, grown, renamed and checkpointed.
+        /// Each file is synced once, whole, and then overwritten, truncated, grown, renamed and checkpointed.
         @Test(arguments: [11, 12]) func whatComesAfter(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
@@ -34,7 +35,7 @@ extension CrashTests {
                         try vault.rename(current, of: file, to: next)
                         current = next
                     case 8:
-                        // As an editor saves: another has that name before.
+                        // As an editor saves: another file has that name already.
                         let next = Name(bytes: "saved".utf8)!
                         guard current != next else { continue }
                         try vault.rename(current, of: file, to: next)
@@ -47,7 +48,8 @@ extension CrashTests {
             try expectPromiseHolds("new files, synced and changed, seed \(seed)", vault, states: 400)
         }
 
-        /// What the next session writes over is as safe, though no header may have come to the disk that confirms it.
+        /// The next session's overwrites are as safe, though no header that confirms the first sync may have reached
+        /// the disk.
         @Test(arguments: SimulatedDisk.Order.allCases) func crashTwice(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(13)

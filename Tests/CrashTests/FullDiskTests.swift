@@ -7,7 +7,7 @@ import Testing
 import Vault
 
 extension CrashTests {
-    /// The backing store is full for a while, in the middle of whatever is going on, and then the power goes.
+    /// The backing store is full for a while, in the middle of an operation, and then the power is lost.
     @Suite struct FullDisk {
         private func scene() throws -> (vault: RecordedVault, faults: FaultPlan) {
             var store: FaultInjectingStore!
@@ -61,7 +61,7 @@ extension CrashTests {
             try expectPromiseHolds("a full disk in the middle", vault)
         }
 
-        /// A sync of much more finds no room to confirm it: what was synced before lies in the journal still.
+        /// A much larger sync finds no room to confirm its bytes: what was synced before is still in the journal.
         @Test func aConfirmationThatFails() throws {
             let (vault, faults) = try scene()
             var random = SeededRandom(10)
@@ -75,7 +75,7 @@ extension CrashTests {
             try vault.append(random.bytes(300_000), to: file)
             faults.fail(.write, with: .ENOSPC)
             #expect(throws: VaultError.system(.ENOSPC)) { try vault.synchronize(file, dataOnly: true) }
-            // The journal is used anew.
+            // The journal is reused.
             for _ in 0..<16 {
                 try vault.write(random.bytes(200_000), to: other, at: 0)
                 try vault.synchronize(other, dataOnly: true)

@@ -5,8 +5,8 @@ import Store
 
 @testable import CrashSimulator
 
-/// Writes to its store as gocryptfs 2 does: blocks of 4 KiB under AES-GCM, overwritten in place; a directory's IV in a
-/// file that nobody syncs. Names stay plain: they are not what this is about.
+/// Writes to its store as gocryptfs 2 does: blocks of 4 KiB under AES-GCM, overwritten in place, and a directory's IV
+/// in a file that is never synced. Names stay plain: they do not matter here.
 ///
 /// Source: gocryptfs, internal/fusefrontend/file.go and internal/nametransform/diriv.go.
 final class GocryptfsPattern {
@@ -30,7 +30,7 @@ final class GocryptfsPattern {
         try unsafe store.write(Random.bytes(16).span.bytes, to: file, at: 0)
     }
 
-    /// Whether what is in the directory can be named.
+    /// Whether the names in the directory can be decrypted.
     func opensDirectory(_ name: Name, in store: any Store) throws -> Bool {
         let directory = try store.open(name, in: store.root, O_RDONLY | O_DIRECTORY)
         guard let file = try? store.open(Self.identifierFile, in: directory, O_RDONLY) else { return false }
@@ -63,7 +63,7 @@ final class GocryptfsPattern {
         try unsafe store.write(sealed.span.bytes, to: file, at: offset)
     }
 
-    /// All bytes; throws where a block does not verify.
+    /// All bytes; throws if a block does not verify.
     func contents(of file: Descriptor, in store: any Store) throws -> [UInt8] {
         let size = Int(try store.status(of: file).size)
         guard size > Self.headerSize else { return [] }

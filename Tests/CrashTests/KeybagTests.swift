@@ -8,7 +8,7 @@ import TestStores
 import Testing
 
 extension CrashTests {
-    /// The passcode is changed: at each moment the vault opens, with one passcode or the next.
+    /// The passcode is changed: at each moment the vault opens, with the old passcode or the new one.
     @Suite struct Passcodes {
         private func passcode(_ number: Int) throws -> Secret {
             try secret("passcode \(number)")
@@ -19,7 +19,7 @@ extension CrashTests {
             let keys = try VaultKeys(in: folder)
             let store = try RecordingStore(DirectoryStore(path: folder.path))
             let keybag = try keys.keybag(in: store)
-            // Which keybag was there for good after how many records.
+            // The generation of the durable keybag, by number of records.
             var generations = [(records: 0, generation: keybag.file.generation)]
             for number in 1...6 {
                 let begin = store.recorder.count
@@ -41,7 +41,7 @@ extension CrashTests {
                     guard last...last + 1 ~= generation else {
                         return [Violation(.names, "keybag \(generation), not \(last) or the next")]
                     }
-                    // What a passcode costs is more than what all the rest does.
+                    // Deriving a key from the passcode costs more than all other steps, so only some states try it.
                     tried += 1
                     guard tried % 50 == 0 else { return [] }
                     let number = Int(generation - first)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension CrashTests {
-    /// What is made, moved, linked and removed.
+    /// Names are made, moved, linked and removed.
     @Suite struct Names {
         private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
 
@@ -28,7 +28,7 @@ extension CrashTests {
             try expectPromiseHolds("mkdir trees with fsync of the parent", vault)
         }
 
-        /// Of files that nobody syncs, in directories that are.
+        /// Files that are never synced, in directories that are.
         @Test func unsyncedFiles() throws {
             let vault = try RecordedVault()
             let (one, two) = (try vault.makeDirectory("one"), try vault.makeDirectory("two"))
@@ -50,7 +50,8 @@ extension CrashTests {
                 "files never synced, in directories that are", vault, states: 200)
         }
 
-        /// As editors save: a new file, synced, renamed over the old one. Every other time nobody syncs the directory.
+        /// As editors save: a new file is synced and renamed over the old one. Every other time the directory is not
+        /// synced.
         @Test func atomicSaves() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(5)
@@ -91,13 +92,13 @@ extension CrashTests {
             try expectPromiseHolds("class changes", vault)
         }
 
-        /// Files and directories that exchange their names, while they are written to, synced or not.
+        /// Files and directories exchange their names while the files are written to, synced or not.
         @Test(arguments: 1...2 as ClosedRange<UInt64>) func exchanges(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
             let folders = [try vault.makeDirectory("one"), try vault.makeDirectory("two")]
             let long = name(String(repeating: "long name ", count: 20))
-            // Where each file is now.
+            // The current name and folder of each file.
             var entries: [(name: Name, parent: RecordedVault.Folder, file: RecordedVault.OpenFile)] = []
             for (index, name) in [name("a"), long, name("c"), name("d")].enumerated() {
                 let parent = folders[index % 2]
@@ -106,7 +107,7 @@ extension CrashTests {
                 if index > 0 { try vault.synchronize(entries[index].file) }
             }
             try vault.synchronize(folders[0])
-            // Each with a file in it, that is written to under both paths.
+            // Each has a file in it that is written to under both paths.
             var inner: [(name: Name, folder: RecordedVault.Folder)] = []
             for index in 0..<2 {
                 inner.append((name("d\(index)"), try vault.makeDirectory(name("d\(index)"), in: folders[index])))
@@ -145,7 +146,7 @@ extension CrashTests {
             try expectPromiseHolds("exchanges", vault)
         }
 
-        /// As programs publish what they have written: a file without a name, synced, linked, and perhaps its folder
+        /// As programs publish files: a file without a name is written, synced and linked, and perhaps its folder is
         /// synced.
         @Test func filesThatGetAName() throws {
             let vault = try RecordedVault()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CrashSimulator
 
-/// The oracle: what it lets pass and what it does not.
+/// The oracle: what it accepts and what it rejects.
 @Suite struct PromiseTests {
     private let block = 4096
 
@@ -69,7 +69,7 @@ import Testing
 
     // MARK: Names and classes
 
-    /// Does things in a vault, then changes its folder behind the ledger's back; what the promise says of that.
+    /// Changes a vault, then changes its folder behind the ledger's back; returns the violations.
     private func violations(
         _ work: (RecordedVault) throws -> Void, then change: (RecordedVault) throws -> Void
     ) throws -> [Violation.Kind] {

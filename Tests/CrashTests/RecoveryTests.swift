@@ -16,7 +16,7 @@ extension CrashTests {
             #expect(later.states > 5 * first.states)
         }
 
-        /// What was truncated does not come back while the journal is replayed, nor does stat(2) tell of it.
+        /// Truncated bytes do not come back while the journal is replayed, and stat(2) does not show the old length.
         @Test(arguments: SimulatedDisk.Order.allCases) func aTruncatedFile(order: SimulatedDisk.Order) throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("a")
@@ -47,7 +47,7 @@ extension CrashTests {
                     }
                     if index == session % 4 { try vault.truncate(file, to: Int.random(in: 0...9000, using: &random)) }
                 }
-                // Names that nobody has synced.
+                // Names that were never synced.
                 let folder = try vault.makeDirectory(Name(bytes: "d\(session)".utf8)!)
                 let file = try vault.makeFile("inside", in: folder)
                 if session % 2 == 0 { try vault.write(random.bytes(100), to: file, at: 0) }

@@ -6,12 +6,11 @@ import Testing
 @testable import Vault
 
 extension CrashTests {
-    /// Files that are put in the place of others, while other files are synced: a flush of the journal says nothing of
-    /// the folders.
+    /// Files replace others while other files are synced: a flush of the journal says nothing of the folders.
     @Suite struct Replacements {
         private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
 
-        /// The replaced file lies in the journal and nowhere else.
+        /// The replaced file is in the journal and nowhere else.
         @Test(arguments: [true, false]) func youngFiles(byFiles: Bool) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(31)
@@ -40,7 +39,7 @@ extension CrashTests {
             try expectPromiseHolds("young files replaced by \(byFiles ? "files" : "links")", vault, states: 300)
         }
 
-        /// The replaced file has grown in the journal alone, which is used anew before anybody flushes the folder.
+        /// The replaced file has grown in the journal alone, and the journal is reused before the folder is flushed.
         @Test func grownFiles() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(32)
@@ -54,7 +53,7 @@ extension CrashTests {
             try vault.append(random.bytes(7000), to: old)
             try vault.synchronize(old, dataOnly: true)
             try vault.rename("new", of: new, to: "old")
-            // More than two halves.
+            // More than both halves hold.
             for _ in 0..<16 {
                 try vault.write(random.bytes(200_000), to: other, at: 0)
                 try vault.synchronize(other, dataOnly: true)
@@ -62,7 +61,8 @@ extension CrashTests {
             try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 150)
         }
 
-        /// A file that was moved and then lost its last name is written to still: a crash gives back any of its names.
+        /// A file that was moved and then lost its last name is still written to: a crash may bring back any of its
+        /// names.
         @Test func movedAndRemovedFiles() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(35)
@@ -81,7 +81,8 @@ extension CrashTests {
         }
     }
 
-    /// Sessions whose daemon is killed, and a crash in the next one: what the page cache had is there, and on no disk.
+    /// Daemons are killed, and the power is lost in the next session: the files are as in the page cache, which no disk
+    /// has.
     @Suite struct KilledSessions {
         @Test func namesOfTheOneBefore() throws {
             let vault = try RecordedVault()
@@ -109,7 +110,7 @@ extension CrashTests {
             try expectPromiseHolds("names of a killed session", vault, states: 300)
         }
 
-        /// A removed file's name and nothing else of it may be on the disk.
+        /// The disk may hold a removed file's name and nothing else of it.
         @Test func removedBeforeACleanEnd() throws {
             let vault = try RecordedVault()
             for turn in 0..<6 {

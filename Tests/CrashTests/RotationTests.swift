@@ -10,7 +10,7 @@ import Testing
 import Vault
 
 extension CrashTests {
-    /// The class keys are made anew and given to all files: at each moment the vault opens, and each file in it.
+    /// New class keys are made and all files get them: at each moment the vault opens, and each file in it.
     @Suite struct NewKeys {
         @Test(arguments: SimulatedDisk.Order.allCases) func rotation(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
@@ -41,7 +41,7 @@ extension CrashTests {
                     }
                     let wrong = try found.wrong()
                     guard wrong.isEmpty, states % 3 == 0 else { return wrong }
-                    // It goes on from there.
+                    // The rotation goes on from there.
                     try found.finish()
                     return try found.wrong()
                 } catch { return [Violation(.closed, "\(error)")] }
@@ -72,7 +72,7 @@ private struct Session {
         [UInt8](repeating: UInt8(number + (isAgain ? 100 : 1)), count: 1500 * number)
     }
 
-    /// Files of all classes; all is durable. Of every other one the last version is in the journal alone.
+    /// Files of all classes; everything is durable. Every other file has its last version in the journal alone.
     func fill() throws {
         var files: [File] = []
         let owner = Ownership(mode: 0o644, user: getuid(), group: getgid())
@@ -88,7 +88,7 @@ private struct Session {
         }
     }
 
-    /// Gives all files the new keys, if they have not got them yet.
+    /// Gives the new keys to all files that do not have them yet.
     func finish() throws {
         guard keybag.isRotating else { return }
         let rotation = KeyRotation(of: vault, tree: ReadWriteLock(), isStopped: { false })

@@ -5,7 +5,7 @@ import Testing
 @testable import CrashSimulator
 
 extension CrashTests {
-    /// One thing is done, and every state that a crash can leave of it is tried.
+    /// One change is made, and every state that a crash can leave of it is tried.
     @Suite struct Short {
         struct Workload: CustomTestStringConvertible, Sendable {
             let testDescription: String
@@ -44,7 +44,7 @@ extension CrashTests {
                 _ = try file.file.status()
                 try vault.synchronize(file, dataOnly: true)
             },
-            // What stat(2) told before must not come back once it is checkpointed.
+            // The length that stat(2) showed before must not come back once the file is checkpointed.
             Workload(testDescription: "a truncate, its data synced, and checkpointed") { vault, file, _ in
                 try vault.truncate(file, to: 40)
                 try vault.synchronize(file, dataOnly: true)

@@ -68,7 +68,7 @@ import Testing
         }
         #expect(try cipher.refuses(sealed, nonce: nonce, data: []))
         #expect(try cipher.refuses(Array(sealed.dropLast()), nonce: nonce, data: data))
-        // and it still works after all that
+        // The context still works after these failures.
         _ = try cipher.open(sealed, nonce: nonce, data: data)
         try cipher.setKey(Secret(random: 32), for: .open)
         #expect(try cipher.refuses(sealed, nonce: nonce, data: data))
@@ -105,7 +105,7 @@ extension BlockCipher {
         return plain
     }
 
-    /// Not authentic, and the output wiped.
+    /// The result is notAuthentic, and the output is wiped.
     fileprivate mutating func refuses(_ sealed: [UInt8], nonce: [UInt8], data: [UInt8]) throws -> Bool {
         var plain = [UInt8](repeating: 0xee, count: sealed.count - 16)
         do throws(CryptoError) {

@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// A context serves one message after the other and carries nothing over.
+    /// A context handles one message after the other and carries nothing over.
     @Test func messagesFollowEachOther() throws {
         let first = try cipher.seal([1], associatedData: a)
         let second = try cipher.seal([2], associatedData: a)
@@ -97,7 +97,7 @@ import Testing
         #expect(try cipher.seal([1], associatedData: a) == first)
     }
 
-    /// Around the blocks of AES and of CMAC's batches.
+    /// Lengths around AES's blocks and CMAC's batches.
     @Test(arguments: Array(0...33) + Array(126...147) + [255, 4096, 65_535]) func comesBack(count: Int) throws {
         let plain = Random.bytes(count)
         let data = Random.bytes(count)

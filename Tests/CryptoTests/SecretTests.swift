@@ -29,11 +29,11 @@ import Testing
         #expect(one.exposed == [0, 0, 0])
     }
 
-    /// A freed cell is looked at through a copy of its address; the arena stays mapped.
+    /// Reads a freed cell through a copy of its address; the arena stays mapped.
     @Test func isWiped() throws {
         let address = try addressOfAFreedSecret()
         let bytes = unsafe UnsafeRawPointer(bitPattern: address)!
-        // By now another test may have been given the cell, but it would not fill it with this.
+        // Another test may have taken the cell by now, but would not fill it with this value.
         var survivors = 0
         for offset in 0..<512 where unsafe bytes.load(fromByteOffset: offset, as: UInt8.self) == 0xa5 { survivors += 1 }
         #expect(survivors < 64)
@@ -44,7 +44,7 @@ import Testing
         return address(of: secret)
     }
 
-    /// locked ("lo"), left out of core files ("dd"), with a page without access on either side.
+    /// The memory is locked ("lo"), left out of core files ("dd"), and has an inaccessible page on either side.
     @Test func liesInLockedGuardedUndumpedMemory() throws {
         let secret = try Secret(random: 32)
         let address = address(of: secret)
@@ -66,7 +66,7 @@ import Testing
         #expect(SecureHeap.used > 0)
     }
 
-    /// OpenSSL's own memory, expanded keys among it, comes out of the arena.
+    /// OpenSSL's own memory, expanded keys included, comes out of the arena.
     @Test func ciphersLieInTheArena() throws {
         try SecureHeap.initialize()
         let before = SecureHeap.used
@@ -104,7 +104,7 @@ private struct Mapping {
 
     static func all() throws -> [Mapping] {
         var mappings: [Mapping] = []
-        // Not by its size: the kernel says 0.
+        // The size cannot be used: the kernel reports 0.
         let smaps = try #require(try FileHandle(forReadingFrom: URL(filePath: "/proc/self/smaps")).readToEnd())
         for line in String(decoding: smaps, as: UTF8.self).split(separator: "\n") {
             let words = line.split(separator: " ")

@@ -19,7 +19,7 @@ import Testing
         let large: [Large]
     }
 
-    /// A name is stored by its hash from the first byte on that does not fit, also where the prefix is longer.
+    /// A name is stored as its hash from the first byte on that does not fit, also where the prefix is longer.
     @Test func areStoredAsInTheVectors() throws {
         let given: Attributes = try vectors("xattrs")
         for (prefix, stored) in [(AttributeName.Prefix.user, given.cases), (.trusted, given.nodes)] {

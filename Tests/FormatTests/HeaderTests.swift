@@ -45,7 +45,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(try decoded(encoded(header)) == header)
     }
 
-    /// In the middle of a rename, when nobody knows where the file stood.
+    /// In the middle of a rename, when it is unknown under which name the file was.
     @Test(arguments: [ProtectionClass.complete, .none]) func theStricterClassHolds(coming: ProtectionClass) {
         var header = sampleHeader()
         header.pending = FileProtection(
@@ -105,7 +105,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
             let backing = FileTime(seconds: seconds, nanoseconds: nanoseconds)
             #expect(header.shownChange(of: backing) == backing)
         }
-        // A change of then would not show, also where the file system's clock lags behind.
+        // A change in that second would not show, also where the file system's clock lags behind.
         for seconds in 0x0B0B...0x0B0E as ClosedRange<Int64> {
             #expect(header.hidesChange(now: FileTime(seconds: seconds, nanoseconds: 0)))
         }
@@ -119,7 +119,7 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         }
     }
 
-    /// By two, and even: FAT tells no others, and rsync is told to forgive one.
+    /// By two and even: FAT stores only even seconds, and rsync is told to forgive one.
     @Test func aStampIsAnotherSecondThanAnyThatWasSeen() {
         func stamp(_ seen: Int64...) -> Int64 {
             FileHeader.stamp(after: seen, now: 1000)
@@ -131,14 +131,14 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
         #expect(stamp(4599) == 4602)
         #expect(stamp(4600) == 4602)
         #expect(stamp(4603) == 4606)
-        // Another clock's, also at the ends of what can be.
+        // The stamp of another clock, also at the ends of the range.
         #expect(stamp(1000 + 86_400) == 1002)
         #expect(stamp(.max) == 1002)
         #expect(stamp(.max, 1000) == 1002)
         #expect(stamp(.min) == 1000)
         #expect(FileHeader.stamp(after: [0], now: 1001) == 1002)
         #expect(FileHeader.stamp(after: [-5], now: -5) == -2)
-        // An hour ahead it waits to be resolved.
+        // A stamp an hour ahead waits to be replaced by a checkpoint.
         func isSpent(_ stamp: Int64) -> Bool { FileHeader.isSpent(stamp, now: 1000) }
         #expect(!isSpent(4598) && isSpent(4600) && isSpent(87_398) && !isSpent(87_400) && !isSpent(.max))
     }

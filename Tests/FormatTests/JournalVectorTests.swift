@@ -4,7 +4,7 @@ import Testing
 
 /// Tests/Vectors/journal.json: the journal's head and records, as docs/FORMAT.md says.
 @Suite struct JournalVectorTests {
-    // The vectors keep the names that things had when they were made.
+    // The vectors keep the field names of the time when they were made.
     private struct Journal: Decodable {
         enum CodingKeys: String, CodingKey {
             case heads, records
@@ -108,7 +108,7 @@ import Testing
             #expect(record.payloadCount == payload.count)
             #expect(record.byteCount == raw.count)
             #expect(Array(raw[JournalRecord.prefixByteCount...].prefix(payload.count)) == payload)
-            // All but the payload and the MAC.
+            // Everything but the payload and the MAC.
             var encoded = raw
             for index in 0..<JournalRecord.prefixByteCount { encoded[index] = 0xFF }
             for index in JournalRecord.prefixByteCount + payload.count..<raw.count - JournalRecord.tagByteCount {

@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// What is wrong but for the MAC: that is the reader's and the vault's to find.
+    /// The faults that a check of the summary alone finds; the MAC is the reader's and the vault's to check.
     @Test(arguments: ["a byte short", "a byte long", "empty", "version 2", "class 0", "class 5"])
     func whatIsNoneIsRefused(_ why: String) throws {
         let file: File = try vectors("summaries")
@@ -67,7 +67,7 @@ import Testing
         #expect(throws: FormatError.self) { try unsafe FileSummary(decoding: bytes(item.summary).span.bytes) }
     }
 
-    /// Without a whole place and times that it has room for there is none.
+    /// Without a whole binding, and without times in range, there is no summary.
     @Test func aHeaderThatSaysMoreHasNone() {
         var header = FileHeader(
             volume: VolumeIdentifier([UInt8](1...16)), file: FileIdentifier([UInt8](1...16)),

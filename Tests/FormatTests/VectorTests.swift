@@ -2,7 +2,7 @@ import Testing
 
 @testable import Format
 
-/// Tests/Vectors: what docs/FORMAT.md says, worked out by tools/make-vectors.py without Latchkey.
+/// Tests/Vectors: the examples of docs/FORMAT.md, computed by tools/make-vectors.py without Latchkey.
 @Suite struct VectorTests {
     private struct Text: Decodable {
         let why: String?

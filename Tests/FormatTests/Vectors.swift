@@ -2,7 +2,7 @@ import Format
 import Foundation
 import TestSupport
 
-/// A file of Tests/Vectors that has cases and what must be refused.
+/// A file of Tests/Vectors with valid cases and inputs that must be refused.
 struct Vectors<Case: Decodable, Refused: Decodable>: Decodable {
     let cases: [Case]
     let refused: [Refused]
@@ -12,7 +12,7 @@ struct Vectors<Case: Decodable, Refused: Decodable>: Decodable {
     }
 }
 
-/// All of a file of Tests/Vectors.
+/// The whole of a file of Tests/Vectors.
 func vectors<Content: Decodable>(_ file: String) throws -> Content {
     let json = try Data(contentsOf: URL(filePath: Built.project + "/Tests/Vectors/\(file).json"))
     return try JSONDecoder().decode(Content.self, from: json)

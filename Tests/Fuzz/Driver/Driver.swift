@@ -1,7 +1,7 @@
 import FuzzTargets
 import Glibc
 
-// libFuzzer has main, and calls these. Which parser it is about stands in LATCHKEY_FUZZ_TARGET.
+// libFuzzer has main, and calls these functions. LATCHKEY_FUZZ_TARGET names the parser.
 
 private nonisolated(unsafe) var parser: (any FuzzedParser)!
 

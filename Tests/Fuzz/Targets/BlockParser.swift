@@ -2,10 +2,10 @@ import Crypto
 import Format
 import TestSecrets
 
-/// Stored blocks: where they lie, and what the cipher makes of them under a fixed key.
+/// Stored blocks: their offsets, and what the cipher makes of them under a fixed key.
 ///
-/// An input is the number of a block (8 bytes), what to change afterwards (3 bytes), a nonce (16 bytes), and plaintext,
-/// or what is taken for stored.
+/// An input is the number of a block (8 bytes), a change to make afterwards (3 bytes), a nonce (16 bytes), and
+/// plaintext, or bytes that are taken for a stored block.
 final class BlockParser: FuzzedParser {
     private var cipher: BlockCipher
     private let key: Secret
@@ -48,13 +48,13 @@ final class BlockParser: FuzzedParser {
         return data
     }
 
-    /// What nobody sealed does not open, whatever its size.
+    /// Bytes that were not sealed do not open, whatever their size.
     private func refuse(_ stored: [UInt8], as number: UInt64) throws(Finding) {
         guard stored.count >= Int(BlockGeometry.overhead) else { return }
         try demand(try open(stored, as: number) == nil, "a block that nobody sealed")
     }
 
-    /// What was sealed opens, and does not with one bit changed or in another place.
+    /// A sealed block opens; with one bit changed, or under another number, it does not.
     private func roundTrip(_ input: [UInt8], as number: UInt64, flipping: UInt8, at index: Int) throws(Finding) {
         let nonce = Array(input.prefix(BlockGeometry.nonceSize))
         let plain = Array(input.dropFirst(BlockGeometry.nonceSize))
@@ -76,7 +76,7 @@ final class BlockParser: FuzzedParser {
         try demand(try open(stored, as: number) == nil, "a block that was changed")
     }
 
-    /// The plaintext of a stored block, nil if it is not authentic; then nothing of it may be left behind.
+    /// The plaintext of a stored block, nil if it is not authentic; then no plaintext may be left behind.
     private func open(_ stored: [UInt8], as number: UInt64) throws(Finding) -> [UInt8]? {
         let nonce = Array(stored.prefix(BlockGeometry.nonceSize))
         let sealed = Array(stored.dropFirst(BlockGeometry.nonceSize))

@@ -7,8 +7,8 @@ import TestSupport
 
 /// Varlink: what a daemon reads from a client, and a client from a daemon.
 ///
-/// The first byte of an input says who reads the bytes from the third on, and how many descriptors each message has;
-/// the second in how large pieces they arrive.
+/// The first byte of an input says which side reads the bytes from the third on, and how many descriptors each message
+/// has; the second byte says in how large pieces they arrive.
 final class ControlParser: FuzzedParser {
     private let service = FixedService()
     private let server: ControlServer
@@ -17,7 +17,7 @@ final class ControlParser: FuzzedParser {
     init() throws {
         let folder = try TemporaryFolder(mode: 0o700)
         defer { withExtendedLifetime(folder) {} }
-        // Nobody connects to it: it is there for its connections, which wait for nothing.
+        // No client connects to the socket: the server is there for its connections, which wait for nothing.
         server = try ControlServer(
             service: service, volume: FixedService.volume, in: SocketDirectory(path: folder.path), version: "1.0",
             limits: ControlServer.Limits(idle: 0, message: 0))
@@ -43,7 +43,7 @@ final class ControlParser: FuzzedParser {
         let inPieces = try answers(to: stream, descriptors, piece: max(piece, stream.count / 64))
         try demand(whole == inPieces, "answers that depend on how the calls arrive")
         let replies = whole.split(separator: 0, omittingEmptySubsequences: false).dropLast()
-        // Each call has at most one, also a Monitor: the server has stopped, and ends it after the first status.
+        // Each call has at most one reply, also a Monitor: the stopped server ends it after the first status.
         try demand(replies.count <= stream.count { $0 == 0 }, "more answers than calls")
         try demand(whole.last ?? 0 == 0, "an answer without an end")
         for reply in replies { try check(reply) }
@@ -64,7 +64,7 @@ final class ControlParser: FuzzedParser {
         try demand(isOurs, "the error \(error)")
     }
 
-    /// All that a fresh connection answers to the bytes, when they come in pieces of at most `piece` bytes. The
+    /// All that a fresh connection answers to the bytes, when they arrive in pieces of at most `piece` bytes. The
     /// descriptors come with the first byte of each message.
     private func answers(to stream: [UInt8], _ descriptors: [Descriptor], piece: Int) throws(Finding) -> [UInt8] {
         service.reset()
@@ -89,7 +89,7 @@ final class ControlParser: FuzzedParser {
         return answers
     }
 
-    /// Lets a connection answer what has come; false when it has to end.
+    /// Lets a connection answer the bytes that have arrived; false when the connection has to end.
     private func answerAll(_ connection: inout ControlConnection) -> Bool {
         do throws(Failure) {
             while try connection.answerNext() {}
@@ -101,7 +101,7 @@ final class ControlParser: FuzzedParser {
         }
     }
 
-    /// The messages in a stream, each with its NUL, the last perhaps without.
+    /// The messages in a stream, each with its NUL; the last may lack it.
     private func messages(in stream: [UInt8]) -> [ArraySlice<UInt8>] {
         var messages: [ArraySlice<UInt8>] = []
         var rest = stream[...]
@@ -140,14 +140,14 @@ final class ControlParser: FuzzedParser {
 
     // MARK: - A client reads
 
-    /// Answers a client's calls with what is in the stream, and then with the end of the connection.
+    /// Answers a client's calls with the stream, and then ends the connection.
     private func answerClient(with stream: [UInt8]) throws(Finding) {
         let (daemon, socket) = try connectedPair()
-        // What does not fit in the socket's buffer is of no more use to a fuzzer.
+        // Bytes that do not fit in the socket's buffer are of no more use to a fuzzer.
         guard (try? unsafe daemon.send(stream.span.bytes)) != nil else { return }
         shutdown(daemon.number, Int32(SHUT_WR))
         let client = ControlClient(connected: socket)
-        // Its calls, which nobody reads, have to fit too.
+        // The client's calls, which are not read, have to fit too.
         for _ in messages(in: stream).prefix(16) {
             if let status = try? client.status() { try checkCoding(of: status) }
             if let explanation = try? client.explain(file) { try checkCoding(of: explanation) }

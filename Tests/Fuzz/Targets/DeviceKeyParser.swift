@@ -18,7 +18,7 @@ final class DeviceKeyParser: FuzzedParser {
             input.count == 64 && input.starts(with: "LKDEVKEY".utf8) && input[8] == 1
             && input[9..<16].allSatisfy { $0 == 0 }
         let path = "/proc/self/fd/\(file.number)"
-        // What a TPM has sealed is told from a key, and not asked for here.
+        // A key that a TPM has sealed is recognised, and the TPM is not asked here.
         let kind = Result { () throws(Failure) in try DeviceKeyLocation.kind(at: path) }
         switch kind {
         case .success(.software): try demand(isKey, "a device key that is none")

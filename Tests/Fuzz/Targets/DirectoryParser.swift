@@ -6,7 +6,7 @@ import Vault
 
 /// Directory records: their bytes, and the text in `lk.dir` of a root.
 ///
-/// The first byte of an input says what the others are, and how the vault keeps its records.
+/// The first byte of an input says what the other bytes are, and how the vault keeps its records.
 final class DirectoryParser: FuzzedParser {
     private let inLinks: PlantedVault
     private let inFiles: PlantedVault
@@ -44,7 +44,7 @@ final class DirectoryParser: FuzzedParser {
 
     /// A root opens with exactly the record that was sealed for it, or is damaged.
     private func open(_ planted: PlantedVault, text: [UInt8], holds record: DirectoryRecord?) throws(Finding) {
-        // What the kernel takes as a link's target.
+        // What the kernel accepts as a link's target.
         guard planted === inFiles || 1..<4096 ~= text.count && !text.contains(0) else { return }
         try demandSuccess(of: "planting a record") { () throws(Errno) in
             if planted === inFiles { return try planted.store.plant(text, at: "lk.dir") }

@@ -4,7 +4,7 @@ import Posix
 import Store
 import Vault
 
-/// What a vault reads from a file whose header is authentic, whatever became of its length and its blocks.
+/// What a vault reads from a file whose header is authentic, whatever its length and blocks have become.
 final class FileParser: FuzzedParser {
     private let planted: PlantedVault
     private var sealer: BlockSealer
@@ -40,7 +40,7 @@ final class FileParser: FuzzedParser {
         try demand(try read(file, 10, at: Int(length)) == [], "bytes behind the end")
     }
 
-    /// What is read; nil for damage.
+    /// The bytes that are read; nil for damage.
     private func read(_ file: File, _ count: Int, at offset: Int) throws(Finding) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0xEE, count: count)
         let result = Result { () throws(VaultError) in
@@ -80,7 +80,7 @@ final class FileParser: FuzzedParser {
         if isWhole(number, confirmed, of: file) { try demand(!isZero, "zeros for a whole block \(number)") }
     }
 
-    /// Whether a block is stored as the header says, with nothing changed.
+    /// Whether a block is stored as the header says, unchanged.
     private func isWhole(_ number: Int, _ confirmed: Int, of file: PlantedFile) -> Bool {
         guard confirmed > 0, number < file.sizes.count, file.sizes[number] == confirmed else { return false }
         let sealed = try? sealer.seal(PlantedFile.contents(of: number, confirmed), as: UInt64(number))

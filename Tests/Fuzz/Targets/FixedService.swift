@@ -3,7 +3,7 @@ import Failure
 import Posix
 import Synchronization
 
-/// A daemon's place, taken by something whose answers depend on the calls alone.
+/// Stands in for a daemon; its answers depend on the calls alone.
 final class FixedService: ControlService {
     static let volume = "00112233445566778899aabbccddeeff"
 

@@ -1,12 +1,12 @@
-/// A parser, with what has to hold whatever bytes it is given.
+/// A parser, with the properties that must hold whatever bytes it gets.
 ///
-/// One thread at a time. What it needs besides, a folder or a connection, is made once and gone with the object.
+/// Used by one thread at a time. A folder or connection that it needs is made once, and removed with the object.
 public protocol FuzzedParser: AnyObject {
     init() throws
 
     /// Runs the parser over one input.
     ///
-    /// - Throws: what does not hold. Everything that the parser may refuse is no finding.
+    /// - Throws: the property that does not hold. A refusal that the parser may give is no finding.
     func run(_ input: [UInt8]) throws(Finding)
 }
 

@@ -1,6 +1,6 @@
 import Format
 
-/// A file's header, 512 bytes without regard to its MAC.
+/// A file's header, 512 bytes; its MAC is ignored.
 final class HeaderParser: FuzzedParser {
     init() {}
 
@@ -24,7 +24,7 @@ final class HeaderParser: FuzzedParser {
         for binding in header.bindings + [.zero] { try resolve(header, at: binding) }
     }
 
-    /// What holds of a file that is found at a place.
+    /// What holds of a file that is found under a name.
     private func resolve(_ header: FileHeader, at binding: NameBinding) throws(Finding) {
         let belongs = header.bindings.isEmpty || header.bindings.contains(binding)
         try demand(header.belongs(at: binding) == belongs, "a file that belongs where it does not")

@@ -1,8 +1,8 @@
 import Format
 
-/// The journal's head, its records and what they hold, without regard to their MACs.
+/// The journal's head, its records and their payloads; the MACs are ignored.
 ///
-/// The first byte of an input says which of them the others are.
+/// The first byte of an input says which of them the other bytes are.
 final class JournalParser: FuzzedParser {
     init() {}
 

@@ -9,8 +9,8 @@ import TestSupport
 
 /// The keybag, or a backup of one: a file whose last 64 bytes are the two MACs.
 ///
-/// One that decodes is also opened, its device MAC put right, with the keys of Tests/Vectors/keybag.json: whoever has
-/// the device key gets as far.
+/// A keybag that decodes is also opened, its device MAC corrected, with the keys of Tests/Vectors/keybag.json: an
+/// attacker who has the device key gets as far.
 final class KeybagParser: FuzzedParser {
     private static let volume: [UInt8] = [
         0xF3, 0x30, 0xDC, 0x2E, 0xE8, 0x70, 0xA7, 0xE8, 0xDF, 0xF8, 0x4C, 0x9B, 0x18, 0x7D, 0x36, 0x2E,

@@ -5,7 +5,7 @@ import Store
 
 /// Names in the backing folder, base64url, attribute names, class names, and the sidecars of long names.
 ///
-/// The first byte of an input says what the others are.
+/// The first byte of an input says what the other bytes are.
 final class NameParser: FuzzedParser {
     private let planted: PlantedVault
 
@@ -67,7 +67,7 @@ final class NameParser: FuzzedParser {
         }
     }
 
-    /// An entry under an encrypted name is listed under the plain one, and nothing else is.
+    /// An entry under an encrypted name is listed under its plain name, and no other entry is listed.
     private func encryptName(_ plain: [UInt8]) throws(Finding) {
         guard let name = Name(bytes: plain), !name.isDotOrDotDot else { return }
         let ciphertext = try seal(plain)
@@ -85,7 +85,7 @@ final class NameParser: FuzzedParser {
         }
     }
 
-    /// A sidecar that belongs to its entry: shown if its ciphertext is one, of something that may be a name.
+    /// A sidecar that belongs to its entry is shown if it is the ciphertext of a valid name.
     private func listSidecar(of ciphertext: [UInt8]) throws(Finding) {
         let entry = "lk.long.\(String(decoding: Base64URL.encode(sha256(ciphertext)), as: UTF8.self))"
         let plain = try? planted.keys.names.open(ciphertext, associatedData: PlantedVault.rootID.bytes)

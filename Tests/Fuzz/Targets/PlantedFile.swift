@@ -6,20 +6,20 @@ import TestSecrets
 import TestVaults
 import Vault
 
-/// A file of class D in a planted vault: its header says what an input says, and so do its blocks.
+/// A file of class D in a planted vault, with a header and blocks as the input says.
 struct PlantedFile {
     static let name: Name = "file"
     static let identifier = FileIdentifier([UInt8](33...48))
     static let storedSize = Int(BlockGeometry.storedBlockSize)
     static let blockSize = Int(BlockGeometry.blockSize)
 
-    /// Longer than everything below it by a few bytes: an input's fields can be small, and reach across it.
+    /// A few bytes longer than everything below it: an input's fields can be small and still reach across this length.
     static let mostBlocks = 6
 
     var header: FileHeader
-    /// How many bytes of plaintext each stored block has; a hole has none.
+    /// The number of plaintext bytes of each stored block; a hole has none.
     var sizes: [Int] = []
-    /// What follows the header.
+    /// The bytes behind the header.
     var area: [UInt8] = []
 
     /// Takes length, provisional length, first sparse block, the blocks, the size, and changes of single bytes.
@@ -51,7 +51,7 @@ struct PlantedFile {
         }
     }
 
-    /// The plaintext of a block: no zeros, and none like its neighbour.
+    /// The plaintext of a block: never zeros, and different from its neighbours.
     static func contents(of number: Int, _ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: 1 + (number * 37 + $0) % 255) }
     }
@@ -59,7 +59,7 @@ struct PlantedFile {
     /// The backing file.
     func bytes(_ keys: VolumeKeys) -> [UInt8] { header.signed(by: keys) + area }
 
-    /// Where a block lies in `area`, as far as there is anything.
+    /// Where a block lies in `area`, as far as `area` reaches.
     func range(ofBlock number: Int) -> Range<Int> {
         let start = min(number * Self.storedSize, area.count)
         return start..<min(start + Self.storedSize, area.count)

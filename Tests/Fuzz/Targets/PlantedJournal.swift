@@ -3,7 +3,7 @@ import Format
 import Keybag
 import Posix
 
-/// A journal as an input describes it: all MACs are right, and little else need be.
+/// A journal as an input describes it: all MACs are right, and everything else may be wrong.
 struct PlantedJournal {
     static let halfSize = 32 << 10
 
@@ -12,8 +12,8 @@ struct PlantedJournal {
     private let backingName: Name
     private let file: PlantedFile
 
-    /// Takes whether the session has ended, the next epoch, the epochs of both halves, and records for as long as there
-    /// are any.
+    /// Takes whether the session has ended, the next epoch, the epochs of both halves, and records until the input
+    /// ends.
     init(
         _ reader: inout Reader, of file: PlantedFile, named backingName: Name, in planted: PlantedVault,
         sealer: inout BlockSealer
@@ -49,7 +49,7 @@ struct PlantedJournal {
         for half in halves { bytes += half + [UInt8](repeating: 0, count: Self.halfSize - half.count) }
     }
 
-    /// Small as a rule; now and then any.
+    /// A small number as a rule; now and then any number.
     private func number(_ reader: inout Reader) -> UInt64 {
         let small = reader.byte()
         return small == 255 ? reader.integer(bytes: 8) : UInt64(small)

@@ -8,9 +8,9 @@ import TestSecrets
 import TestSupport
 import Vault
 
-/// A vault in a temporary folder, opened to read with keys that are always the same, into which anybody can write.
+/// A vault in a temporary folder, opened to read with fixed keys. The folder can be written to by the test.
 ///
-/// Of the class keys it has that of D.
+/// Of the class keys it has class D's.
 final class PlantedVault {
     static let volumeID = VolumeIdentifier([UInt8](1...16))
     static let rootID = DirectoryIdentifier([UInt8](17...32))
@@ -45,7 +45,7 @@ final class PlantedVault {
 }
 
 extension Store {
-    /// Makes a file, or replaces its contents, in the root.
+    /// Makes a file in the root, or replaces its contents.
     func plant(_ contents: [UInt8], at name: Name) throws(Errno) {
         let file = try open(name, in: root, OpenFlags.plant, mode: 0o600)
         try unsafe write(contents.span.bytes, to: file, at: 0)

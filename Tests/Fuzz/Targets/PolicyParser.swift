@@ -16,14 +16,14 @@ final class PolicyParser: FuzzedParser {
         let lineNumbers = policy.statements.map(\.line)
         try demand(lineNumbers.allSatisfy { 1...lines ~= $0 }, "a rule outside of the file")
         try demand(zip(lineNumbers, lineNumbers.dropFirst()).allSatisfy { $0 < $1 }, "two rules in one line")
-        // Each as it may stand in a file that has been through another editor.
+        // Each line as another editor may have left it.
         let again = try demandSuccess(of: "reading with other ends of lines") { () throws(PolicyError) in
             try Policy(parsing: Self.withOtherEnds(text) + "\r\n# end", path: Self.path)
         }
         try demand(again == policy, "another policy with other ends of lines")
     }
 
-    /// LF as CR LF, and CR LF as LF.
+    /// Turns LF into CR LF, and CR LF into LF.
     private static func withOtherEnds(_ text: String) -> String {
         String(text.map { $0 == "\n" ? "\r\n" : $0 == "\r\n" ? "\n" : $0 })
     }

@@ -1,4 +1,4 @@
-/// Takes the fields of a made-up input from its front; zeros when it is used up.
+/// Takes the fields of an input from its front; zeros when the input is used up.
 struct Reader {
     private var rest: ArraySlice<UInt8>
 

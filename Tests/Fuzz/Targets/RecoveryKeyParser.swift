@@ -25,7 +25,7 @@ final class RecoveryKeyParser: FuzzedParser {
         try demand(again.bytes == bytes, "a text that is read as another key")
     }
 
-    /// What counts in a text: 52 characters, each with one spelling.
+    /// The significant part of a text: 52 characters, each with one spelling.
     private static func digits(of text: [UInt8]) -> String {
         let ignored: Set<Character> = ["-", " ", "\t", "\n", "\u{B}", "\u{C}", "\r", "\r\n"]
         let digits = String(decoding: text, as: UTF8.self).uppercased().filter { !ignored.contains($0) }
@@ -34,6 +34,6 @@ final class RecoveryKeyParser: FuzzedParser {
 }
 
 extension Secret {
-    /// What no program but a test does.
+    /// Only a test makes such a key.
     var bytes: [UInt8] { withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } } }
 }

@@ -5,10 +5,10 @@ import Store
 import TestStores
 import Vault
 
-/// A vault with a journal whose head and records are authentic, whatever they say: what it shows to those who only read
-/// is what it comes to when the journal is replayed, and stays.
+/// A vault with a journal whose head and records are authentic, whatever they say. A read-only mount must show the same
+/// files as a mount that replays the journal, and those must stay.
 ///
-/// An input is the number of bytes that describe a planted file, those, and a journal.
+/// An input is the number of bytes that describe a planted file, those bytes, and a journal.
 final class ReplayParser: FuzzedParser {
     private let planted: PlantedVault
     private let store: InterceptingStore<Unsynced>
@@ -46,9 +46,9 @@ final class ReplayParser: FuzzedParser {
     /// What the vault shows.
     private struct View: Equatable, CustomStringConvertible {
         var names: [Name]
-        /// Of the planted file, nil for damage.
+        /// The length of the planted file, nil for damage.
         var length: Int64?
-        /// Of each block the contents, nil for damage.
+        /// The contents of each block, nil for damage.
         var blocks: [[UInt8]?]
 
         var description: String {
@@ -92,7 +92,7 @@ final class ReplayParser: FuzzedParser {
         }
     }
 
-    /// Leaves nothing in the vault but its root's record.
+    /// Removes everything from the vault but its root's record.
     private func clear() throws(Errno) {
         for entry in try store.entries(of: store.root) where entry.name != "lk.dir" {
             if entry.kind == .directory {
@@ -104,7 +104,7 @@ final class ReplayParser: FuzzedParser {
     }
 }
 
-/// Does without what only a power loss would miss.
+/// Leaves out the steps that only a power loss would miss.
 final class Unsynced: Interceptor {
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
