@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keybag
 
-/// A keybag under a passphrase of its own, and back.
+/// A keybag is backed up under a passphrase of its own, and restored.
 @Suite struct BackupTests {
     private func credential(_ text: String = "passcode") throws -> Credential {
         try Credential(.passcode, reading: secret(text))
@@ -29,7 +29,7 @@ import Testing
             newPasscode: secret("new passcode"), cost: .minimum)
     }
 
-    /// Whatever has become of the keybag.
+    /// Whatever state the present keybag is in.
     @Test(arguments: ["it is there", "it is gone", "it is damaged", "it is truncated"]) func comesBack(state: String)
         throws
     {
@@ -61,7 +61,7 @@ import Testing
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
     }
 
-    /// A slot that came or went after the backup is as it is in the keybag, not as in the backup.
+    /// A slot that was added or removed after the backup is as the present keybag has it, not as the backup has it.
     @Test func theKeybagThatIsThereKnowsBetter() throws {
         let vault = try Vault()
         let bytes = try backup(vault)
@@ -74,7 +74,7 @@ import Testing
         #expect(failure { _ = try restored.unlock(recoveryKey: vault.recoveryKey) } == .wrong(.recoveryKey))
     }
 
-    /// A generation that nobody has authenticated is none; the last that there is has no next one.
+    /// A generation that is not authenticated does not count; the last possible generation has no next one.
     @Test func theLastGeneration() throws {
         let vault = try Vault()
         let bytes = try backup(vault)
@@ -111,7 +111,7 @@ import Testing
         #expect(open([]) == .notABackup)
         #expect(open(try vault.keybag) == .notABackup)
         #expect(open(Array(bytes.prefix(200))) == .damagedBackup)
-        // Each byte counts. Argon2's cost is changed only to what is refused before it is computed.
+        // Each byte matters. Argon2's cost is changed only to values that are refused before they are computed.
         for index in [8, 10, 12, 13, 20, 33, 43, 46, 50, 52, 60, 68, 100, 267] + Array(268..<bytes.count) {
             if index >= 300, index % 7 != 0, index < bytes.count - 40 { continue }
             var other = bytes
@@ -135,7 +135,7 @@ import Testing
                 == .weakPasscode)
     }
 
-    /// No byte of what the keys are made of is in it.
+    /// The backup has no byte of the keys' inputs in the clear.
     @Test func saysNothing() throws {
         let vault = try Vault()
         let keys = try vault.open().unlock(passcode: secret("passcode")).exposed

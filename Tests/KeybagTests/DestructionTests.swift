@@ -6,9 +6,9 @@ import Testing
 
 @testable import Keybag
 
-/// What `erase` leaves: nothing, and nothing that a change of the keybag puts back.
+/// After `erase` nothing is left, and no change of the keybag puts anything back.
 @Suite struct DestructionTests {
-    /// Second names of the files keep what is left of them when theirs are gone.
+    /// Second names of the files show what became of the contents after the files' own names are gone.
     @Test func whatIsErasedIsWrittenOver() throws {
         let vault = try Vault()
         let files = [vault.folder.path + "/vault/lk.keybag", vault.folder.deviceKeyPath]
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// Each time, and before the name goes: else the disk may never hear of it.
+    /// A flush follows each overwrite and precedes the unlink: otherwise the zeros may never reach the disk.
     @Test func whatIsWrittenOverIsFlushed() throws {
         let vault = try Vault()
         let calls = StoreCalls([.write, .synchronize, .unlink])
@@ -33,7 +33,7 @@ import Testing
         #expect(calls.made == [.write, .synchronize, .write, .synchronize, .unlink, .synchronize])
     }
 
-    /// What was begun before, and ends after it.
+    /// A change that began before the destruction and ends after it.
     @Test func nothingIsPutInItsPlace() throws {
         let vault = try Vault()
         let keybag = try vault.open()
@@ -48,7 +48,7 @@ import Testing
         #expect(try vault.folder.files.isEmpty)
     }
 
-    /// The same of the end of a rotation, which needs no passcode.
+    /// The same for the end of a rotation, which needs no passcode.
     @Test func noRotationEndsAfterIt() throws {
         let vault = try Vault()
         let keybag = try vault.open()

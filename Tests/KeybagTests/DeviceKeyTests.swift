@@ -31,8 +31,8 @@ import Testing
         #expect(try folder.deviceKey == before)
     }
 
-    /// A program that was killed has left it under another name, which the next one removes; not the key itself, where
-    /// both names are of one file.
+    /// A killed program has left its new file, which the next one removes. The key itself stays, also where both names
+    /// are of one file.
     @Test(arguments: [false, true]) func whatAKilledProgramLeft(isLinked: Bool) throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
@@ -52,21 +52,21 @@ import Testing
         #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
     }
 
-    /// Nothing of a key is left on the disk that did not get to its place.
+    /// A key that did not get its name leaves nothing on the disk.
     @Test func whatIsNotPlacedIsWrittenOver() throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
         _ = try DeviceKeyFile.create(path: path, volume: volume)
         let left = path.replacingOccurrences(of: "device.key", with: ".device.key.new")
         try Data([1, 2, 3]).write(to: URL(filePath: left))
-        // The file that it is written to first, whatever becomes of its name.
+        // The file that the key is written to first, whatever becomes of its name.
         let held = try FileHandle(forReadingFrom: URL(filePath: left))
         #expect(failure { _ = try DeviceKeyFile.create(path: path, volume: volume) } != nil)
         #expect(!FileManager.default.fileExists(atPath: left))
         #expect(try held.readToEnd() ?? Data() == Data())
     }
 
-    /// A second name of it, or a link that leads to it, is somebody's choice.
+    /// A second name of the key file, or a link to it, was made on purpose and is kept.
     @Test func replacing() throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
@@ -118,7 +118,7 @@ import Testing
 }
 
 @Suite struct CalibrationTests {
-    /// A machine on which a pass over one MiB takes so long.
+    /// A machine on which a pass over one MiB takes this long.
     private func cost(perMiB: Duration, memoryLimitKiB: UInt32 = 1 << 20) throws -> Argon2Cost {
         try Argon2Cost.calibrated(for: .milliseconds(500), memoryLimitKiB: memoryLimitKiB, lanes: 2) { cost in
             perMiB * Double(cost.memoryKiB / 1024) * Double(cost.passes)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Keybag
 
-/// A folder of its own, gone with the test.
+/// A temporary folder, removed with the test.
 final class Folder: Sendable {
     private let folder: TemporaryFolder
 
@@ -23,7 +23,7 @@ final class Folder: Sendable {
 
     func store() throws -> DirectoryStore { try DirectoryStore(path: path + "/vault") }
 
-    /// All files of the vault: what "nothing has changed" is about.
+    /// All files of the vault, for "nothing has changed".
     var files: [String: [UInt8]] {
         get throws {
             var files: [String: [UInt8]] = [:]
@@ -80,7 +80,7 @@ final class Vault: Sendable {
 
     func writeKeybag(_ bytes: [UInt8]) throws { try folder.write(bytes, to: "lk.keybag") }
 
-    /// Writes the keybag anew with a device MAC that fits, as whoever has the device key but no passcode can.
+    /// Writes the keybag anew with a valid device MAC, as an attacker can who has the device key but no passcode.
     func forge(_ change: (inout [UInt8]) -> Void) throws {
         var bytes = try keybag
         change(&bytes)
@@ -133,7 +133,7 @@ extension Failure {
     var isNotADeviceKey: Bool { if case .notADeviceKey = self { true } else { false } }
 }
 
-/// One of the files in Tests/Vectors, which tools/make-vectors.py made without this program.
+/// A file in Tests/Vectors, which tools/make-vectors.py made without this program.
 struct Vectors {
     private let object: [String: Any]
 

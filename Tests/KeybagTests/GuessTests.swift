@@ -6,7 +6,7 @@ import Testing
 
 @testable import Keybag
 
-/// Wrong passcodes are counted, and wait.
+/// Wrong passcodes are counted, and cost a wait.
 @Suite struct GuessTests {
     private func counter(_ vault: Vault) -> GuessCounter {
         GuessCounter(besideDeviceKey: vault.folder.deviceKeyPath, volume: vault.volume)
@@ -39,7 +39,7 @@ import Testing
         let vault = try Vault()
         for number in 1...5 {
             #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode))
-            // The same one again is no other guess.
+            // The same wrong passcode again is not counted as another guess.
             if number < 5 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
         }
         for text in ["wrong 6", "wrong 5", "passcode"] {
@@ -53,19 +53,19 @@ import Testing
         let path = counter(vault).path
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
-        // An hour later the right one ends it.
+        // An hour later the right passcode resets the count.
         var bytes = Array(try Data(contentsOf: URL(filePath: path)))
         #expect(bytes.count == GuessCounter.byteCount && bytes[24] == 5)
         bytes.replaceSubrange(32..<40, with: [1, 0, 0, 0, 0, 0, 0, 0])
         try Data(bytes).write(to: URL(filePath: path))
         #expect(try guess(vault, "passcode") == nil)
         for number in 1...5 { #expect(try guess(vault, "again \(number)") == .wrong(.passcode)) }
-        // So does another way in, which need not wait.
+        // So does another credential, which need not wait.
         _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
         #expect(try guess(vault, "passcode") == nil)
     }
 
-    /// A clock that was years ahead for a moment keeps nobody out until then.
+    /// A clock that was years ahead for a moment does not lock the owner out until then.
     @Test func aClockThatWasAhead() throws {
         let vault = try Vault()
         for number in 1...5 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
@@ -81,14 +81,14 @@ import Testing
         #expect(try now - 60...now ~= last())
     }
 
-    /// What is no try is not counted: a damaged keybag, a passcode of no length.
+    /// Not counted as a guess: a damaged keybag, and an empty passcode.
     @Test func whatIsNoTry() throws {
         let vault = try Vault()
         for _ in 1...10 { #expect(try guess(vault, "") == .passcodeLength(bytes: 0)) }
         #expect(try guess(vault, "passcode") == nil)
     }
 
-    /// Counted before it is tried: whoever ends the program does not win a try.
+    /// A guess is counted before it is tried: ending the program does not win a free guess.
     @Test func aTryThatNeverEnds() throws {
         let vault = try Vault()
         let counter = counter(vault)
@@ -104,8 +104,8 @@ import Testing
         }
     }
 
-    /// What a chip guards leaves no bits behind that are made from it, in a file of an earlier version neither; then
-    /// the same wrong one counts again, as it does for the chip. 0 is no fingerprint.
+    /// For a passcode that a chip protects, the counter keeps no bits made from it, and removes those of an earlier
+    /// version. The same wrong passcode then counts again, as it does for the chip. 0 is no fingerprint.
     @Test func nothingIsKeptOfWhatAChipGuards() throws {
         let vault = try Vault()
         let counter = counter(vault)
@@ -113,7 +113,7 @@ import Testing
             _ = failure {
                 try counter.counted(isGuarded: guarded) { (found) throws(Failure) in
                     found = fingerprint
-                    // While it is tried, too.
+                    // Also while it is tried.
                     if guarded {
                         #expect((try? Data(contentsOf: URL(filePath: counter.path)))?[28..<30] == Data([0, 0]))
                     }
@@ -130,7 +130,7 @@ import Testing
         #expect(try record(guarded: false, fingerprint: 0)[24] == 4)
     }
 
-    /// Another vault's file, or one of other bytes, is no count; where nothing can be written the vault opens.
+    /// Another vault's file, or one with other bytes, is no count; where nothing can be written the vault opens.
     @Test func otherFiles() throws {
         let vault = try Vault()
         let path = counter(vault).path
@@ -143,18 +143,18 @@ import Testing
 
     // MARK: A limit
 
-    /// After so many wrong ones in a row there is nothing left to open.
+    /// After the limit of wrong passcodes in a row, the vault is erased.
     @Test func theLastOneErases() throws {
         let vault = try Vault(eraseAfter: 4)
         for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == wrong(4 - number)) }
         #expect(try guess(vault, "passcode", mayBeLast: true) == nil)
         for number in 1...3 {
             #expect(try guess(vault, "wrong \(number)") == wrong(4 - number))
-            // The same one again is none of them.
+            // The same one again is not counted.
             #expect(try guess(vault, "wrong \(number)", mayBeLast: number == 3) == wrong(4 - number))
             #expect(try vault.open().guessesLeft == Guesses(left: 4 - number, limit: 4))
         }
-        // Without a word for it nothing is tried, right or wrong, and nothing counted.
+        // Without the permission for a last guess nothing is tried, right or wrong, and nothing is counted.
         let count = try Data(contentsOf: URL(filePath: counter(vault).path))
         for text in ["wrong 3", "wrong 4", "passcode"] { #expect(try guess(vault, text) == .lastGuess(limit: 4)) }
         #expect(try Data(contentsOf: URL(filePath: counter(vault).path)) == count)
@@ -165,14 +165,14 @@ import Testing
         #expect(keybag.guessesLeft == Guesses(left: 0, limit: 4))
         #expect(try vault.folder.files.isEmpty)
         #expect(!FileManager.default.fileExists(atPath: vault.folder.deviceKeyPath))
-        // Which tells a daemon that has the keys in memory still.
+        // The mark in the counter tells a daemon that still has the keys in memory.
         #expect(try Array(Data(contentsOf: URL(filePath: counter(vault).path)))[24..<28] == [255, 255, 255, 255])
-        // A copy is as good as nothing, but for the recovery key.
+        // A copy of the keybag is useless without the device key, except to the recovery key.
         try vault.writeKeybag(copy)
         #expect(failure { _ = try vault.open() } == .deviceKeyMissing(path: vault.folder.deviceKeyPath))
     }
 
-    /// Where nothing can be counted it says so: all attempts are left, and stay so.
+    /// If nothing can be counted, the message says that all attempts are left, and they stay so.
     @Test func whatCannotBeCountedIsNotTold() throws {
         let vault = try Vault(eraseAfter: 4)
         try FileManager.default.removeItem(atPath: counter(vault).path)
@@ -182,7 +182,8 @@ import Testing
         #expect(try guess(vault, "passcode") == nil)
     }
 
-    /// A try at the limit that was interrupted erases nothing, and is no way to try more: only the other ways in go on.
+    /// A guess at the limit that was interrupted erases nothing and allows no more guesses: only the other credentials
+    /// open.
     @Test func interruptedAtTheLimit() throws {
         let vault = try Vault(eraseAfter: 4)
         for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == wrong(4 - number)) }

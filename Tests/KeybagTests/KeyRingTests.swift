@@ -32,7 +32,7 @@ import Testing
         #expect(try ring.unwrap(wrap, file: file, class: protectionClass).exposed == key.exposed)
 
         for index in wrap.bytes.indices {
-            // The top bit of an X25519 public key is ignored by the curve; the derivation takes it in all the same.
+            // The curve ignores the top bit of an X25519 public key; the key derivation does not.
             let bad = FileKeyWrap(algorithm: wrap.algorithm, bytes: flipping(index, in: wrap.bytes))
             #expect(throws: KeyRingError.notAuthentic) { _ = try ring.unwrap(bad, file: file, class: protectionClass) }
         }
@@ -48,7 +48,7 @@ import Testing
         #expect(throws: KeyRingError.notAuthentic) { _ = try ring.unwrap(unknown, file: file, class: protectionClass) }
     }
 
-    /// Class B is asymmetric: made while locked, read after unlocking.
+    /// Class B is asymmetric: files are made while locked, and read after unlocking.
     @Test func createsInBWhileLocked() throws {
         let pair = try X25519.generate()
         let ring = KeyRing(volume: volume, publicKey: pair.publicKey)
@@ -88,11 +88,11 @@ import Testing
             unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         }
         ring.install(keys)
-        // The same bytes, not a copy of them, are what the ring holds.
+        // The ring holds these same bytes, not a copy of them.
         let bytes = unsafe UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: address), count: 32)
         #expect(unsafe Array(bytes) == pattern)
         ring.wipe([.complete])
-        // By now another test may have been given the cell.
+        // Another test may have taken the cell by now.
         #expect(unsafe Array(bytes[16...]) != Array(pattern[16...]))
         #expect(ring.available == [.completeUnlessOpen, .completeUntilFirstUserAuthentication, .none])
     }

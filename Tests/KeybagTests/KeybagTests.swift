@@ -74,7 +74,7 @@ import Testing
         #expect(try vault.folder.files == before)
     }
 
-    /// One rule, whichever way a passcode is set; then nothing has changed.
+    /// One rule, whichever way a passcode is set; a refusal changes nothing.
     @Test(arguments: ["1234", "123456", "password1", "qwerty", "a", "abc"]) func aWeakPasscodeIsSetNowhere(
         text: String
     ) throws {
@@ -191,7 +191,7 @@ import Testing
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
     }
 
-    /// Made by somebody who has all keys, so that both MACs fit: which slot a number means would be a matter of chance.
+    /// An attacker with all keys makes both MACs valid: which slot a number means would be ambiguous.
     @Test func twoSlotsOfOneNumberAreRefused() throws {
         let vault = try Vault()
         let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
@@ -200,7 +200,7 @@ import Testing
         let number = try #require(whole.file.slots[0].head?.identifier)
         for (identifier, isRefused) in [(number, true), (number + 7, false)] {
             var file = whole.file
-            // Of a kind that this program does not know: its number counts as well.
+            // A slot of an unknown kind: its number counts as well.
             for type in [KeybagRecordType.passcodeSlot, KeybagRecordType(rawValue: 100)] {
                 var value = file.slots[0].encoded
                 value.replaceSubrange(0..<4, with: (0..<4).map { UInt8(truncatingIfNeeded: identifier >> (8 * $0)) })

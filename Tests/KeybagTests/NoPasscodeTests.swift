@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// With another device key it is not opened, and a vault with a passcode is not opened by nothing.
+    /// Another device key does not open it, and a vault with a passcode does not open without one.
     @Test func notByAnybody() throws {
         let vault = try Vault()
         let keybag = try vault.open()
@@ -41,7 +41,7 @@ import Testing
         #expect(failure { _ = try keybag.unlock(.nothing()) } == .wrong(.noPasscode))
         #expect(
             failure { try keybag.changePasscode(from: .nothing(), to: secret("new passcode")) } == .wrong(.noPasscode))
-        // It does not become the last way in unseen.
+        // It does not become the last way in unnoticed.
         let open = try keybag.addSlot(NewSlot(.nothing()), opening: Credential(.passcode, reading: secret("passcode")))
         #expect(keybag.hasNoPasscode)
         try keybag.removeSlot(open, opening: .nothing())

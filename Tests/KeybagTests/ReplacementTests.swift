@@ -28,7 +28,7 @@ import Testing
             let isNew = again.file.generation == 2
             _ = try again.unlock(passcode: secret(isNew ? "new passcode" : "passcode"))
             if error == nil { #expect(isNew, "step \(step) said that it was done") }
-            // A disk that goes on failing cannot be put back.
+            // On a disk that goes on failing the old keybag cannot be put back.
             if error != nil && !lasting { #expect(!isNew, "step \(step) said that it failed") }
             #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"], "step \(step) left something")
             if injected == 0 { break }
@@ -36,8 +36,8 @@ import Testing
         #expect(failures >= 6)
     }
 
-    /// A full disk refuses what takes space, a bad one any call: the caller is told so, and the passcode is the one
-    /// that it was.
+    /// A full disk refuses calls that take space, a failing one any call: the caller gets an error, and the old
+    /// passcode stays.
     @Test(arguments: [Posix.Errno.ENOSPC, .EDQUOT, .EIO], [false, true])
     func refusedAtEachCall(errno: Posix.Errno, lasting: Bool) throws {
         var failures = 0
@@ -65,7 +65,7 @@ import Testing
         #expect(failures >= 3)
     }
 
-    /// As a power loss leaves it: the new keybag never came to be, or came to be torn.
+    /// As a power loss leaves it: the new keybag is missing, or torn.
     @Test func thePreviousOneIsPutBack() throws {
         let vault = try Vault()
         let good = try vault.keybag
@@ -93,7 +93,7 @@ import Testing
         #expect(failure { _ = try vault.open() } == .notAVault)
     }
 
-    /// A keybag of a later version is not a broken one.
+    /// A keybag of a later version is not taken for a damaged one.
     @Test func aLaterVersionIsNotPutBack() throws {
         let vault = try Vault()
         try vault.folder.write(vault.keybag, to: "lk.keybag.old")
@@ -103,7 +103,7 @@ import Testing
         #expect(try vault.folder.files == seen)
     }
 
-    /// The store cannot be read at the moment: no reason to go back to an old passcode.
+    /// The store cannot be read at the moment: that is no reason to go back to an old passcode.
     @Test func anUnreadableKeybagIsNotPutBack() throws {
         let vault = try Vault()
         try vault.folder.write(vault.keybag, to: "lk.keybag.old")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Keybag
 
-/// New class keys while files are wrapped for the old ones.
+/// New class keys while files are still wrapped for the old ones.
 @Suite struct RotationTests {
     private static let file = FileIdentifier([UInt8](repeating: 7, count: 16))
 
@@ -16,7 +16,7 @@ import Testing
         try Credential(.passcode, reading: secret(text))
     }
 
-    /// What is expected to go: all but slot 1, the passcode.
+    /// The slots that are expected to be dropped: all but slot 1, the passcode.
     private func begin(
         _ keybag: OpenKeybag, _ passcode: String = "passcode", recoveryKey: borrowing Secret? = nil,
         dropping: Set<UInt32> = [2]
@@ -81,12 +81,12 @@ import Testing
         #expect(!last.isRotating && last.file.features == .none && last.file.generation == 3)
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
 
-        // Whoever has the keybag of before, with all that opened it, has nothing of what was wrapped since.
+        // The earlier keybag, with all that opened it, opens nothing that was wrapped since.
         try vault.writeKeybag(before)
         #expect(try opens(fresh, try unlocked(vault.open()).ring, key) == Self.none)
     }
 
-    /// What is locked stays so, and what is created meanwhile is for the new keys.
+    /// Locked classes stay locked, and files that are created meanwhile get the new keys.
     @Test func beginsWhileLocked() throws {
         let vault = try Vault()
         let key = try Secret(random: 32)
@@ -98,7 +98,7 @@ import Testing
         #expect(try opens(old, keybag.ring, key) == [false, false, true, true])
         #expect(!keybag.ring.canRenew)
         #expect(try !keybag.finishRotation())
-        // Proven before, and not in place yet.
+        // Unlocked before the rotation, and not installed yet.
         let isTaken = keybag.ring.install(stale)
         #expect(!isTaken)
         let made = try keybag.ring.wrap(key, file: Self.file, class: .completeUnlessOpen)
@@ -108,7 +108,7 @@ import Testing
         _ = try unlocked(closed)
         #expect(try opens(old, closed.ring, key) == Self.all)
         #expect(try closed.ring.renewed(made, file: Self.file, class: .completeUnlessOpen) == nil)
-        // Both sets go, and what the keybag is authenticated with.
+        // Both sets of keys are wiped, and the key that authenticates the keybag.
         closed.ring.wipe([.complete, .completeUnlessOpen])
         #expect(try opens(old, closed.ring, key) == [false, false, true, true])
         let left = ProtectionClass.allCases.map { unsafe closed.ring.previous.has($0) }
@@ -147,7 +147,7 @@ import Testing
         #expect(try again.finishRotation())
     }
 
-    /// The keybag is changed, and opened in other ways, before it is finished.
+    /// The keybag is changed, and opened in other ways, before the rotation is finished.
     @Test func othersKeepIt() throws {
         let vault = try Vault()
         let key = try Secret(random: 32)
@@ -167,7 +167,7 @@ import Testing
         let text = try EscrowKey.encode(escrow.privateKey)
         _ = try changed.unlock(Credential(.escrowKey, reading: text))
 
-        // On a machine that has never seen it: class D opens before anybody has unlocked.
+        // On a machine that has never seen it: class D opens before the first unlock.
         let path = vault.folder.path + "/new.key"
         let recovered = try OpenKeybag.recover(
             in: vault.folder.store(), by: Credential(recoveryKey: recovery),
@@ -178,7 +178,7 @@ import Testing
         #expect(try opens(old, recovered.ring, key) == [false, false, false, true])
         #expect(try opens(old, try unlocked(recovered, "third passcode").ring, key) == Self.all)
 
-        // From the backup, the keybag gone; that of before knows other keys.
+        // From the backup, with the keybag gone; the earlier keybag has other keys.
         let opened = try OpenedBackup(early, passphrase: secret("five random words"))
         #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
         try vault.folder.remove("lk.keybag")
@@ -192,8 +192,8 @@ import Testing
         #expect(failure { try OpenKeybag.check(opened, for: vault.folder.store()) } == .otherKeys)
     }
 
-    /// The keybag of before has gone for good when a rotation has begun, and when it has ended: no power loss brings
-    /// back what the old recovery key opens.
+    /// The earlier keybag is durably gone when a rotation has begun, and when it has ended: no power loss brings back
+    /// what the old recovery key opens.
     @Test func theOneOfBeforeIsGoneDurably() throws {
         let vault = try Vault()
         let calls = StoreCalls([.unlink, .synchronize])
@@ -206,8 +206,8 @@ import Testing
         #expect(calls.made.suffix(2) == [.unlink, .synchronize])
     }
 
-    /// A power loss has brought the keybag of before back beside the new one: what opened that must not put it in its
-    /// place.
+    /// A power loss has brought the earlier keybag back beside the new one: a program that opened the earlier one must
+    /// not let it replace the new one.
     @Test func anOldRecoveryKeyPutsNothingBack() throws {
         let vault = try Vault()
         let before = try vault.keybag
@@ -231,15 +231,15 @@ import Testing
         case begin, lastingFromBegin, end, lastingFromEnd
     }
 
-    /// Each change to the store fails in turn, once or for good, at the beginning and at the end: whatever keybag is
-    /// found then opens, and has the keys of all files that there can be.
+    /// Each change to the store fails in turn, once or from then on, at the beginning and at the end. The keybag that
+    /// is found then opens, and has the keys of all files that may exist.
     @Test(arguments: [FaultPlan.Effect.none, .half, .whole], Moment.allCases)
     func interruptedAtEachStep(effect: FaultPlan.Effect, moment: Moment) throws {
         let lasting = moment == .lastingFromBegin || moment == .lastingFromEnd
         let isEnd = moment == .end || moment == .lastingFromEnd
         var failures = 0
         for step in 1... {
-            // Without a passcode, whose derivation takes longer than all the rest.
+            // Without a passcode, whose derivation would take longer than everything else.
             let folder = try Folder()
             let volume = VolumeIdentifier(Random.bytes(16))
             func open(_ store: any Store) throws -> OpenKeybag {
@@ -265,7 +265,7 @@ import Testing
             let error = failure {
                 if isEnd { #expect(try keybag.finishRotation()) } else { try begin() }
             }
-            // As this one goes on.
+            // As the running program goes on.
             let made = try wraps(keybag.ring, of: key)
             let injected = faults.faults.injected
             faults.faults.clear()

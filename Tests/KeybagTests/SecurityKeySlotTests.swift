@@ -41,7 +41,7 @@ import Testing
             // The same bytes as another kind of secret open nothing.
             #expect(failure { _ = try keybag.unlock(recoveryKey: derived) } == .wrong(.recoveryKey))
         }
-        // It stays when the passcode is another, and opens what changes the keybag.
+        // The slot stays when the passcode changes, and authorizes changes of the keybag.
         try keybag.changePasscode(from: secret("passcode"), to: secret("another passcode"), cost: .minimum)
         try keybag.removeSlot(1, opening: credential(derived))
         try keybag.removeSlot(2, opening: credential(derived))
@@ -49,7 +49,7 @@ import Testing
         #expect(try vault.open().unlock(credential(derived)).exposed == wanted)
     }
 
-    /// Another device key, or another salt in the slot, and it opens nothing.
+    /// With another device key, or another salt in the slot, it opens nothing.
     @Test func needsTheDeviceKey() throws {
         let vault = try Vault()
         let keybag = try vault.open()
@@ -82,13 +82,13 @@ import Testing
         for text in ["", String(repeating: "0", count: 63), String(repeating: "g", count: 64)] {
             #expect(failure { _ = try Credential(.securityKey, reading: secret(text)) } == .wrong(.securityKey))
         }
-        // Without what the key needs to derive it again it is no way in.
+        // Without what the security key needs to derive the secret again, the slot is no way in.
         let keybag = try Vault().open()
         let new = NewSlot(try credential(Secret(random: 32)))
         #expect(failure { _ = try keybag.addSlot(new, opening: passcode()) } == .wrong(.securityKey))
     }
 
-    /// Each byte of the fields before the wrap that has only some values.
+    /// Each byte of the fields before the wrap that may have certain values only.
     @Test func everyTruncationIsRefused() throws {
         let slot = SecurityKeySlot(
             SlotHead(identifier: 1, created: 2), demands: .presence, identifier: [7, 8, 9],

@@ -77,7 +77,7 @@ import Testing
         let new = NewSlot(escrow: try X25519.generate().publicKey)
         #expect(failure { _ = try keybag.addSlot(new, opening: passcode("wrong")) } == .wrong(.passcode))
         #expect(failure { try keybag.removeSlot(2, opening: passcode("wrong")) } == .wrong(.passcode))
-        // Of small order, and of another length.
+        // A point of small order, and a key of another length.
         for key in [[UInt8](repeating: 0, count: 32), [UInt8](repeating: 9, count: 31)] {
             #expect(failure { _ = try keybag.addSlot(NewSlot(escrow: key), opening: passcode()) } == .notAPublicKey)
         }
@@ -106,13 +106,13 @@ import Testing
         #expect(try recovered.unlock(recoveryKey: vault.recoveryKey).exposed == wanted)
     }
 
-    /// A passcode from a time when less was enough.
+    /// A passcode from a time when a lower cost was enough.
     @Test func costsAreRaisedWhenAPasscodeIsUsed() throws {
         let vault = try Vault()
         let keybag = try vault.open()
         let cheap = Argon2Cost(memoryKiB: 19_456, passes: 1, lanes: 1)
         try keybag.weaken(to: cheap, secret("passcode"))
-        // Read only it opens, and stays as it is.
+        // Read-only it opens, and stays as it is.
         let before = try vault.folder.files
         _ = try vault.open(readOnly: true).unlock(passcode: secret("passcode"))
         #expect(try vault.folder.files == before)
@@ -143,7 +143,7 @@ import Testing
 }
 
 extension OpenKeybag {
-    /// Gives the first slot a cost that no new one may have.
+    /// Gives the first slot a cost that no new slot may have.
     fileprivate func weaken(to cost: Argon2Cost, _ passcode: borrowing Secret) throws {
         let credential = try Credential(.passcode, reading: passcode)
         let sealed = sealed.withLock { $0 }

@@ -3,7 +3,7 @@ import Store
 import Synchronization
 import TestStores
 
-/// Notes the calls of some kinds that succeed, in their order.
+/// Notes the successful calls of some kinds, in order.
 final class StoreCalls: Interceptor {
     private let kinds: Set<Operation.Kind>
     private let noted = Mutex<[Operation.Kind]>([])

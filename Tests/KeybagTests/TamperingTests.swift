@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keybag
 
-/// Someone who can write to the vault has been at the keybag.
+/// An attacker who can write to the vault has changed the keybag.
 @Suite struct TamperingTests {
     @Test func everyByteCounts() throws {
         let vault = try Vault()
@@ -55,20 +55,21 @@ import Testing
         try vault.forge { $0[24] = 2 }
         #expect(failure { _ = try vault.open() } == .foreignFeature)
         try vault.writeKeybag(bytes)
-        // Previous keys that are not there.
+        // The feature says previous keys, and there are none.
         try vault.forge { $0[24] = 1 }
         #expect(failure { _ = try vault.open() }?.isDamaged == true)
         try vault.writeKeybag(bytes)
         try vault.forge { $0[20] = 1 }
         #expect(failure { _ = try vault.open() } == .foreignFeature)
         _ = try vault.open(readOnly: true)
-        // A compatible one changes nothing for us, except that the bytes are no longer those that unlocking proves.
+        // A compatible feature changes nothing for this version, but the bytes are no longer those that unlocking
+        // proves.
         try vault.writeKeybag(bytes)
         try vault.forge { $0[16] = 1 }
         _ = try vault.open()
     }
 
-    /// Even with the device key at hand: too expensive or too cheap a cost never runs.
+    /// Even an attacker with the device key cannot make too expensive or too cheap a cost run.
     @Test(arguments: [
         (CostField.memory, UInt32(19_455)), (.memory, 4_194_305), (.memory, 0), (.memory, .max), (.passes, 0),
         (.passes, 65), (.passes, .max), (.lanes, 0), (.lanes, 17),
@@ -124,7 +125,7 @@ import Testing
         }
     }
 
-    /// A keybag of another vault, device key and all, in the place of this one.
+    /// A keybag of another vault, with its device key, replaces this one.
     @Test func anotherVaultsKeybag() throws {
         let vault = try Vault()
         let other = try Vault()
@@ -132,7 +133,7 @@ import Testing
         #expect(failure { _ = try vault.open() } == .deviceKeyMismatch)
     }
 
-    /// A device slot made for keys of the attacker's choice by someone who has the device key.
+    /// An attacker who has the device key has made a device slot for other keys.
     @Test func anExchangedDeviceSlot() throws {
         let vault = try Vault()
         let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
@@ -143,8 +144,7 @@ import Testing
         #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) }?.isTampered == true)
     }
 
-    /// Both MACs are right, and the two ways lead to other keys: it is refused all the same, before any of them is
-    /// used.
+    /// Both MACs are valid, and the two ways lead to different keys: the keybag is refused before any key is used.
     @Test(arguments: [(128, "volume keys"), (96, "keys of class none")])
     func slotsThatDisagree(_ key: (offset: Int, name: String)) throws {
         let vault = try Vault()
@@ -162,7 +162,7 @@ import Testing
                 == .tampered(reason: "its device slot and its passcode slot hold different \(key.name)"))
     }
 
-    /// Slots of later versions are carried along, whatever is changed around them.
+    /// Slots of later versions are kept, whatever is changed around them.
     @Test func unknownSlotsAreKept() throws {
         let vault = try Vault()
         let keybag = try vault.open()
@@ -188,7 +188,7 @@ import Testing
         _ = try keybag.unlock(passcode: secret("passcode"))
     }
 
-    /// Also one that is whole: it may be the only one that somebody's new passcode opens.
+    /// Also one that is whole: it may be the only one that the owner's new passcode opens.
     @Test func aKeybagThatSomebodyElseHasPutThereStays() throws {
         let vault = try Vault()
         let keybag = try vault.open()

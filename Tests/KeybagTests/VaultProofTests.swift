@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// docs/FORMAT.md, worked out without this program.
+    /// docs/FORMAT.md, computed without this program.
     @Test func asTheFormatSays() throws {
         let vectors = try Vectors("keybag")
         let folder = try Folder()
@@ -42,7 +42,7 @@ import Testing
         let other = try Vault()
         #expect(try OpenKeybag.check(Credential(recoveryKey: other.recoveryKey), in: other.folder.store()) != proof)
 
-        // Another vault may come between the look and the recovery.
+        // Another vault may be mounted between the look and the recovery.
         let before = try vault.folder.files
         let wrong = VaultProof([UInt8](repeating: 1, count: 16))
         func recover(_ proof: VaultProof) throws -> OpenKeybag {

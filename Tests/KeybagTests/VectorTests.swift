@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keybag
 
-/// What a program that knows only docs/FORMAT.md has written.
+/// Files written by a program that knows only docs/FORMAT.md.
 @Suite struct VectorTests {
     /// The vault of keybag.json in a folder.
     private func folder(_ vectors: Vectors, keybag: [UInt8]) throws -> Folder {

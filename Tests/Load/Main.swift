@@ -5,9 +5,9 @@ import TestSupport
 
 /// `load FOLDER SEED`
 ///
-/// Writes, truncates, syncs, saves, moves, makes and removes files in a folder until it is refused, and says on
-/// standard output what it is about to do, a line each, and "." when that was acknowledged. What the lines mean:
-/// `LoadOracle` of the mount tests. At the end it says "refused" and the number of the error.
+/// Writes, truncates, syncs, saves, moves, makes and removes files in a folder until a call is refused. It prints what
+/// it is about to do, a line each, and "." when that was acknowledged; `LoadOracle` of the mount tests explains the
+/// lines. At the end it prints "refused" and the error number.
 @main
 struct Main {
     static func main() {
@@ -32,7 +32,7 @@ struct Refusal: Error {
 
 @discardableResult func must(_ result: Int32) throws(Refusal) -> Int { try must(Int(result)) }
 
-/// All of a write: what is short of it was refused, by a full disk.
+/// Writes all bytes: a full disk refuses what a short write leaves out.
 func mustBe(_ count: Int, _ result: Int) throws(Refusal) {
     guard try must(result) == count else { throw Refusal(number: ENOSPC) }
 }
@@ -47,7 +47,7 @@ struct Load {
     private var random: SeededRandom
     private var files: [Int32] = []
     private var number: Int
-    /// Files of `new/` that are there.
+    /// Files that exist in `new/`.
     private var made: [Int] = []
 
     init(in path: String, seed: UInt64) throws(Refusal) {
@@ -60,7 +60,7 @@ struct Load {
         try synchronizeFolder("")
     }
 
-    /// The last one is written to synchronously.
+    /// The last file is written to synchronously.
     private static let synchronous = 2
 
     private func openFile(_ index: Int) throws(Refusal) -> Int32 {
@@ -150,12 +150,12 @@ struct Load {
         }
     }
 
-    /// Every third is a long one.
+    /// Every third name is long.
     private static func name(_ number: Int) -> String {
         number % 3 == 0 ? String(repeating: "long ", count: 40) + "\(number)" : "\(number)"
     }
 
-    /// A new file with contents, synced.
+    /// Makes a new file with contents, and syncs it.
     private func make(_ name: String, _ bytes: [UInt8]) throws(Refusal) {
         let file = Int32(try must(unsafe open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o644)))
         defer { close(file) }

@@ -53,7 +53,7 @@ import Testing
             return (file.number, try file.status().inode)
         }()
         var status = stat()
-        // Another thread may have been given the number by now, but not the file.
+        // Another thread may have got this descriptor number by now, but not the file.
         let result = unsafe fstat(number, &status)
         #expect(result == -1 || UInt64(status.st_ino) != identity)
     }

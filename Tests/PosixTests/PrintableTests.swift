@@ -6,11 +6,11 @@ import Testing
     @Test(arguments: [
         ("plain name.txt", "plain name.txt"), ("", ""), ("ünïcode 名前 🙂", "ünïcode 名前 🙂"),
         ("a\nb\tc\rd", "a\\nb\\tc\\rd"), ("\u{1b}]0;x\u{07}", "\\x1b]0;x\\x07"), ("\u{0}\u{7f}", "\\x00\\x7f"),
-        // A control character of Unicode is no byte of that number.
+        // A Unicode control character is not a byte of that number.
         ("\u{9b}31m", "\\u009b31m"), ("\u{202e}gpj.exe", "\\u202egpj.exe"), ("\u{2066}\u{2069}", "\\u2066\\u2069"),
         ("\u{200b}\u{feff}\u{ad}", "\\u200b\\ufeff\\u00ad"), ("\u{2028}\u{2029}\u{85}", "\\u2028\\u2029\\u0085"),
         ("\u{3164}\u{34f}", "\\u3164\\u034f"), ("\u{e0001}\u{e0041}", "\\U000e0001\\U000e0041"),
-        // What looks like an escape is none.
+        // Text that looks like an escape is not one.
         ("\\n", "\\\\n"), ("\\", "\\\\"), ("e\u{301}", "e\u{301}"), ("\r\n", "\\r\\n"),
     ])
     func namesAreEscaped(_ name: String, _ shown: String) {

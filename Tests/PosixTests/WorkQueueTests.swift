@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct WorkQueueTests {
-    /// Pieces that add up to a sum of their numbers.
+    /// Work items that add up to a sum of their numbers.
     private final class Sum: Sendable {
         let value = Atomic(0)
         func piece(_ number: Int) -> @Sendable () -> Void { { self.value.add(number, ordering: .relaxed) } }

@@ -46,7 +46,7 @@ import Testing
             returned.add(owner.ends.load(ordering: .relaxed), ordering: .relaxed)
         }
         #expect(returned.load(ordering: .relaxed) == 4)
-        // One that was never started, or is joined already, has ended.
+        // A worker that was never started, or was already joined, has ended.
         owner.stop()
         Worker().join()
     }

@@ -10,10 +10,9 @@ import Vault
 
 /// `recorder VAULT MOUNTPOINT RECORDS`
 ///
-/// Mounts a vault of the crash tests, all keys at hand, and keeps a record of all that is done to its folder. Says
-/// "mounted" when it serves. Each line "count" on standard input is answered with how many records there are until
-/// then; what a program was told before the line is among them. Unmounted, it writes the records to the file and says
-/// "ended".
+/// Mounts a vault of the crash tests with all keys, and records all changes of its folder. Prints "mounted" when it
+/// serves. It answers each line "count" on standard input with the number of records so far, which include everything
+/// that was acknowledged before that line. After the unmount it writes the records to the file and prints "ended".
 @main
 struct Main {
     static func main() {
@@ -25,7 +24,7 @@ struct Main {
     }
 
     private static func record(_ path: String, at mountPoint: String, to file: String) throws {
-        // As the daemon: the kernel has applied the umask of whoever makes a file in the mount.
+        // As the daemon: the kernel has applied the umask of the process that makes a file in the mount.
         umask(0)
         signal(SIGPIPE, SIG_IGN)
         try SecureHeap.initialize()
@@ -57,7 +56,7 @@ struct Main {
     }
 }
 
-/// One line, at once; on standard output unless told otherwise.
+/// Writes one line at once, to standard output unless told otherwise.
 private func say(_ line: String, to descriptor: Int32 = 1) {
     let text = Array((line + "\n").utf8)
     _ = unsafe Glibc.write(descriptor, text, text.count)

@@ -17,7 +17,7 @@ final class Handles: Sendable {
         self.files = made
     }
 
-    /// All threads end after so many seconds; then every file is read as a whole.
+    /// All threads end after this many seconds; then every file is read as a whole.
     func run(threads count: Int, seconds: Int) throws {
         let end = ContinuousClock.now + .seconds(seconds)
         runInParallel(count) { [self] in

@@ -2,10 +2,10 @@ import Glibc
 import Posix
 
 extension LargeFile {
-    /// What is written between holes, how they are found, and what a crash leaves.
+    /// Writes between holes, finds the holes, and truncates the file in every part.
     func useHoles() throws {
         try makeSparse()
-        // Whoever could map it to write to it sees no holes.
+        // A descriptor that could map the file to write to it sees no holes.
         let writable = try Descriptor.open(path: path, O_WRONLY)
         let file = try Descriptor.open(path: path, O_RDONLY)
         let length = mebibytes * Self.mebibyte
@@ -13,7 +13,7 @@ extension LargeFile {
         for start in offsets { try writable.write(words(at: start, count: Self.mebibyte), at: start) }
         try writable.synchronize(dataOnly: true)
         try checkParts(file, offsets, length)
-        // All that is behind the crash is gone, also when the file grows over it again.
+        // All that is behind the new end is gone, also when the file grows over it again.
         for end in [length - Self.mebibyte / 2, length / 4 * 3, length / 2 + Self.piece, length / 4, Self.piece] {
             try writable.truncate(to: Int64(end))
             try writable.truncate(to: Int64(length))
@@ -34,7 +34,7 @@ extension LargeFile {
             try file.check(words(at: start, count: Self.mebibyte), at: start, path)
             let end = start + Self.mebibyte
             guard end < length else { break }
-            // Some file systems count in larger pieces.
+            // Some file systems report holes in larger pieces.
             guard let hole = try file.nextHole(from: Int64(start)), hole >= end, hole < end + Self.mebibyte,
                 let data = try file.nextData(from: hole), data <= next, data > next - Self.mebibyte
             else { throw WrongByte(description: "\(path): no hole between \(end) and \(next)") }

@@ -7,7 +7,7 @@ struct LargeFile {
     let mebibytes: Int
 
     static let mebibyte = 1 << 20
-    /// Of what is accessed at random.
+    /// The number of accesses at random.
     static let piece = 4096
     private static let accesses = 1000
 
@@ -29,8 +29,8 @@ struct LargeFile {
         try file.truncate(to: Int64(mebibytes * Self.mebibyte))
     }
 
-    /// Writes at both ends, one after another and at random, and reads it back; then that it reads as it should once more, from
-    /// the store.
+    /// Writes at both ends, in sequence and at random, and reads the bytes back; then reads them once more from the
+    /// store.
     func useEnds(mebibytes span: Int) throws {
         for (end, first) in [("first", 0), ("last", mebibytes - span)] {
             let start = first * Self.mebibyte
@@ -43,7 +43,7 @@ struct LargeFile {
                 let offset = start + number * Self.mebibyte
                 try file.check(words(at: offset, count: Self.mebibyte), at: offset, path)
             }
-            // A step that meets every piece once in its round.
+            // A step that visits every piece once in a round.
             let pieces = span * Self.mebibyte / Self.piece
             func offset(_ number: Int) -> Int { start + number * 7919 % pieces * Self.piece }
             let count = min(Self.accesses, pieces)

@@ -1,16 +1,16 @@
 import Glibc
 import Posix
 
-/// `scale make|read|remove FOLDER FILES FOLDERS [RARITY [THREADS]]`: a tree of small files, and whether it is whole. Of
-/// RARITY files one has contents. `scale handles FOLDER FILES THREADS SECONDS SEED`: files that stay open, used by
-/// threads at once. `scale fill FILE MIB`: a file of so many bytes on the disk. `scale sparse FILE MIB`: a file of that
-/// length that is nearly all holes. `scale holes FILE MIB`: a file of that length with something at its beginning, in
-/// its middle and at its end, truncated in every part and made long again. `scale ends FILE MIB SPAN`: access to both
-/// ends of a file that `fill` or `sparse` has made, SPAN MiB each; prints a line for each kind, with the microseconds
-/// that an access took.
+/// `scale make|read|remove FOLDER FILES FOLDERS [RARITY [THREADS]]`: makes, reads and checks, or removes a tree of
+/// small files. One in RARITY files has contents. `scale handles FOLDER FILES THREADS SECONDS SEED`: files that stay
+/// open, used by threads at once. `scale fill FILE MIB`: makes a file of this many bytes on the disk. `scale sparse
+/// FILE MIB`: a file of that length that is nearly all holes. `scale holes FILE MIB`: a file of that length with data
+/// at its beginning, in its middle and at its end, truncated in every part and made long again. `scale ends FILE MIB
+/// SPAN`: accesses both ends of a file that `fill` or `sparse` has made, SPAN MiB each, and prints a line for each kind
+/// of access, with the microseconds that an access took.
 ///
-/// All contents follow from their offsets, so that a wrong byte is seen. Ends with status 1 at the first one, and at
-/// any error.
+/// All contents follow from their offsets, so that a wrong byte is seen. Ends with status 1 at the first wrong byte,
+/// and at any error.
 @main
 struct Main {
     static func main() {
@@ -39,7 +39,7 @@ struct Main {
     }
 }
 
-/// What was read is not what was written.
+/// The bytes read differ from the bytes written.
 struct WrongByte: Error, CustomStringConvertible {
     let description: String
 }

@@ -3,7 +3,7 @@ import Posix
 import Synchronization
 import TestSupport
 
-/// One file and what it must hold: for each unit of 1 KiB how often it was written.
+/// One file and its expected contents: the number of times that each unit of 1 KiB was written.
 @safe
 final class OpenFile: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     private static let unitsInStripe = 32
@@ -12,7 +12,7 @@ final class OpenFile: @unchecked Sendable {  // unchecked: `state` is guarded by
 
     private let number: Int
     private let folder: String
-    /// Shared by who uses contents, exclusive while the file itself is changed.
+    /// Shared while contents are used, exclusive while the file itself is changed.
     private let lock = ReadWriteLock()
     private var state: State
     /// A part that one thread at a time uses.
@@ -38,7 +38,7 @@ final class OpenFile: @unchecked Sendable {  // unchecked: `state` is guarded by
 
     private var path: String { "\(folder)/\(number) \(state.renames)" }
 
-    /// Something, by chance.
+    /// Does something at random.
     func act(_ random: inout SeededRandom) throws {
         switch Int.random(in: 0..<1000, using: &random) {
         case 0..<450: try useStripe(&random, read)
@@ -115,7 +115,7 @@ final class OpenFile: @unchecked Sendable {  // unchecked: `state` is guarded by
         }
     }
 
-    /// That all of it is there, found by its path.
+    /// Checks all of it, found by its path.
     func verify() throws {
         try lock.withExclusive {
             let file = try Descriptor.open(path: path, O_RDONLY)

@@ -1,7 +1,7 @@
 import Posix
 
-/// Contents that follow from where they stand: the words of a unit of 1 KiB, by the file's number, the unit's, and how
-/// often it was written. Of version 0 they are zeros: nobody has written there.
+/// Contents that follow from their offset: the words of a unit of 1 KiB depend on the file's number, the unit's, and
+/// how often the unit was written. Version 0 is zeros: never written.
 enum Pattern {
     static let wordsInUnit = 128
     static let unit = 8 * wordsInUnit
@@ -42,7 +42,7 @@ extension Descriptor {
         try unsafe write(words.span.bytes, at: Int64(offset))
     }
 
-    /// So many words; fewer at the end of the file.
+    /// This many words; fewer at the end of the file.
     func words(_ count: Int, at offset: Int) throws(Errno) -> [UInt64] {
         var words = [UInt64](repeating: .max, count: count)
         var elements = words.mutableSpan
@@ -52,7 +52,7 @@ extension Descriptor {
         return words
     }
 
-    /// That these words stand at `offset`.
+    /// Checks that these words stand at `offset`.
     func check(_ expected: [UInt64], at offset: Int, _ what: @autoclosure () -> String) throws {
         let found = try words(expected.count, at: offset)
         guard found != expected else { return }

@@ -2,19 +2,19 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Files spread evenly over folders, a hundred of which lie in one.
+/// Files spread evenly over folders, with a hundred folders in each.
 final class Tree: Sendable {
     private let path: String
     private let files: Int
     private let folders: Int
-    /// Of so many files one has 104 bytes; the others are empty.
+    /// One in this many files has 104 bytes; the others are empty.
     private let rarity: Int
     private let threads: Int
 
     private static let wordsInFile = 13
     private static let foldersInGroup = 100
 
-    /// - Parameter numbers: files, folders, and perhaps of how many files one has contents, and threads.
+    /// - Parameter numbers: files and folders, and optionally the rarity of files with contents, and threads.
     init(path: String, _ numbers: [Int]) {
         self.path = path
         files = numbers[0]
@@ -51,7 +51,7 @@ final class Tree: Sendable {
         try file.write(Pattern.words(file: number, count: Self.wordsInFile), at: 0)
     }
 
-    /// That every file holds what it should.
+    /// Checks that every file holds what it should.
     func read() throws {
         try forAllFolders { [self] folder in
             for number in filesIn(folder: folder) where number % rarity == 0 {

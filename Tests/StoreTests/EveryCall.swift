@@ -3,9 +3,9 @@ import Posix
 import Store
 import Testing
 
-/// Makes every call of a store at least once over an empty folder, and looks at what each has done.
+/// Makes every call of a store at least once over an empty folder, and checks what each has done.
 ///
-/// Leaves the folder with files, a directory, links and nodes of every kind that any user may make.
+/// Leaves the folder with files, a directory, links and nodes of every kind that an ordinary user may make.
 func makeEveryCall(to store: any Store) throws {
     let root = store.root
     let file = try store.make("file")
@@ -35,7 +35,7 @@ func makeEveryCall(to store: any Store) throws {
     #expect(throws: Posix.Errno.EEXIST) {
         try store.rename("second", in: directory, to: "fifo", in: directory, flags: RENAME_NOREPLACE)
     }
-    // Written when it has no name any more.
+    // Written after it has lost its name.
     let nameless = try store.make("nameless")
     try store.unlink("nameless", in: root)
     try store.put([4, 5, 6], to: nameless)

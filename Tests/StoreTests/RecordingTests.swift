@@ -33,7 +33,7 @@ import Testing
         let store = try RecordingStore(folder.store())
         #expect(store.recorder.count == store.recorder.foundCount)
         #expect(try replayed(store.recorder.records) == tree)
-        // Files found, linked and removed before are known by their identity.
+        // Files that existed before, linked or removed, are known by their identity.
         let file = try store.open("file", in: store.root, O_RDWR)
         try store.put([1], to: file, at: 2)
         let found = store.recorder.foundCount
@@ -104,7 +104,7 @@ import Testing
                     try store.put([UInt8(thread), UInt8(step)], to: file, at: Int64(step % 7))
                     if step % 10 == thread { try store.unlink("shared", in: store.root) }
                 } catch {
-                    // Another thread was the first to remove it.
+                    // Another thread removed it first.
                     #expect(error as? Posix.Errno == .ENOENT)
                 }
             }

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import Store
 
-/// All that a store holds, to compare with another.
+/// The whole contents of a store, for a comparison.
 struct Tree: Equatable {
     struct Item: Equatable {
         var kind: FileKind?

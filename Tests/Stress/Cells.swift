@@ -1,7 +1,7 @@
 import TestSupport
 
-/// The contents of all files are cells of 8 bytes, zero or a number and what follows from it, at multiples of 8. Whoever
-/// reads knows by that whether somebody has written those bytes, in whatever order the writes came.
+/// The contents of all files are cells of 8 bytes, at multiples of 8: zero, or a number and what follows from it. So a
+/// reader can tell whether the bytes were ever written, in whatever order the writes came.
 enum Cells {
     static let size = 8
 
@@ -22,7 +22,7 @@ enum Cells {
         UInt64(number) << 32 | UInt64((number ^ 0x5bd1_e995) &* 0x9e37_79b1)
     }
 
-    /// Where the first thing is that nobody has written.
+    /// The offset of the first cell that was never written.
     static func flaw(in bytes: some RandomAccessCollection<UInt8>) -> Int? {
         guard bytes.count % size == 0 else { return bytes.count }
         var rest = bytes[...]

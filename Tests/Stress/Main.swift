@@ -1,9 +1,10 @@
 import Glibc
 
-/// `stress run FOLDER SEED CALLS [locks]` makes so many calls, chosen by chance, on a tree that other processes do the same
-/// to. It ends with status 1 at the first answer that no race explains; with `locks`, ENOKEY is one that a lock explains.
+/// `stress run FOLDER SEED CALLS [locks]` makes this many random calls on a tree on which other processes do the same.
+/// It ends with status 1 at the first answer that no race explains; with `locks`, a lock explains ENOKEY.
 ///
-/// `stress walk FOLDER` prints all that is there, a line each, and ends with status 1 at anything that cannot be read.
+/// `stress walk FOLDER` prints the whole tree, a line for each entry, and ends with status 1 at anything that cannot be
+/// read.
 @main
 struct Main {
     static func main() {
@@ -22,7 +23,7 @@ struct Main {
     }
 }
 
-/// Ends this process with a line of why.
+/// Ends this process and prints why.
 func fail(_ text: String) -> Never {
     print("wrong: \(text)")
     exit(1)

@@ -4,7 +4,7 @@ import Posix
 
 // Calls on open files.
 extension Stress {
-    /// Files grow no longer than this by one call.
+    /// One call makes a file no longer than this.
     private static let longest = 200_000
 
     private func offset() -> Int64 { Int64(number(below: Self.longest / Cells.size) * Cells.size) }
@@ -12,7 +12,7 @@ extension Stress {
     /// Mostly less than a page.
     private func count() -> Int { (1 + number(below: number(below: 4) == 0 ? 8000 : 600)) * Cells.size }
 
-    /// A socket cannot be opened, which is ENXIO; a pipe must not be waited for.
+    /// A socket cannot be opened: ENXIO. A pipe must not be waited for.
     func openFile() {
         guard let folder = folder() else { return }
         let name = name()
@@ -34,7 +34,7 @@ extension Stress {
         held.append(Held(file: file, isWritable: isWritable, name: name))
     }
 
-    /// close(2) by a second descriptor: it tells of the same.
+    /// close(2) of a second descriptor: it reports the same error.
     func close(_ held: Held) {
         demand("close \(held.name)", needsKey: false) { () throws(Errno) in
             let second = dup(held.file.number)
@@ -59,7 +59,7 @@ extension Stress {
             }
         case 12, 13:
             let from = offset()
-            // Where every write goes to the end nothing can be copied: EBADF.
+            // A descriptor with O_APPEND cannot be copied to: EBADF.
             change("copy_file_range from \(some.name)", or: [.EBADF]) { file, offset, count throws(Errno) in
                 // Ranges of one file that overlap: EINVAL.
                 let isApart = abs(from - offset) >= Int64(count)
@@ -73,7 +73,7 @@ extension Stress {
         case 16: close(held.remove(at: number(below: held.count)))
         case 17: demand("SEEK_HOLE \(some.name)") { () throws(Errno) in try file.nextHole(from: 0) }
         default:
-            // What a lock has refused of a mapping's stores is told here.
+            // If a lock has refused stores through a mapping, the error is reported here.
             let isDataOnly = number(below: 2) == 0
             demand("fsync \(some.name)") { () throws(Errno) in try file.synchronize(dataOnly: isDataOnly) }
         }
@@ -108,8 +108,8 @@ extension Stress {
         fail("\(some.name) at \(offset) + \(flaw) of \(bytes.count): nobody has written this: \(Array(found))")
     }
 
-    /// Stores or loads through a mapping, with the kernel touching it: where others have truncated the file, or a lock
-    /// has taken the page away, that is EFAULT, where a touch of our own would be SIGBUS.
+    /// Stores or loads through a mapping, by way of the kernel. If other processes have truncated the file, or a lock
+    /// has taken the page away, that fails with EFAULT, where a direct access would raise SIGBUS.
     private func throughAMapping(_ some: Held) {
         guard let size = demand("fstat", needsKey: false, { () throws(Errno) in try some.file.status() })?.size,
             size > 0
@@ -137,14 +137,14 @@ extension Stress {
                 guard unsafe pwrite(memory.number, mapping + start, count, 0) >= 0 else { throw Errno.current }
                 return try memory.bytes(at: 0, count: count)
             }
-            // The last cell before a page that is not there may have come in part.
+            // The last cell before a missing page may have arrived in part.
             check(Array((bytes ?? []).dropLast((bytes?.count ?? 0) % Cells.size)), some, Int64(start))
         }
     }
 }
 
 extension Descriptor {
-    /// So many bytes, or what there is of them.
+    /// This many bytes, or as many as there are.
     func bytes(at offset: Int64, count: Int) throws(Errno) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var elements = bytes.mutableSpan

@@ -24,7 +24,7 @@ extension Stress {
         case 31..<35: attributes(folder, name)
         case 35, 36: protect(folder, name)
         case 37:
-            // A symbolic link has none.
+            // A symbolic link has no permissions.
             let mode = UInt32(0o700 | number(below: 0o100))
             attempt("chmod \(name)", or: [.EOPNOTSUPP]) { () throws(Errno) in try folder.setMode(mode, of: name) }
         case 38:
@@ -44,7 +44,7 @@ extension Stress {
         attempt("mkdir \(name)") { () throws(Errno) in try folder.makeDirectory(name, mode: 0o755) }
     }
 
-    /// EINVAL is a folder's that would go into itself. A file of an explicit class that is replaced needs a key.
+    /// EINVAL: a folder would move into itself. A replaced file of an explicit class needs a key.
     private func rename(_ folder: Descriptor, _ name: Name) {
         guard let other = self.folder() else { return }
         let new = self.name()
@@ -54,7 +54,7 @@ extension Stress {
         }
     }
 
-    /// EPERM is a folder's.
+    /// EPERM: a folder.
     private func link(_ folder: Descriptor, _ name: Name) {
         guard let other = self.folder() else { return }
         let new = self.name()
@@ -91,7 +91,7 @@ extension Stress {
         }
     }
 
-    /// Only files and folders have any: EPERM, EOPNOTSUPP.
+    /// Only files and folders have attributes: EPERM, EOPNOTSUPP.
     private func attributes(_ folder: Descriptor, _ name: Name) {
         guard let file = attempt("open \(name)", { () throws(Errno) in try folder.open(name, O_PATH) }) else { return }
         let attribute = "user.\(number(below: 4))"
@@ -123,7 +123,7 @@ extension Stress {
         }
     }
 
-    /// Reads what is known of names.
+    /// Reads names and what stat(2) tells of them.
     func look() {
         guard let folder = folder() else { return }
         let name = name()
@@ -132,7 +132,7 @@ extension Stress {
         case 1: attempt("readlink \(name)", or: [.EINVAL]) { () throws(Errno) in try folder.readSymbolicLink(name) }
         case 2: demand("syncfs", needsKey: false) { () throws(Errno) in try folder.synchronizeFileSystem() }
         default:
-            // One that was removed meanwhile cannot be opened or read again.
+            // A file that was removed meanwhile cannot be opened or read again.
             let entries = attempt("readdir") { () throws(Errno) in try folder.entries() } ?? []
             guard Set(entries.map(\.name)).count == entries.count || entries.count > 9 else {
                 fail("readdir: a name twice: \(entries.map(\.name))")

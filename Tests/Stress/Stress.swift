@@ -2,10 +2,10 @@ import Glibc
 import Posix
 import TestSupport
 
-/// One of several processes that do as they please with one tree: after fsstress, whose processes keep to folders of their
-/// own.
+/// One of several processes that make random calls on one tree. Modelled on fsstress, whose processes keep to folders
+/// of their own.
 final class Stress {
-    /// An open file. It keeps its meaning whatever the others do to its name.
+    /// An open file. It stays valid whatever the others do to its name.
     struct Held {
         let file: Descriptor
         let isWritable: Bool
@@ -35,7 +35,7 @@ final class Stress {
         if held.count > 5 { close(held.remove(at: number(below: held.count))) }
     }
 
-    /// Says how many calls were done, and how many a race or a lock refused.
+    /// Prints how many calls were made, and how many a race or a lock refused.
     func end() {
         while let last = held.popLast() { close(last) }
         print("done \(done) refused \(refused)")
@@ -46,7 +46,7 @@ final class Stress {
     func number(below bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
 
     private static let folders: [Name] = ["x", "y", "z"]
-    /// A long one too, which has a sidecar in the vault.
+    /// A long name too, which has a sidecar in the vault.
     private static let names: [Name] =
         folders + ["a", "b", "c", "d", "e", Name(bytes: Array(repeating: 0x6c, count: 220))!]
 
@@ -54,7 +54,7 @@ final class Stress {
 
     func folderName() -> Name { Self.folders.randomElement(using: &random)! }
 
-    /// A folder of the tree, if it is one and there; through symbolic links too.
+    /// A folder of the tree if it exists and is one, also through symbolic links.
     func folder() -> Descriptor? {
         var path = root
         for _ in 0..<number(below: 3) { path += "/\(folderName())" }
@@ -65,10 +65,10 @@ final class Stress {
 
     // MARK: Answers
 
-    /// What others do meanwhile to a name explains these.
+    /// Errors that are explained by what other processes do to a name.
     private static let raced: Set<Errno> = [.ENOENT, .EEXIST, .ENOTDIR, .ENOTEMPTY, .EISDIR, .ELOOP]
 
-    /// A call that goes by names. `needsKey` is whether a lock may refuse it.
+    /// Makes a call on names. `needsKey` says whether a lock may refuse it.
     @discardableResult
     func attempt<Result>(
         _ what: @autoclosure () -> String, or others: Set<Errno> = [], needsKey: Bool = false,
@@ -77,7 +77,7 @@ final class Stress {
         answer(what(), Self.raced.union(others), needsKey, body)
     }
 
-    /// A call on an open file, which nothing but a lock may refuse.
+    /// Makes a call on an open file, which only a lock may refuse.
     @discardableResult
     func demand<Result>(
         _ what: @autoclosure () -> String, or others: Set<Errno> = [], needsKey: Bool = true,

@@ -1,10 +1,10 @@
 import Glibc
 import Posix
 
-/// Reads a whole tree that nobody changes, and prints it: the mode, links and time of each entry, what it holds, and its
-/// attributes. Anything that cannot be read or does not agree ends the process.
+/// Reads a whole tree that no process changes, and prints it: the mode, links and time of each entry, its contents, and
+/// its attributes. Anything that cannot be read or is inconsistent ends the process.
 struct Walk {
-    /// The names that were found of each inode, and how many links it says it has.
+    /// The names found of each inode, and the number of links that the inode reports.
     private var links: [UInt64: (found: UInt64, said: UInt64)] = [:]
 
     mutating func walk(_ path: String) {

@@ -1,4 +1,4 @@
-/// Why a step of a test could not be made at all; what the program did wrong is an expectation instead.
+/// Why a step of a test was impossible; faults of the tested program are expectations instead.
 public struct HarnessError: Error, CustomStringConvertible {
     public let description: String
 

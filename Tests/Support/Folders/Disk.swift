@@ -8,7 +8,7 @@ public enum Disk {
         return [UInt8](data)
     }
 
-    /// In place: the inode stays.
+    /// Writes in place: the inode stays.
     public static func write(_ bytes: [UInt8], to path: String) throws {
         let file = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw HarnessError("cannot write \(path): errno \(errno)") }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 public import Posix
 
-/// A folder of one test, removed with all that it holds.
+/// A temporary folder of one test, removed with its contents.
 public final class TemporaryFolder: Sendable {
     public let path: String
 
@@ -15,7 +15,7 @@ public final class TemporaryFolder: Sendable {
     }
 
     deinit {
-        // Never through a mount: what is still mounted here is a failed test's, and its vault is not to be emptied.
+        // Never through a mount: a mount that is left here belongs to a failed test, and its vault must not be emptied.
         for line in mountLines(of: path).reversed() {
             unsafe umount2(mountPoint(line), Int32(MNT_DETACH))
         }

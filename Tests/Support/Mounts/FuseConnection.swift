@@ -12,14 +12,14 @@ public struct FuseConnection: Sendable {
         number = device & 0xff | device >> 12 & 0xfff00
     }
 
-    /// Of a mount that the mount table tells of: a mount that hangs does not answer stat(2).
+    /// For a mount in the mount table: a hanging mount does not answer stat(2).
     public init?(at mountPoint: String) {
         let fields = mountLines(of: mountPoint).last?.split(separator: " ")
         guard let minor = fields?[2].split(separator: ":").last.flatMap({ UInt64($0) }) else { return nil }
         number = minor
     }
 
-    /// Writes to the connection's abort file, in a view of the control file system of our own where none is mounted.
+    /// Writes to the connection's abort file, in a private view of the control file system if none is mounted.
     public func abort() {
         if write("/sys/fs/fuse/connections/\(number)/abort") { return }
         let view = "/tmp/latchkey-fusectl-\(getpid())-\(number)"

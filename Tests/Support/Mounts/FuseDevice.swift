@@ -2,7 +2,7 @@ import Glibc
 
 /// What a machine needs to mount anything with FUSE.
 public enum FuseDevice {
-    /// What this machine lacks for mounting; nil where nothing does.
+    /// What this machine lacks for mounting; nil if nothing.
     public static let missing: String? = {
         if unsafe access("/dev/fuse", F_OK) != 0 {
             return "/dev/fuse is not there: load the fuse module, or give the container the device"

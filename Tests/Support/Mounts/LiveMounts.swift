@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The FUSE mounts that this run made, so that a hanging one can be broken.
+/// The FUSE mounts that this run made, so that a hanging one can be aborted.
 public enum LiveMounts {
     private struct State {
         var devices: [String: UInt64] = [:]
@@ -25,7 +25,7 @@ public enum LiveMounts {
         }
     }
 
-    /// Kills every daemon of ours and aborts its connection.
+    /// Kills every daemon of this run and aborts its connection.
     public static func abortAll() {
         let (devices, daemons) = state.withLock { ($0.devices, $0.daemons) }
         daemons.values.forEach { _ = kill($0, SIGKILL) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The lines of this process's mount table that speak of a path or of what lies below it.
+/// The lines of this process's mount table for a path and for what is below it.
 public func mountLines(of path: String) -> [String] {
     let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
     let path = escapedAsMounted(path)

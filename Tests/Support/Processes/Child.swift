@@ -1,14 +1,14 @@
 public import Glibc
 
-/// A process that a test started; it is killed when the test lets it go.
+/// A process that a test started; killed when the test releases it.
 public final class Child {
     public let pid: pid_t
     public let program: String
     public private(set) var dumpedCore = false
     private var status: Int32?
 
-    /// Starts the program with exactly the three given descriptors; it inherits no others. (The probe closes the rest
-    /// and goes to the directory, then becomes the program: glibc hides the spawn actions for that from Swift.)
+    /// Starts the program with exactly the three given descriptors; it inherits no others. (The probe closes all
+    /// others, changes the directory and then executes the program: glibc hides the spawn actions for that from Swift.)
     public init(
         _ program: String, _ arguments: [String], environment: [String: String] = Environment.plain,
         directory: String? = nil, input: Int32, output: Int32, errors: Int32
@@ -39,8 +39,8 @@ public final class Child {
         }
     }
 
-    /// Waits for the end: the exit code, or 128 and the number of the signal. A killed process that does not end waits
-    /// for the reply of a daemon; then the mounts of this run are aborted.
+    /// Waits for the end: the exit code, or 128 and the number of the signal. If a killed process does not end, it
+    /// waits for the reply of a daemon; then the mounts of this run are aborted.
     @discardableResult public func wait() -> Int32 {
         if let status = wait(seconds: 15) {
             return status
@@ -51,7 +51,7 @@ public final class Child {
         return finish(raw)
     }
 
-    /// Waits at most so long; nil when it still runs, and it is then left running.
+    /// Waits at most this long; nil if the process still runs, which is then left running.
     public func wait(seconds: Double) -> Int32? {
         if let status {
             return status

@@ -1,13 +1,14 @@
 import Foundation
 import Glibc
 
-/// What programs find in the environment.
+/// Values from the environment.
 public enum Environment {
     public static let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-    /// Where files are kept in memory, if this machine has such a place.
+    /// A folder in memory, if this machine has one.
     public static let memory = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
 
-    /// What the programs are given: nothing of this user's configuration, but what tools/sanitize tells the sanitizers.
+    /// The environment of started programs: none of this user's configuration, except tools/sanitize's sanitizer
+    /// options.
     public static let plain: [String: String] = sanitizers.merging([
         "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin:/usr/sbin:/sbin",
         "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC",

@@ -3,20 +3,20 @@ import Posix
 
 /// A program that a test started and talks with by lines, through its standard input and output.
 ///
-/// It is killed when the test lets it go. One that does not answer in time waits for a mount, perhaps: the mounts of this
-/// run are aborted then.
+/// It is killed when the test releases it. A program that does not answer in time may wait for a mount: then the mounts
+/// of this run are aborted.
 public final class LineProgram {
     public let process: Child
     private var input: Descriptor?
     private let output: Descriptor
     private var received: [UInt8] = []
 
-    /// - Parameter hearsErrors: standard error is read as standard output is, and not this process's own.
+    /// - Parameter hearsErrors: standard error is read as standard output is, and not passed on to this process's own.
     public init(
         _ program: String, _ arguments: [String] = [], environment: [String: String] = Environment.plain,
         hearsErrors: Bool = true
     ) throws {
-        // A program that has died is an error of its test, not the end of all.
+        // A program that has died is an error of its test and must not end this process with SIGPIPE.
         signal(SIGPIPE, SIG_IGN)
         let (downward, upward) = (try Posix.Pipe(), try Posix.Pipe())
         process = try Child(
@@ -37,7 +37,7 @@ public final class LineProgram {
 
     /// The next line that it writes.
     ///
-    /// - Parameter question: what it was asked, for the error where it does not answer.
+    /// - Parameter question: what it was asked, for the error if it does not answer.
     public func line(within seconds: Double = 20, to question: String = "") throws -> String {
         let end = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -60,7 +60,7 @@ public final class LineProgram {
         }
     }
 
-    /// Says that nothing more comes.
+    /// Closes its standard input.
     public func endInput() {
         input = nil
     }

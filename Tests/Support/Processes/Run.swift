@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What a program that ran to its end said.
+/// The output and status of a program that ran to its end.
 public struct Outcome: CustomStringConvertible {
     public let command: String
     public let status: Int32
@@ -12,14 +12,14 @@ public struct Outcome: CustomStringConvertible {
 
     public var description: String { "\(command): exit \(status)\n\(text.prefix(2000))\(errors.prefix(2000))" }
 
-    /// This outcome, if the program was content.
+    /// Returns this outcome if the program succeeded, otherwise throws.
     @discardableResult public func succeeded() throws -> Outcome {
         guard status == 0 else { throw HarnessError(description) }
         return self
     }
 }
 
-/// Runs a program to its end, and throws where it fails.
+/// Runs a program to its end, and throws if it fails.
 @discardableResult public func run(
     _ program: String, _ arguments: [String], input: [UInt8] = [],
     environment: [String: String] = Environment.plain, directory: String? = nil, within seconds: Double = 60
@@ -29,10 +29,10 @@ public struct Outcome: CustomStringConvertible {
     ).succeeded()
 }
 
-/// Runs a program that may fail: the caller looks at what came of it.
+/// Runs a program that may fail: the caller checks the outcome.
 ///
-/// After so many seconds it is killed, the mounts of this run are aborted (a process that waits for a reply of a FUSE daemon
-/// cannot be killed), and an error is thrown.
+/// After this many seconds it is killed, the mounts of this run are aborted (a process that waits for a reply of a FUSE
+/// daemon cannot be killed), and an error is thrown.
 public func attempt(
     _ program: String, _ arguments: [String], input: [UInt8] = [],
     environment: [String: String] = Environment.plain, directory: String? = nil, within seconds: Double = 60
@@ -56,7 +56,7 @@ public func attempt(
         errors: String(decoding: standardError.contents, as: UTF8.self))
 }
 
-/// Runs a shell script that stops at its first error, and throws there. Any program of a pipe may be that error.
+/// Runs a shell script that stops at its first error, and throws then. Any program of a pipe may be that error.
 @discardableResult public func shell(
     _ script: String, in directory: String? = nil, environment: [String: String] = Environment.plain,
     within seconds: Double = 60
@@ -64,7 +64,7 @@ public func attempt(
     try attemptShell(script, in: directory, environment: environment, within: seconds).succeeded()
 }
 
-/// Runs a shell script that stops at its first error; that it did is the caller's to see.
+/// Runs a shell script that stops at its first error; the caller checks whether it did.
 public func attemptShell(
     _ script: String, in directory: String? = nil, environment: [String: String] = Environment.plain,
     within seconds: Double = 60

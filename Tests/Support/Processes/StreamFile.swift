@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// A file without a name for a child's standard streams: it never blocks the child, and keeps what a killed one wrote.
+/// A file without a name for a child's standard streams: it never blocks the child, and keeps what a killed child
+/// wrote.
 public final class StreamFile {
     public let descriptor: Int32
 

@@ -15,10 +15,10 @@ public enum Built {
     public static let counting = path(of: "counting")
     public static let sealing = path(of: "sealing")
 
-    /// Where they are.
+    /// The folder that they are in.
     public static let folder = URL(fileURLWithPath: probe).deletingLastPathComponent().path
 
-    /// What this machine lacks for tests of a mount; nil where nothing does.
+    /// What this machine lacks for tests of a mount; nil if nothing.
     public static var missing: String? {
         if let missing = FuseDevice.missing { return missing }
         return unsafe access(latchkey, X_OK) == 0 ? nil : "\(latchkey) is not built: swift build --build-tests"
@@ -32,7 +32,7 @@ public enum Built {
         let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let beside = URL(fileURLWithPath: link ?? CommandLine.arguments[0]).deletingLastPathComponent().path
         guard unsafe access(beside + "/" + program, X_OK) != 0 else { return beside + "/" + program }
-        // Where the tests are run by another program, their bundle is named by an argument.
+        // If another program runs the tests, an argument names their bundle.
         let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? ""
         return URL(fileURLWithPath: bundle).deletingLastPathComponent().path + "/" + program
     }

@@ -1,6 +1,6 @@
 public import Crypto
 
-// What no program but a test does: the bytes of these secrets lie in ordinary memory too.
+// For tests alone: the bytes of these secrets are in ordinary memory too.
 
 public func secret(_ bytes: [UInt8]) throws(CryptoError) -> Secret { try unsafe Secret(copying: bytes.span.bytes) }
 

@@ -1,16 +1,16 @@
 public import Posix
 
-/// A call that changes the store, or makes changes durable, with all that it was given.
+/// A call that changes the store, or makes changes durable, with its arguments.
 ///
-/// `File` is how it names a file: by a `Descriptor` while it runs, by a `RecordedInode` in a record.
+/// `File` is how it refers to a file: by a `Descriptor` while it runs, by a `RecordedInode` in a record.
 public enum Change<File: Sendable>: Sendable {
-    /// What a change of metadata is about: an open file, or an entry of an open directory.
+    /// The target of a change of metadata: an open file, or an entry of an open directory.
     public enum Subject: Sendable {
         case file(File)
         case entry(Name, in: File)
     }
 
-    /// Makes an empty regular file, which was not there before.
+    /// Makes an empty regular file, which must not exist.
     case create(Name, in: File, mode: UInt32)
     case write([UInt8], to: File, at: Int64)
     case truncate(File, to: Int64)
@@ -35,7 +35,7 @@ extension Change: Equatable, Hashable where File: Hashable {}
 extension Change.Subject: Equatable, Hashable where File: Hashable {}
 
 extension Change {
-    /// The same change, its files named in another way.
+    /// The same change, with its files referred to in another way.
     public func map<Other, Failure: Error>(
         _ name: (File) throws(Failure) -> Other
     ) throws(Failure) -> Change<Other> {

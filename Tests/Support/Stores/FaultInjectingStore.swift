@@ -2,11 +2,11 @@ public import Posix
 public import Store
 import Synchronization
 
-/// A store whose calls fail as a test has planned it.
+/// A store whose calls fail as a test has planned.
 public typealias FaultInjectingStore = InterceptingStore<FaultPlan>
 
 extension InterceptingStore where Hook == FaultPlan {
-    /// Nothing fails until the test says so, through `faults`.
+    /// Nothing fails until the test plans it, through `faults`.
     public convenience init(_ base: any Store) {
         self.init(base, hook: FaultPlan())
     }
@@ -19,15 +19,15 @@ public final class FaultPlan: Interceptor {
     /// How much of the operation happens before it fails.
     public enum Effect: Sendable {
         case none
-        /// Of a write the first half, of anything else nothing.
+        /// Half of a write, nothing of any other call.
         case half
         case whole
     }
 
-    /// Calls that a fault is about.
+    /// The calls that a fault applies to.
     public enum Calls: Sendable {
         case kinds(Set<Operation.Kind>)
-        /// All that may change the store or makes changes durable; O_CREAT and O_TRUNC included.
+        /// All that may change the store or make changes durable; O_CREAT and O_TRUNC included.
         case changes
         /// Those that a full disk or a quota refuses.
         case growth
@@ -61,8 +61,8 @@ public final class FaultPlan: Interceptor {
 
     private let state = Mutex(State())
 
-    /// Fails the `nth` operation of one of the kinds from now on, counted from 1; nil counts
-    /// every change, O_CREAT and O_TRUNC included. With `lasts` all that follow fail too, as on a full disk.
+    /// Fails the `nth` operation of one of the kinds from now on, counted from 1; nil counts every change, O_CREAT and
+    /// O_TRUNC included. With `lasts` all that follow fail too, as on a full disk.
     public func fail(
         _ kinds: Set<Operation.Kind>?, nth: Int = 1, with error: Errno, effect: Effect = .none,
         lasts: Bool = false
@@ -87,18 +87,18 @@ public final class FaultPlan: Interceptor {
         fail([kind], nth: nth, with: error, effect: effect, lasts: lasts)
     }
 
-    /// Nothing fails any more.
+    /// Ends all faults.
     public func clear() {
         state.withLock { $0.faults = [] }
     }
 
-    /// How many operations have failed by this plan.
+    /// The number of operations that have failed by this plan.
     public var injected: Int { state.withLock { $0.failed.count } }
 
-    /// What they were, in their order.
+    /// The failed operations, in order.
     public var failed: [Operation.Kind] { state.withLock { $0.failed } }
 
-    /// How many operations of a kind were asked for, failed ones too.
+    /// The number of operations of a kind that were asked for, failed ones included.
     public func count(of kind: Operation.Kind) -> Int {
         state.withLock { $0.counts[kind] ?? 0 }
     }
@@ -118,7 +118,7 @@ public final class FaultPlan: Interceptor {
         throw fault.error
     }
 
-    /// Counts the operation; the fault that it meets, if any.
+    /// Counts the operation, and returns the fault that applies to it, if any.
     private func due(for operation: Operation) -> Fault? {
         state.withLock { state in
             state.counts[operation.kind, default: 0] += 1

@@ -1,17 +1,17 @@
 public import Posix
 public import Store
 
-/// Stands around every call to a store.
+/// Wraps every call to a store.
 public protocol Interceptor: AnyObject, Sendable {
-    /// Called in place of each operation, by the thread that asked for it; `proceed` does it, on `store`.
+    /// Called in place of each operation, by the thread that asked for it; `proceed` runs the operation, on `store`.
     func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
     ) throws(Errno) -> Result
 }
 
-/// A store that hands each call to another one through an interceptor.
+/// A store that passes each call to another store through an interceptor.
 ///
-/// Written once, for all that must see or fail what a vault does to its folder.
+/// Written once, for every hook that must see or fail what a vault does to its folder.
 public final class InterceptingStore<Hook: Interceptor>: Store {
     public let base: any Store
     public let hook: Hook

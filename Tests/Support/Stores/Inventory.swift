@@ -6,7 +6,7 @@ import Store
 struct Inventory {
     var records: [Record] = []
     var inodes = InodeTable()
-    /// The first name of each file, for the others to be links to.
+    /// The first name of each file; the others become links to it.
     private var names: [RecordedInode: (name: Name, directory: RecordedInode)] = [:]
 
     init(of store: any Store) throws(Errno) {
@@ -106,7 +106,7 @@ extension Store {
 }
 
 extension [UInt8] {
-    /// By memcmp: the tests, which are built without optimisation, ask this of megabytes.
+    /// By memcmp: the tests are built without optimisation and compare megabytes.
     fileprivate var isZero: Bool {
         guard first == 0 else { return isEmpty }
         return unsafe withUnsafeBytes { bytes in

@@ -6,10 +6,10 @@ public enum Operation: Sendable {
     /// May change the store, by O_CREAT or O_TRUNC.
     case open(Name, in: Descriptor, flags: Int32, mode: UInt32)
     case change(Change<Descriptor>)
-    /// Anything that changes nothing.
+    /// Any call that changes nothing.
     case inspect(Kind)
 
-    /// Which method of `Store` it is; those of one name are one kind.
+    /// The method of `Store`; methods of one name are one kind.
     public enum Kind: Hashable, Sendable, CaseIterable {
         case open, status, read, noteAccess, nextData, nextHole, write, truncate, allocate, synchronize, synchronizeAll
         case rename, link, unlink, removeDirectory, makeDirectory, makeNode, makeSymbolicLink, readSymbolicLink

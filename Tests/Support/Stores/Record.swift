@@ -1,4 +1,4 @@
-/// The identity of an inode in a record. Unlike the inode number it is never used again for another file.
+/// The identity of an inode in a record. Unlike an inode number it is never reused for another file.
 public struct RecordedInode: Hashable, Sendable {
     public let number: Int
 
@@ -12,7 +12,7 @@ public struct RecordedInode: Hashable, Sendable {
 
 /// One change that a store has made, or one flush, in a form that outlives the store.
 ///
-/// Applied in their order over an empty folder, all records of a store make its contents again.
+/// Applied in order over an empty folder, all records of a store make its contents again.
 public struct Record: Hashable, Sendable {
     public let change: Change<RecordedInode>
     /// The inode that the change made: of `create`, `makeDirectory`, `makeNode` and `makeSymbolicLink`.

@@ -3,24 +3,24 @@ public import Posix
 public import Store
 import Synchronization
 
-/// The record of a `RecordingStore`. Only what succeeded is in it.
+/// The record of a `RecordingStore`. It holds only changes that succeeded.
 ///
-/// A failure that leaves a part behind belongs above it: a `FaultInjectingStore` over a `RecordingStore` has the half of
-/// a write that took place recorded.
+/// A failure that has a partial effect belongs above it: a `FaultInjectingStore` over a `RecordingStore` has the half
+/// of a write that happened recorded.
 public final class Recorder: Interceptor {
     private struct State {
         var records: [Record]
         var inodes: InodeTable
     }
 
-    /// Held exclusively for the whole of a change, so that the record's order is the true one. Taken before `state`.
+    /// Held exclusively during a whole change, so that the record has the true order. Taken before `state`.
     private let order = ReadWriteLock()
     private let state: Mutex<State>
 
-    /// How many records make what the store held at the beginning, the flush after them included.
+    /// The number of records that make the store's contents at the beginning, the flush after them included.
     public let foundCount: Int
 
-    /// Reads the whole store, which nobody changes from then on but through this recorder.
+    /// Reads the whole store, which from then on changes only through this recorder.
     init(_ store: any Store) throws(Errno) {
         var inventory = try Inventory(of: store)
         inventory.records.append(Record(.synchronizeAll))
@@ -28,10 +28,10 @@ public final class Recorder: Interceptor {
         state = Mutex(State(records: inventory.records, inodes: inventory.inodes))
     }
 
-    /// A copy of all records until now.
+    /// A copy of all records so far.
     public var records: [Record] { state.withLock { $0.records } }
 
-    /// How many records there are until now. Taken when a promise is given, it tells which records come before that.
+    /// The number of records so far. Taken when a promise is given, it tells which records come before that.
     public var count: Int { state.withLock { $0.records.count } }
 
     public func intercept<Result>(
@@ -74,14 +74,14 @@ public final class Recorder: Interceptor {
         }
     }
 
-    /// ESTALE if someone has made the file behind the recorder's back.
+    /// ESTALE if the file was made behind the recorder's back.
     private func inode(_ status: FileStatus) throws(Errno) -> RecordedInode {
         guard let inode = state.withLock({ $0.inodes[status] }) else { throw .ESTALE }
         return inode
     }
 }
 
-/// Which inode of the store is which of the record.
+/// Maps the store's inodes to the record's.
 struct InodeTable {
     private struct Identity: Hashable {
         let device: UInt64
@@ -95,7 +95,7 @@ struct InodeTable {
         inodes[Identity(device: status.device, inode: status.inode)]
     }
 
-    /// Knows a new file by a new number, also when the store uses the inode number of a removed one again.
+    /// Gives a new file a new identity, also when the store reuses the inode number of a removed one.
     mutating func add(_ status: FileStatus) -> RecordedInode {
         let inode = RecordedInode(number: next)
         next += 1

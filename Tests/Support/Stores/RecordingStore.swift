@@ -1,9 +1,9 @@
 public import Posix
 public import Store
 
-/// A store that keeps a record of every change and every flush, in the order in which they took place.
+/// A store that records every change and every flush in the order in which they happened.
 ///
-/// Changes take place one after the other then, also those that threads ask for at the same time.
+/// It makes changes one after the other, also those that threads ask for at the same time.
 public typealias RecordingStore = InterceptingStore<Recorder>
 
 extension InterceptingStore where Hook == Recorder {

@@ -2,9 +2,9 @@ import Glibc
 public import Posix
 public import Store
 
-/// Applies records to a store, record by record: at first to an empty folder.
+/// Applies records to a store one by one, beginning with an empty folder.
 ///
-/// Keeps a descriptor open for every inode that the records make, so that files without a name are written too.
+/// Keeps a descriptor open for every inode that the records make, so that files without a name can be written too.
 public struct Replay {
     private let store: any Store
     private var files: [RecordedInode: Descriptor]
@@ -14,8 +14,8 @@ public struct Replay {
         files = [.root: store.root]
     }
 
-    /// ENOENT for a file that no record applied before has made. Flushes are passed over: what has been applied is there
-    /// for whoever opens the folder next.
+    /// ENOENT for a file that no earlier record has made. Flushes are skipped: the next open of the folder sees what
+    /// has been applied.
     public mutating func apply(_ record: Record) throws(Errno) {
         if record.isFlush { return }
         let change = try record.change.map { inode throws(Errno) in
@@ -39,7 +39,7 @@ public struct Replay {
         }
     }
 
-    /// Applies records in their order.
+    /// Applies records in order.
     public mutating func apply(_ records: some Sequence<Record>) throws(Errno) {
         for record in records { try apply(record) }
     }

@@ -3,7 +3,7 @@ public import Posix
 public import Store
 
 extension Store {
-    /// Does what a change says.
+    /// Makes a change.
     public func apply(_ change: Change<Descriptor>) throws(Errno) {
         switch change {
         case .create(let name, let directory, let mode):

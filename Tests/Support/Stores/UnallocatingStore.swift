@@ -1,7 +1,7 @@
 public import Posix
 public import Store
 
-/// A store that sets no space aside, as some cannot: a journal of some megabytes would be written at each opening.
+/// A store that cannot reserve space, as some cannot: each opening would write a journal of some megabytes.
 public typealias UnallocatingStore = InterceptingStore<Unallocating>
 
 extension InterceptingStore where Hook == Unallocating {
@@ -10,7 +10,7 @@ extension InterceptingStore where Hook == Unallocating {
     }
 }
 
-/// Refuses to set space aside.
+/// Refuses to reserve space.
 public final class Unallocating: Interceptor {
     public func intercept<Result>(
         _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result

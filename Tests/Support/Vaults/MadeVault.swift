@@ -5,7 +5,7 @@ public import Store
 public import Vault
 
 extension StoreTraits {
-    /// Of the file systems that tests work on.
+    /// The traits of the file systems that tests work on.
     public static let ofTests = StoreTraits(nameMax: 255, recordKind: .symbolicLink)
 }
 
@@ -13,7 +13,7 @@ extension StoreTraits {
 public func makeVault(
     in store: any Store, deviceKeyPath: String, passcode: borrowing Secret, recoveryKey: borrowing Secret
 ) throws -> OpenKeybag {
-    // Another one each time: a daemon's socket has its name.
+    // A new identifier each time: a daemon's socket is named by it.
     let volume = VolumeIdentifier(Random.bytes(16))
     let made = try OpenKeybag.create(
         in: store, deviceKey: try DeviceKeyFile.create(path: deviceKeyPath, volume: volume), passcode: passcode,
