@@ -7,9 +7,9 @@ import Testing
 
 @testable import Keybag
 
-/// One keybag takes another's place, or does not, but never neither.
+/// A keybag replaces another completely or not at all; one of them is always there.
 @Suite struct ReplacementTests {
-    /// Each change to the store fails in turn, before, in the midst of or after its effect: the vault opens with the
+    /// Each change to the store fails in turn, before, in the middle of or after its effect. The vault opens with the
     /// passcode that the call's outcome says.
     @Test(arguments: [FaultPlan.Effect.none, .half, .whole], [false, true])
     func interruptedAtEachStep(effect: FaultPlan.Effect, lasting: Bool) throws {

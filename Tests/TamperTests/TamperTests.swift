@@ -3,7 +3,7 @@ import Tampering
 import TestSupport
 import Testing
 
-/// The table of attacks on a vault's folder, a fixed sample of it: tools/tamper makes every try.
+/// The table of attacks on a vault's folder, in a fixed sample: tools/tamper makes every attempt.
 @Suite struct TamperTests {
     @Test func `a sample of every attack gives right bytes, refusals, or what the threat model says`() throws {
         let scene = try TamperScene()
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// What a row lets through must stand in docs/THREAT-MODEL.md, in these words.
+    /// What a row lets through must be in docs/THREAT-MODEL.md, in the same words.
     @Test func `what is let through is documented`() throws {
         let page = URL(filePath: Built.project + "/docs/THREAT-MODEL.md")
         let text = try String(contentsOf: page, encoding: .utf8).split(whereSeparator: \.isWhitespace)
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// The judgement itself: other bytes, a missing file or a lost reason never pass.
+    /// The judgement itself: other bytes, a missing file or a missing reason never pass.
     @Test func `what nobody wrote is a violation`() {
         let block = [UInt8](of: "file", version: 1, count: 4096)
         func file(_ blocks: [[UInt8]?]) -> Seen {

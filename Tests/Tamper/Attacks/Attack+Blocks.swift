@@ -1,5 +1,5 @@
 extension Attack {
-    /// Whole blocks: zeros, other blocks of the file, blocks of other files, of an earlier time.
+    /// Whole blocks: zeros, other blocks of the file, blocks of other files, and earlier blocks.
     static let blocks = [
         Attack("write zeros over a block") { bench in
             for path in bench.scene.files where !bench.scene.isUnsynced(path) && !path.hasSuffix("sparse") {
@@ -84,7 +84,7 @@ extension Bench {
         for k in 0..<scene.blockCount(path) {
             let room = StoredHeader.room(k, in: count)
             let tag = max(room.lowerBound, room.upperBound - 16)
-            // All of it; its nonce; its ciphertext; its tag; all but its last byte.
+            // All of it; its nonce; its ciphertext; its tag; everything but its last byte.
             let parts = [
                 room, room.prefix(16), room.lowerBound + min(16, room.count)..<tag, tag..<room.upperBound,
                 room.dropLast(1),
@@ -114,7 +114,7 @@ extension Bench {
                     }
                 }
             }
-            // One taken out, what follows moved up; one put in between.
+            // One block removed and the next ones moved up; one block inserted.
             try attempt("/\(path), block \(one) taken out", lookingAt: scene.names(ofFileAt: path)) {
                 $0.edit(stored) { $0.removeSubrange(StoredHeader.room(one, in: $0.count)) }
             }

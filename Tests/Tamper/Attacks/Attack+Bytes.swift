@@ -1,5 +1,5 @@
 extension Attack {
-    /// Single bytes, and how many of them there are.
+    /// Single bytes, and the file's length.
     static let bytes = [
         Attack("flip a byte of a header") { bench in
             for path in bench.scene.files {
@@ -35,10 +35,10 @@ extension Documented {
 }
 
 extension TamperScene {
-    /// Whether it is one of those that are there for their size.
+    /// Whether the file is one of those that exist for their size.
     func isSized(_ path: String) -> Bool { path.split(separator: "/").last.map { Int($0) != nil } ?? false }
 
-    /// Whether it has bytes that no sync confirmed.
+    /// Whether the file has bytes that no sync confirmed.
     func isUnsynced(_ path: String) -> Bool { path.hasSuffix("/unsynced") || path.hasSuffix("/never synced") }
 }
 
@@ -49,7 +49,7 @@ extension Bench {
         }
     }
 
-    /// Each byte of all blocks; of files that are like others in their blocks, every 61st.
+    /// Each byte of all blocks; every 61st byte of files whose blocks resemble another file's.
     fileprivate func flipBlocks(of path: String) throws {
         let count = scene.current.bytes(scene.backing(path)).count
         let isOneOfItsKind = scene.isSized(path) || scene.isUnsynced(path) || path.hasSuffix("sparse")
@@ -58,7 +58,7 @@ extension Bench {
         }
     }
 
-    /// To every length if the file is small, else to all those around a border of blocks and some between.
+    /// To every length if the file is small, otherwise to all lengths around a block border and some between.
     fileprivate func truncate(_ path: String) throws {
         let stored = scene.backing(path)
         let count = scene.current.bytes(stored).count

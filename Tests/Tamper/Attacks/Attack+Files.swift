@@ -1,5 +1,5 @@
 extension Attack {
-    /// Headers and whole files: others', planted ones, older ones, none.
+    /// Headers and whole files: other files', planted ones, older ones, none.
     static let files = [
         Attack("put the header of another file there") { bench in
             try bench.forEachPair(ofManyLinks: false) { path, other in
@@ -42,7 +42,7 @@ extension Attack {
                     if !body.isEmpty { planted.append(Array(whole[..<512]) + other[512...]) }
                 }
                 for (index, bytes) in planted.enumerated() {
-                    // What was never synced may be lost: another row has that.
+                    // Bytes that were never synced may be lost: another row has that.
                     guard !bench.scene.isUnsynced(path) || !bytes.starts(with: whole[..<512]) else { continue }
                     try bench.attempt("/\(path), planted file \(index)", lookingAt: bench.scene.names(ofFileAt: path)) {
                         $0.edit(bench.scene.backing(path)) { $0 = bytes }
@@ -118,7 +118,7 @@ extension Documented {
 }
 
 extension Bench {
-    /// Each file with each other one.
+    /// Each file with each other file.
     fileprivate func forEachPair(ofManyLinks: Bool, _ body: (String, String) throws -> Void) throws {
         for path in scene.files {
             for other in scene.files where other != path && other.hasPrefix("links/") == ofManyLinks {
@@ -127,7 +127,7 @@ extension Bench {
         }
     }
 
-    /// Contents alone: attributes hang on what they hung on.
+    /// Contents alone: the attributes stay where they were.
     fileprivate func substitute(_ other: String, for path: String) throws {
         let bytes = scene.current.bytes(scene.backing(other))
         try attempt("/\(path), as /\(other)", lookingAt: scene.names(ofFileAt: path)) {
@@ -135,7 +135,7 @@ extension Bench {
         }
     }
 
-    /// A path, the folder that lists it, and all that is in it if it is a folder.
+    /// A path, the folder that lists it, and, if it is a folder, everything in it.
     func below(_ path: String) -> [String] {
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
         return [parent] + scene.knowledge.paths.filter { $0 == path || $0.hasPrefix(path + "/") }

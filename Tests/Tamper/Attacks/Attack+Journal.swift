@@ -32,7 +32,7 @@ extension Attack {
         journal("flip a byte of a record of the journal", .journal) { bench in
             for (number, record) in bench.records.enumerated() {
                 let voided = try bench.reference { $0.edit("lk.journal") { $0.clear(record) } }
-                // All of what stands before and behind the payload, which is ciphertext as a rule.
+                // Everything before and behind the payload, which is mostly ciphertext.
                 for offset in record
                 where offset < record.lowerBound + 80 || offset >= record.upperBound - 40 || offset % 61 == 0 {
                     try bench.attempt("byte \(offset) of record \(number)", expecting: .same(voided)) {
@@ -119,7 +119,7 @@ extension [UInt8] {
 }
 
 extension JournalBench {
-    /// Where the records of the first half lie: the session was too short to reach the second one.
+    /// Where the records of the first half lie: the session was too short to reach the second half.
     fileprivate var records: [Range<Int>] {
         let bytes = journal
         func integer(_ offset: Int, _ count: Int) -> Int {
@@ -142,6 +142,6 @@ extension JournalBench {
         }
     }
 
-    /// What lies behind the last record.
+    /// The bytes behind the last record.
     fileprivate var free: Range<Int> { records.last!.upperBound..<journal.count }
 }

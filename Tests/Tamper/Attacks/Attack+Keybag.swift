@@ -1,5 +1,5 @@
 extension Attack {
-    /// The keybag: by somebody without the device key, and by somebody who has it.
+    /// The keybag: attackers without the device key, and with it.
     static let keybag = [
         keybag("flip a byte of the keybag") { bench in
             for offset in bench.current.indices {
@@ -83,7 +83,7 @@ extension Attack {
 }
 
 extension KeybagBench {
-    /// The keybag with its records in another order, one of them missing, or twice.
+    /// The keybag with its records in another order, one of them missing, or one twice.
     fileprivate var rearranged: [[UInt8]] {
         let records = self.records
         var orders: [[[UInt8]]] = []

@@ -153,7 +153,7 @@ extension Bench {
         }
     }
 
-    /// Nothing ties it to its name.
+    /// Whether nothing binds the entry to its name.
     fileprivate func isUnbound(_ path: String) -> Bool {
         switch scene.written[path]! {
         case .link, .special: true

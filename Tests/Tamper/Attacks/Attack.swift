@@ -1,10 +1,10 @@
-/// One row of the table: a kind of attack, with every try of it that there is.
+/// One row of the table: a kind of attack, with all its attempts.
 public struct Attack: Sendable {
     public let name: String
-    /// What it may let through; nil for right bytes or EIO and nothing else.
+    /// The deviation that the attack may cause; nil for right bytes or EIO only.
     public let documented: Documented?
     private let attempts: @Sendable (TamperScene, Bench.Extent) throws -> Tally
-    /// Nil for one on keybag or journal, which is on the vault as a whole.
+    /// Nil for an attack on keybag or journal, which is on the vault as a whole.
     private let attemptsOnFiles: (@Sendable (Bench) throws -> Void)?
 
     init(_ name: String, _ documented: Documented? = nil, _ attempts: @escaping @Sendable (Bench) throws -> Void) {
@@ -30,9 +30,9 @@ public struct Attack: Sendable {
 
     public func run(on scene: TamperScene, _ extent: Bench.Extent) throws -> Tally { try attempts(scene, extent) }
 
-    /// Many tries at once, on files that have nothing to do with each other; nil where that cannot be.
+    /// Several independent attempts at once; nil if they cannot be combined.
     ///
-    /// - Parameter most: of how many tries, spread over all of them, those are taken.
+    /// - Parameter most: the number of attempts to combine, spread over all of them.
     public func combined(on scene: TamperScene, of most: Int) throws -> Combination? {
         guard let attemptsOnFiles else { return nil }
         let counter = Collector(scene, stride: nil)
@@ -54,7 +54,7 @@ extension Attack {
 }
 
 extension TamperScene {
-    /// The other names of the file at a path too: all of them show what is done to it.
+    /// The other names of the file at a path: an attack on the file shows under all of them.
     func names(ofFileAt path: String) -> [String] {
         let number = current.names[backing(path)]
         return knowledge.paths.filter { $0 != "" && current.names[backing($0)] == number }

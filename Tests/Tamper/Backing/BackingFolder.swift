@@ -2,11 +2,11 @@ import Glibc
 public import Posix
 import TestSupport
 
-/// A folder in memory that holds one image after the other: only what differs is written.
+/// A folder in memory that holds one image after the other: only the differences are written.
 public final class BackingFolder {
     private let folder: TemporaryFolder
     private let root: Descriptor
-    /// What it holds, as far as nobody else writes to it.
+    /// The image in the folder, unless another program writes to it.
     private var held = BackingImage()
 
     /// - Parameter parent: nil for a folder in memory.
@@ -17,7 +17,7 @@ public final class BackingFolder {
 
     public var path: String { folder.path }
 
-    /// What lies there now, whoever wrote it.
+    /// The folder's present contents, whichever program wrote them.
     public func image() throws(Errno) -> BackingImage {
         var image = BackingImage()
         var known: [UInt64: String] = [:]
@@ -25,15 +25,15 @@ public final class BackingFolder {
         return image
     }
 
-    /// Puts an image in the place of what is there.
+    /// Replaces the folder's contents with an image.
     ///
-    /// - Parameter afresh: somebody else has written to the folder.
+    /// - Parameter afresh: another program has written to the folder.
     public func hold(_ image: BackingImage, afresh: Bool = false) throws(Errno) {
         if afresh {
             try root.removeContents()
             held = BackingImage()
         }
-        // Every image counts its new inodes from the same number: one may be of another kind than it was.
+        // Every image counts its new inodes from the same number: the same number may stand for another kind of inode.
         for (number, node) in held.inodes where image.inodes[number].map({ !$0.isOfKind(of: node) }) ?? false {
             held.renumber(number)
         }
@@ -62,7 +62,7 @@ public final class BackingFolder {
     }
 
     private func addNames(newIn image: BackingImage) throws(Errno) {
-        // A number of which a name has stayed has its inode still.
+        // If a name of an inode has stayed, its number still stands for that inode.
         var first: [Int: String] = [:]
         for (name, number) in image.names where held.names[name] == number { first[number] = name }
         for name in image.names.keys.sorted(by: { $0.utf8.count < $1.utf8.count })

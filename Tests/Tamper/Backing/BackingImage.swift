@@ -1,6 +1,6 @@
-/// What lies in a vault's folder: names, and the inodes that they lead to. An attack makes one out of another.
+/// The contents of a vault's folder: names, and the inodes that they lead to. An attack makes one image out of another.
 ///
-/// A value: hundreds of thousands of them share what they have in common. Modes, owners and times are left out.
+/// A value type: hundreds of thousands of images share their common parts. Modes, owners and times are left out.
 public struct BackingImage: Sendable {
     public enum Node: Equatable, Sendable {
         case file([UInt8], attributes: [String: [UInt8]] = [:])
@@ -16,8 +16,8 @@ public struct BackingImage: Sendable {
         }
     }
 
-    /// The number of the inode at each path from the vault's folder, which has none itself; several for one are hard
-    /// links. A folder is named here before what is in it is.
+    /// The number of the inode at each path from the vault's folder, which has none itself; several paths with one
+    /// number are hard links. A folder comes before its contents.
     public private(set) var names: [String: Int] = [:]
     public private(set) var inodes: [Int: Node] = [:]
     private var next = 1
@@ -26,7 +26,7 @@ public struct BackingImage: Sendable {
 
     public subscript(path: String) -> Node? { names[path].flatMap { inodes[$0] } }
 
-    /// The bytes of a file; none for what is not there or no file.
+    /// The bytes of a file; empty if there is no such file.
     public func bytes(_ path: String) -> [UInt8] {
         if case .file(let bytes, _)? = self[path] { bytes } else { [] }
     }
@@ -52,7 +52,7 @@ public struct BackingImage: Sendable {
         }
     }
 
-    /// Gives an inode another number, so that it is none of those of another image.
+    /// Gives an inode another number, so that it differs from all inodes of another image.
     mutating func renumber(_ number: Int) {
         inodes[-number] = inodes.removeValue(forKey: number)
         for name in names.keys where names[name] == number { names[name] = -number }
@@ -68,7 +68,7 @@ public struct BackingImage: Sendable {
 
     public mutating func link(_ old: String, _ new: String) { names[new] = names[old] }
 
-    /// In place: all names of the inode show it.
+    /// In place: all names of the inode show the change.
     public mutating func edit(_ path: String, _ change: (inout [UInt8]) -> Void) {
         guard let number = names[path], case .file(var bytes, let attributes)? = inodes[number] else { return }
         // Held twice, the bytes would be copied.
@@ -90,7 +90,7 @@ public struct BackingImage: Sendable {
         }
     }
 
-    /// Removes a name with all below it, then puts something else there.
+    /// Removes a name with everything below it, then puts something else there.
     public mutating func replace(_ path: String, by node: Node) {
         remove(path)
         add(path, node)
@@ -100,7 +100,7 @@ public struct BackingImage: Sendable {
         for name in names.keys where name == path || name.hasPrefix(path + "/") { names[name] = nil }
     }
 
-    /// Puts what another image has at a path, with all below it, at a path here.
+    /// Puts an entry of another image, with everything below it, at a path of this image.
     public mutating func take(_ source: String, of other: BackingImage, as path: String) {
         remove(path)
         var copies: [Int: Int] = [:]

@@ -2,10 +2,10 @@ import Glibc
 import Synchronization
 import Tampering
 
-/// Runs the rows of the table, or those whose names hold one of the arguments, and prints it; status 1 on a violation.
-/// With `--every NUMBER` first, a sample of each row.
+/// Runs the rows of the table, or those whose names contain one of the arguments, and prints it; status 1 on a
+/// violation. With `--every NUMBER` first, a sample of each row.
 ///
-/// What never ends is stopped after a minute without progress, status 3; a crash ends the program as it does.
+/// An attempt that never ends is stopped after a minute without progress, status 3; a crash ends the program as usual.
 @main struct Main {
     static func main() throws {
         watch()
@@ -45,7 +45,7 @@ import Tampering
             + cells.map { String(repeating: " ", count: max(1, 11 - $0.count)) + $0 }.joined()
     }
 
-    /// At once: what was being done when it ended is then the last line.
+    /// Printed at once: if the program dies, the last line says what it was doing.
     private static func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = unsafe write(1, bytes, bytes.count)

@@ -1,5 +1,4 @@
-/// Hostile entries beside each other in one vault, in folders of class A and D: what is wrong with one is no matter of
-/// the others'.
+/// Independent hostile entries beside each other in one vault, in folders of class A and D.
 struct Crowd {
     private let scene: HostileScene
     var vault: HostileVault
@@ -11,7 +10,7 @@ struct Crowd {
         vault.isMountable = true
     }
 
-    /// One of a list after the other, as many in each vault as are quickly used.
+    /// Takes the entries of a list in order, and puts as many in each vault as can be used quickly.
     static func vaults<Item>(
         _ name: String, of items: [Item], each most: Int = 80, _ scene: HostileScene,
         _ add: @escaping (inout Crowd, Item) -> Void
@@ -25,16 +24,16 @@ struct Crowd {
         }
     }
 
-    /// Where the next one goes: a folder of the mount, its ID and its backing path.
+    /// Where the next entry goes: a folder of the mount, its ID and its backing path.
     private mutating func next() -> (folder: String, identifier: [UInt8], prefix: String) {
         count += 1
         let folder = count % 2 == 0 ? "A" : "D"
         return (folder, scene.forge.identifier(of: folder), scene.tampering.backing(folder) + "/")
     }
 
-    /// A file of 9,000 bytes with another header, and what may have to be done to the rest of it.
+    /// A file of 9,000 bytes with another header, and with changed bytes behind the header where needed.
     ///
-    /// - Parameter change: of all bytes; the header is sealed afterwards.
+    /// - Parameter change: changes all bytes; the header is sealed afterwards.
     /// - Returns: the backing path.
     @discardableResult mutating func addFile(
         _ name: String, isFinal: Bool = false, _ change: (inout [UInt8]) -> Void = { _ in }
@@ -66,7 +65,7 @@ struct Crowd {
         return (stored, Array(record.prefix(16)), binding)
     }
 
-    /// A file in a folder of which the ID is known.
+    /// A file in a folder whose ID is known.
     private mutating func addInner(to folder: String, _ identifier: [UInt8]) {
         var bytes = scene.good.bytes(scene.tampering.backing("D/grown"))
         bytes.replaceSubrange(104..<120, with: scene.forge.binding(Array("inner".utf8), in: identifier))
@@ -74,7 +73,7 @@ struct Crowd {
         vault.image.add(folder + "/" + stored, .file(scene.forge.header(bytes)))
     }
 
-    /// Whatever it is, under an encrypted name.
+    /// Any entry, under an encrypted name.
     ///
     /// - Returns: the backing path.
     @discardableResult mutating func add(
@@ -99,7 +98,7 @@ struct Crowd {
         return add(name, .file(scene.forge.header(bytes)), isLong: isLong, hasSidecar: hasSidecar)
     }
 
-    /// Beside it, whatever its name.
+    /// An entry beside the others, under any name.
     mutating func addBeside(_ path: String, _ name: String, _ node: BackingImage.Node) {
         let folder = path.split(separator: "/").dropLast().joined(separator: "/")
         vault.image.add((folder.isEmpty ? "" : folder + "/") + name, node)

@@ -4,7 +4,7 @@ import Keybag
 import TestSecrets
 import Vault
 
-/// Seals what no writer would: every tag is right, and what it stands over need not be.
+/// Seals what no writer would: every tag is right, and what it covers may be wrong.
 ///
 /// docs/FORMAT.md says how each structure is sealed.
 struct Forge {
@@ -43,7 +43,7 @@ struct Forge {
         return scene.knowledge.records[folder]![record]!.identifier
     }
 
-    /// The backing name, and the ciphertext where that belongs into a sidecar.
+    /// The backing name, and the ciphertext if that belongs in a sidecar.
     func stored(_ name: [UInt8], in folder: [UInt8], isLong: Bool? = nil) -> (name: String, sidecar: [UInt8]?) {
         guard let ciphertext = try? scene.keys.names.seal(name, associatedData: folder) else { return ("", nil) }
         let text = Self.text(ciphertext)
@@ -65,7 +65,7 @@ struct Forge {
         return nonce + ((try? scene.keys.symlinks.seal(target, associatedData: nonce)) ?? [])
     }
 
-    /// Name and value of an extended attribute as they are stored.
+    /// The stored name and value of an extended attribute.
     func attribute(
         _ name: [UInt8], _ value: [UInt8], of owner: [UInt8], isLong: Bool = false
     ) -> (name: String, value: [UInt8]) {
@@ -96,7 +96,7 @@ struct Forge {
         return fields + scene.keys.summaries.tag(of: covered).prefix(16)
     }
 
-    /// Both MACs; the size is whoever made the bytes' to say.
+    /// Sets both MACs; the caller sets the size.
     func keybag(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = Array(bytes.dropLast(64))
         bytes += unlockKeybag.tag(of: bytes)

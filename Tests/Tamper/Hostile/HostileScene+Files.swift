@@ -1,4 +1,4 @@
-/// Hostile headers, and hostile lengths against each other.
+/// Hostile headers, and lengths that contradict each other.
 extension HostileScene {
     /// docs/FORMAT.md, "Files".
     private static let fields = [
@@ -34,12 +34,12 @@ extension HostileScene {
                 bytes.put(sparse, 8, at: 80)
                 bytes.put(pending, 8, at: 88)
             }
-            // Zero stands for the size that it has.
+            // Zero stands for the size that the file has.
             if size != 0 { crowd.end(path, at: size) }
         }
     }
 
-    /// Times of the backing files, which nobody seals, with the stamps of headers and summaries that fit.
+    /// Times of the backing files, which no MAC covers, with the stamps of headers and summaries that match them.
     private var times: [() -> HostileVault] {
         let edges: [Int64] = [.min, .min + 1, -(1 << 40), -1, 0, 1, 1 << 31, 1 << 34, 1 << 40, .max - 1, .max]
         var cases: [(Int64, Int64)] = []

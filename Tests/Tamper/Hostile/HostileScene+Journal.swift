@@ -25,7 +25,7 @@ extension HostileScene {
         }
     }
 
-    /// Each kind of record behind the others, with its numbers at their ends.
+    /// Each kind of record, behind other records, with its numbers at their limits.
     var journalRecords: [() -> HostileVault] {
         (1...8).flatMap { (kind: UInt8) in
             Edges.of(8).flatMap { value in
@@ -63,7 +63,7 @@ extension HostileScene {
         }
     }
 
-    /// Where a file is said to be that replay is to write to, and a folder that it is to rename.
+    /// The path of a file that replay is to write to, and of a folder that replay is to rename.
     var journalPaths: [() -> HostileVault] {
         let folder = tampering.backing("D")
         let paths =
@@ -111,7 +111,7 @@ extension HostileScene {
             }
     }
 
-    /// A file that is to be looked for in all of the vault.
+    /// A file that replay has to look for in the whole vault.
     func journalWithoutAPath(_ name: String) -> HostileVault {
         var vault = journal(name) { journal, image in
             let file = self.file(in: image)
@@ -140,7 +140,7 @@ struct JournalBytes {
     }
     private var content: [UInt8]
     private let forge: Forge
-    /// Where the next record goes, in the half that is in use.
+    /// The offset of the next record, in the half that is in use.
     private var half = 4096
     private var position = 0
     private var epoch: UInt64 = 0
@@ -152,7 +152,7 @@ struct JournalBytes {
         for start in [4096, 4096 + size] where start + 64 < bytes.count && bytes.integer(8, at: start + 8) > epoch {
             (half, epoch) = (start, bytes.integer(8, at: start + 8))
         }
-        // Records that were flushed apart begin at sectors.
+        // Records that were flushed separately begin at sectors.
         while let record = [position, (position + 511) / 512 * 512].first(where: { isRecord(at: $0) }) {
             position = record + Int(bytes.integer(4, at: half + record))
         }

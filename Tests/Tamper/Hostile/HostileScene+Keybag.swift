@@ -1,4 +1,4 @@
-/// Hostile keybags: both MACs fit.
+/// Hostile keybags: both MACs are valid.
 extension HostileScene {
     private func keybag(_ name: String, _ change: @escaping (inout KeybagBytes) -> Void) -> () -> HostileVault {
         {
@@ -37,7 +37,7 @@ extension HostileScene {
         }
     }
 
-    /// Memory, passes and lanes of a passcode, at the ends of what the format allows and beyond.
+    /// Memory, passes and lanes of a passcode, at the limits of what the format allows and beyond.
     private var costs: [() -> HostileVault] {
         let ranges: [(Int, [UInt64])] = [
             (16, [0, 1, 8, 19_455, 19_456, 19_457, 4_194_305, 1 << 31, (1 << 32) - 1]),
@@ -62,7 +62,7 @@ extension HostileScene {
         ]
     }
 
-    /// Slots of all kinds with lengths against each other, many of them, and of one number.
+    /// Slots of all kinds: lengths that contradict each other, too many slots, and slots of one number.
     private var slots: [() -> HostileVault] {
         let head = Forge.bytes(77, 4) + Forge.bytes(1, 8)
         var cases: [() -> HostileVault] = []
@@ -115,7 +115,8 @@ extension HostileScene {
 
     // MARK: Rotation
 
-    /// Previous keys that open nothing, of other lengths, without the feature that tells of them and twice.
+    /// Previous keys that open nothing, that have other lengths, that the features do not announce, and that come
+    /// twice.
     var rotations: [() -> HostileVault] {
         [0, 40, 135, 136, 137, 175, 176, 177, 1000].flatMap { count in
             [false, true].flatMap { isTold in

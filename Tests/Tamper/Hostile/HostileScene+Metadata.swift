@@ -13,7 +13,7 @@ extension HostileScene {
         [[], [0], Array("none".utf8), [UInt8](repeating: 9, count: 300)] + accessLists
     }
 
-    /// For system.posix_acl_*: versions, tags, permissions and counts at their ends.
+    /// For system.posix_acl_*: versions, tags, permissions and counts at their limits.
     private static var accessLists: [[UInt8]] {
         func entry(_ tag: UInt64, _ permissions: UInt64, _ identifier: UInt64) -> [UInt8] {
             Forge.bytes(tag, 2) + Forge.bytes(permissions, 2) + Forge.bytes(identifier, 4)
@@ -41,7 +41,7 @@ extension HostileScene {
         }
         return Crowd.vaults("attributes", of: cases, self) { crowd, item in
             let (name, value, isLong) = item
-            // Where the disk takes no value of that length nobody can plant one.
+            // If the disk takes no value of that length, an attacker cannot plant one.
             let path = crowd.addFile(
                 "attribute \(name.count) \(value.count) \(isLong) \(crowd.vault.image.names.count)")
             let owner = Array(self.good.bytes(self.tampering.backing("D/grown"))[40..<56])
@@ -56,7 +56,7 @@ extension HostileScene {
         } + [rests] + summaries
     }
 
-    /// Values that fill an attribute, with and without the rest that they promise; long names truncated.
+    /// Values that fill an attribute, with and without the continuation that they promise; long names, truncated.
     private var rests: () -> HostileVault {
         {
             var crowd = Crowd("rests of attributes", self)

@@ -1,6 +1,6 @@
-/// Links and other things that lead out of the vault, planted in the places of its own files and of entries.
+/// Links and other entries that lead out of the vault, in place of the vault's own files and of entries.
 extension HostileScene {
-    /// Where something of the vault's own may stand.
+    /// The names of the vault's own files.
     private var ownPlaces: [String] {
         let folder = tampering.backing("D/folder")
         return [
@@ -24,7 +24,7 @@ extension HostileScene {
                         var vault = self.planting(.file([]), at: path, "hard link to \(name)")
                         vault.image.remove(path)
                         vault.hardLinks[path] = name
-                        // What was destroyed, and written over, for it was taken for the vault's own.
+                        // These were once overwritten and removed, because they were taken for the vault's own.
                         vault.isKnown = ["lk.keybag", "lk.journal"].contains(path) && name == "long"
                         return vault
                     }
@@ -33,7 +33,7 @@ extension HostileScene {
     }
 
     private func planting(_ node: BackingImage.Node, at path: String, _ what: String) -> HostileVault {
-        // Where there is a journal to replay, its files are looked for.
+        // If there is a journal to replay, the replay looks for the journal's files.
         var vault = HostileVault("planted at \(path): \(what)", path == "lk.journal" ? good : crashed)
         let parts = path.split(separator: "/")
         if parts.count > 1, vault.image[String(parts[0])] == nil { vault.image.add(String(parts[0]), .folder()) }

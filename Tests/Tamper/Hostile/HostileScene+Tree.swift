@@ -1,6 +1,6 @@
 /// Hostile directories and names.
 extension HostileScene {
-    /// What can stand where something else belongs.
+    /// Entries of a wrong kind.
     func foreign(for name: String) -> [BackingImage.Node] {
         [
             .link(Array(outside.utf8)), .link(Array("\(outside)/folder".utf8)), .link(Array("\(outside)/short".utf8)),
@@ -19,7 +19,7 @@ extension HostileScene {
         } + [shapes, duplicates]
     }
 
-    /// Records of other lengths, and other things in their places.
+    /// Records of other lengths, and other entries in their place.
     private var shapes: () -> HostileVault {
         {
             var crowd = Crowd("directory records of other shapes", self)
@@ -40,7 +40,7 @@ extension HostileScene {
         }
     }
 
-    /// Directories of the same ID: the root's, the parent's, each other's; and one pending to be another.
+    /// Directories of one ID: the root's, the parent's, each other's; and one whose pending record is another's.
     private var duplicates: () -> HostileVault {
         {
             var crowd = Crowd("directories of one ID", self)
@@ -92,7 +92,7 @@ extension HostileScene {
                     let path = crowd.addFile(named: Array("sidecar \(number)".utf8), isLong: true)
                     crowd.vault.image.replace(path + ".name", by: node)
                 }
-                // The hash is that of the sidecar, and the sidecar no name.
+                // The hash matches the sidecar, and the sidecar holds no name.
                 for count in [0, 1, 15, 16, 17, 271, 272, 273, 70_000] {
                     let bytes = [UInt8](repeating: 7, count: count)
                     crowd.addBeside(crowd.addFile(named: [UInt8(count % 251)]), Forge.long(bytes), .file([1]))
@@ -106,7 +106,7 @@ extension HostileScene {
 
     // MARK: Depth
 
-    /// Folders in folders: those that are removed by the way, and those that are walked through.
+    /// Nested folders: the vault removes some by itself, and walks through others.
     var depths: [() -> HostileVault] {
         [
             "lk.tmp.deep", "lk.nameless/lk.tmp.deep", "lk.targets/lk.tmp.deep", "deep", "lk.lost.deep",

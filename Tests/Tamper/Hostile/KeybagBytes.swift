@@ -1,4 +1,4 @@
-/// A keybag in parts: head, records, room for the MACs.
+/// A keybag in parts: head, records, space for the MACs.
 struct KeybagBytes {
     var head: [UInt8]
     /// Type, zero, length, value.
@@ -15,10 +15,10 @@ struct KeybagBytes {
         }
     }
 
-    /// The place of the first record of a type.
+    /// The index of the first record of a type.
     func index(of type: UInt8) -> Int { records.firstIndex { $0[0] == type && $0[1] == 0 }! }
 
-    /// All of it with the size that it has, and zeros where the MACs belong.
+    /// All bytes, with the right size and zeros where the MACs belong.
     var bytes: [UInt8] {
         var bytes = head + records.flatMap { $0 } + [UInt8](repeating: 0, count: 64)
         bytes.put(UInt64(bytes.count), 4, at: 12)

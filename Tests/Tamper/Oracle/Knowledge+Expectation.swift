@@ -1,6 +1,5 @@
 extension Knowledge {
-    /// What a program must see at a path of the mount when this lies in the vault's folder: docs/FORMAT.md, with
-    /// ciphers that nobody breaks.
+    /// What a program must see at a path of the mount, given the vault's folder: docs/FORMAT.md, with unbroken ciphers.
     public func expected(_ path: String, in image: BackingImage) -> Seen {
         if !path.isEmpty, let obstacle = obstacle(above: path, in: image) { return obstacle }
         let stored = backing[path]!
@@ -13,7 +12,7 @@ extension Knowledge {
         }
     }
 
-    /// What keeps everything from being reached that is in the folder of a path; nil for nothing.
+    /// The obstacle to everything in a folder; nil if there is none.
     private func obstacle(above path: String, in image: BackingImage) -> Seen? {
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
         if !parent.isEmpty, let obstacle = obstacle(above: parent, in: image) { return obstacle }
@@ -49,7 +48,7 @@ extension Knowledge {
         let room = StoredHeader.room(k, in: bytes.count)
         let known = blocks[header.file]?[k] ?? [:]
         let live = header.live(k)
-        /// Bytes that verify are given as far as the file reaches, with zeros behind them.
+        /// Bytes that verify are returned up to the file's end, with zeros where blocks are missing.
         func opened(_ stored: ArraySlice<UInt8>) -> [UInt8]? {
             known[Array(stored)].map {
                 Array(($0 + [UInt8](repeating: 0, count: max(0, live - $0.count))).prefix(live))
@@ -64,7 +63,7 @@ extension Knowledge {
             let stored = bytes[room].prefix(confirmed)
             if UInt64(k) >= header.firstSparse, stored.allSatisfy({ $0 == 0 }) { return zeros }
         }
-        // In one of the sizes that it can have.
+        // With one of the sizes that it can have.
         let sizes = (isConfirmed ? [confirmed] : []) + [provisional, room.count]
         for size in sizes where size <= room.count && (!isConfirmed || size >= confirmed) {
             if let plain = opened(bytes[room].prefix(size)) { return plain }

@@ -1,33 +1,33 @@
-/// All that the vault's owner ever wrote, by what it looks like in the vault's folder. Whatever else lies there was
-/// made by somebody without the keys.
+/// Everything that the vault's owner ever wrote, keyed by its stored form. Anything else in the vault's folder was made
+/// without the keys.
 public struct Knowledge: Sendable {
     struct Folder {
         let identifier: [UInt8]
         let protection: SeenClass
     }
 
-    /// By all 512 bytes.
+    /// Keyed by all 512 bytes.
     var headers: [[UInt8]: StoredHeader] = [:]
     /// Plaintext by file ID, block number and stored bytes.
     var blocks: [[UInt8]: [Int: [[UInt8]: [UInt8]]]] = [:]
-    /// Where a path of the mount lies, and its name binding: 16 bytes.
+    /// The backing path and the name binding (16 bytes) of each path of the mount.
     public internal(set) var backing: [String: String] = [:]
     var bindings: [String: [UInt8]] = [:]
-    /// A directory's records by its path and their text.
+    /// A directory's records, by its path and their text.
     var records: [String: [[UInt8]: Folder]] = [:]
     /// Contents of the sidecars of long names, by the entry's backing path.
     var sidecars: [String: [UInt8]] = [:]
     var targets: [[UInt8]: [UInt8]] = [:]
-    /// Names of attributes by the owner's ID and what they are stored as, and then values.
+    /// Names of attributes, by the owner's ID and their stored names; then their values.
     var attributeNames: [[UInt8]: [String: String]] = [:]
     var attributeValues: [[UInt8]: [String: [[UInt8]: [UInt8]]]] = [:]
 
     public init() {}
 
-    /// All paths of the mount that there are, or were; a folder before what is in it.
+    /// All present and past paths of the mount; a folder comes before its contents.
     public var paths: [String] { backing.keys.sorted() }
 
-    /// Learns a file as it was written, with the plaintext that only its owner knows.
+    /// Learns a written file, with the plaintext that only its owner knows.
     mutating func learn(file bytes: [UInt8], contents: [UInt8]) {
         let raw = Array(bytes[..<StoredHeader.size])
         let header = StoredHeader(raw)

@@ -1,4 +1,4 @@
-/// What a program sees at a path of the mount, all of it.
+/// Everything that a program sees at a path of the mount.
 public enum Seen: Equatable, Sendable {
     case missing
     /// EIO, with a reason for the log.
@@ -7,7 +7,7 @@ public enum Seen: Equatable, Sendable {
     case folder(SeenFolder)
     case link([UInt8])
     case special
-    /// Neither an answer nor such a refusal: another errno, no reason, answers that contradict each other.
+    /// Neither an answer nor a proper refusal: another errno, no reason in the log, or contradictory answers.
     case failed(String)
 }
 
@@ -50,21 +50,21 @@ public struct SeenClass: Equatable, Hashable, Sendable {
     }
 }
 
-/// In what way something else is seen than was written.
+/// How the seen object differs from the written one.
 public struct Deviation: OptionSet, Sendable {
     public let rawValue: Int
 
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// It is not there, or not listed.
+    /// The object is missing, or not listed.
     public static let missing = Deviation(rawValue: 1)
-    /// Zeros in the place of a block.
+    /// Zeros instead of a block.
     public static let zeros = Deviation(rawValue: 2)
-    /// Anything else: contents, a class, a target, a name that was gone.
+    /// Any other difference: contents, a class, a target, a removed name.
     public static let other = Deviation(rawValue: 4)
 }
 
-/// What is seen beside what was written: right bytes, EIO for some of it, deviations in the rest.
+/// The comparison of what is seen with what was written: right bytes, EIO for a part, or deviations.
 public struct Comparison: Equatable {
     public private(set) var isRefused = false
     public private(set) var deviation: Deviation = []

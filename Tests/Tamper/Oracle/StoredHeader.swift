@@ -1,4 +1,5 @@
-/// A header's fields, as docs/FORMAT.md has them: read here by itself, so that a reader's mistake is not repeated.
+/// A header's fields, as docs/FORMAT.md has them. The parser is separate, so that the vault's mistakes are not
+/// repeated.
 struct StoredHeader {
     static let size = 512
     static let storedBlock = 4128
@@ -7,7 +8,7 @@ struct StoredHeader {
 
     let file: [UInt8]
     private let protection: SeenClass
-    /// At the last place, where a rename is under way.
+    /// The class under the last binding, while a rename is under way.
     private let pending: SeenClass?
     let bindings: [[UInt8]]
     let hasManyLinks: Bool
@@ -31,13 +32,13 @@ struct StoredHeader {
 
     var blockCount: Int { (provisionalLength + Self.block - 1) / Self.block }
 
-    /// How many bytes of the confirmed contents block k holds.
+    /// The number of confirmed bytes that block k holds.
     func confirmed(_ k: Int) -> Int { max(0, min(Self.block, length - Self.block * k)) }
 
-    /// How many bytes of the file block k holds.
+    /// The number of the file's bytes that block k holds.
     func live(_ k: Int) -> Int { max(0, min(Self.block, provisionalLength - Self.block * k)) }
 
-    /// Where block k may lie in a backing file of so many bytes.
+    /// Where block k may lie in a backing file of this many bytes.
     static func room(_ k: Int, in count: Int) -> Range<Int> {
         let start = min(size + storedBlock * k, count)
         return start..<min(start + storedBlock, count)

@@ -26,7 +26,7 @@ public struct VaultReader {
             case .whole(let found): entry = found
             case .summarized(let status, _):
                 let file = try vault.openFile(name, in: directory)
-                // As a mount does: at another length it asks for the header's.
+                // As a mount does: if the length differs, the header decides.
                 if Int(status.size) == Int(file.length) { return try see(file, Int(status.size)) }
                 entry = try vault.lookup(name, in: directory)
             }
@@ -44,7 +44,7 @@ public struct VaultReader {
         } catch { return Self.refusal(error) }
     }
 
-    /// What the daemon logs is the reason of `damaged`, and the path; all else is no refusal.
+    /// The daemon logs the path and the reason of `damaged`; any other error is no refusal.
     public static func refusal(_ error: any Error) -> Seen {
         switch error as? VaultError {
         case .system(.ENOENT): .missing

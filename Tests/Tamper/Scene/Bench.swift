@@ -1,12 +1,12 @@
 import Posix
 import Synchronization
 
-/// Where attacks are tried one after the other, each on a vault that is opened anew.
+/// Makes attempts one after the other, each on a vault that is opened anew.
 public final class Bench {
-    /// Which of the tries are made.
+    /// Which attempts are made.
     public enum Extent: Sendable {
         case all
-        /// The first few of each row, and every so many of the rest: always the same ones.
+        /// The first few of each row, and then one in every `every`: always the same ones.
         case sample(every: Int)
 
         func wants(_ index: Int) -> Bool {
@@ -24,7 +24,7 @@ public final class Bench {
     private let collector: Collector?
     public private(set) var tally = Tally()
 
-    /// Which try is being made, for whoever finds that it never ends.
+    /// The number of the current attempt, so that one that never ends can be found.
     public static let progress = Atomic<Int>(0)
 
     public init(_ scene: TamperScene, _ extent: Extent, documented: Documented? = nil) {
@@ -34,7 +34,7 @@ public final class Bench {
         collector = nil
     }
 
-    /// Tries nothing: hands the tries to somebody else.
+    /// Makes no attempts itself: hands them to the collector.
     init(_ scene: TamperScene, collectingFor collector: Collector) {
         self.scene = scene
         extent = .all
@@ -42,11 +42,11 @@ public final class Bench {
         self.collector = collector
     }
 
-    /// Changes the vault as it is, looks at some paths, and judges what is seen there.
+    /// Changes the vault, reads some paths, and judges what is seen there.
     ///
     /// - Parameters:
-    ///   - what: says which change it is.
-    ///   - paths: nil for all there are.
+    ///   - what: describes the change.
+    ///   - paths: nil for all paths.
     ///   - change: is made to a copy.
     public func attempt(
         _ what: @autoclosure () -> String, lookingAt paths: @autoclosure () -> [String]?,
@@ -63,7 +63,7 @@ public final class Bench {
         change(&image)
         try scene.folder.hold(image)
         judge(what(), paths, image, isReadOnly: true)
-        // As the daemon opens it: what it mends or brings up to date must not make anything of what was planted.
+        // As the daemon opens it: its repairs and updates must not bring planted data to life.
         guard tally.tries % 64 == 1 else { return }
         judge(what() + ", opened to write", paths, image, isReadOnly: false)
         try scene.folder.hold(image, afresh: true)

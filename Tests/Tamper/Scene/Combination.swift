@@ -1,18 +1,18 @@
-/// A vault to which several things were done at once, and the paths that this concerns.
+/// A vault with several changes at once, and the paths that they concern.
 public struct Combination {
     public internal(set) var image: BackingImage
     public internal(set) var paths: Set<String> = []
     public internal(set) var tries = 0
 }
 
-/// Takes from a row of tries some that have nothing to do with each other, spread over all of them.
+/// Takes independent attempts from a row, spread over all of them.
 final class Collector {
     private let scene: TamperScene
     private let stride: Int?
     private(set) var combination: Combination
     private(set) var count = 0
 
-    /// - Parameter stride: takes every so many; nil only counts.
+    /// - Parameter stride: takes one attempt in this many; nil only counts.
     init(_ scene: TamperScene, stride: Int?) {
         self.scene = scene
         self.stride = stride
@@ -25,7 +25,7 @@ final class Collector {
     }
 
     func add(_ paths: [String], _ change: (inout BackingImage) -> Void) {
-        // Folders that only list what was changed may be looked at for several tries.
+        // Folders that only list a changed entry may be read for several attempts.
         let own = paths.filter { path in !paths.contains { $0 != path && (path.isEmpty || $0.hasPrefix(path + "/")) } }
         guard combination.tries == 0 || combination.paths.isDisjoint(with: own) else { return }
         var image = combination.image

@@ -7,13 +7,13 @@ import Vault
 
 /// A vault whose daemon has died with writes that are durable in the journal alone.
 final class JournalBench {
-    /// As the daemon left it, and somewhat before.
+    /// The folder as the daemon left it, and as it was some time before.
     private(set) var current = BackingImage()
     private(set) var earlier = BackingImage()
     private let scene: TamperScene
     private let folder: BackingFolder
     private let extent: Bench.Extent
-    /// What each file held after each write, the last state last. An empty one: not made yet.
+    /// The contents of each file after each write, the last state last. Empty: not made yet.
     private var states: [String: [[UInt8]]] = [:]
     private var index = 0
     private(set) var tally = Tally()
@@ -21,9 +21,9 @@ final class JournalBench {
     enum Expectation {
         case refusal
         case right
-        /// Each file as it was after one of the writes to it.
+        /// Each file as it was after one of its writes.
         case earlier
-        /// The same as another try showed.
+        /// The same as another attempt showed.
         case same([String: Seen])
     }
 
@@ -64,7 +64,7 @@ final class JournalBench {
         return (try vault.openDirectory(parts[0], in: root), parts[1])
     }
 
-    /// Writes over what is durable, and behind it; then syncs.
+    /// Overwrites durable blocks and appends behind them; then syncs.
     private func rewrite(_ path: String, _ round: Int, _ vault: Vault, _ root: Directory) throws {
         let (parent, name) = try locate(path, vault, root)
         let file = try vault.openFile(name, in: parent)
@@ -104,7 +104,7 @@ final class JournalBench {
         try folder.hold(image, afresh: true)
     }
 
-    /// Makes of an entry what a crash could have left of one that was never durable: it is no longer there.
+    /// Leaves an entry as a crash may leave one that was never durable: missing.
     func attemptOrphan(_ path: String, _ change: (inout BackingImage, String) -> Void) throws {
         defer { index += 1 }
         guard extent.wants(index) else { return }
@@ -121,7 +121,7 @@ final class JournalBench {
         try folder.hold(current, afresh: true)
     }
 
-    /// What is to be seen in a changed vault, for other tries to be compared with.
+    /// What a changed vault shows, for a comparison with other attempts.
     func reference(_ change: (inout BackingImage) -> Void) throws -> [String: Seen] {
         var image = current
         change(&image)
@@ -165,7 +165,7 @@ final class JournalBench {
         return outcome
     }
 
-    /// Nil for what it never was.
+    /// Nil if the file was never like that.
     private func standing(of path: String, _ seen: Seen) -> Tally.Outcome? {
         let states = states[path]!
         switch seen {

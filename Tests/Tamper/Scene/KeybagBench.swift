@@ -6,11 +6,11 @@ import Posix
 import Store
 import TestSecrets
 
-/// A vault's keybag under attack: what opens it with the device key, and what unlocks it then.
+/// A vault's keybag under attack: whether it opens with the device key, and whether it then unlocks.
 final class KeybagBench {
     static let newPasscode = "another passcode"
 
-    /// As it is, and as it was before the passcode was changed.
+    /// The keybag as it is, and as it was before a change of the passcode.
     let current: [UInt8]
     let older: [UInt8]
     private let folder: BackingFolder
@@ -21,11 +21,11 @@ final class KeybagBench {
     private(set) var tally = Tally()
 
     enum Expectation: Equatable {
-        /// At the mount, by who has no key.
+        /// Refused at the mount, to an attacker without a key.
         case refusal
-        /// At the mount or at the unlock, by passcode and by recovery key.
+        /// Refused at the mount or at the unlock, by passcode and by recovery key.
         case refusalWhenUnlocked
-        /// It opens, and the passcode of its time unlocks it.
+        /// The keybag opens, and the passcode of its time unlocks it.
         case opening(passcode: String)
     }
 
@@ -49,13 +49,13 @@ final class KeybagBench {
         current = try folder.image().bytes("lk.keybag")
     }
 
-    /// With the device MAC made to fit by who has the device key.
+    /// The device MAC is made valid by an attacker who has the device key.
     func sealed(_ bytes: [UInt8]) -> [UInt8] {
         let signed = Array(bytes.dropLast(32))
         return signed + authenticator.tag(of: signed)
     }
 
-    /// - Parameter nodes: what lies in the vault's folder.
+    /// - Parameter nodes: the contents of the vault's folder.
     func attempt(
         _ what: @autoclosure () -> String, _ nodes: [String: BackingImage.Node], expecting expected: Expectation
     ) throws {
@@ -100,7 +100,7 @@ final class KeybagBench {
         }
     }
 
-    /// What the commands tell a user in words of their own.
+    /// The errors that the commands explain in words of their own.
     private static func isRefusal(_ error: Failure) -> Bool {
         switch error {
         case .damaged(let reason), .tampered(let reason): !reason.isEmpty

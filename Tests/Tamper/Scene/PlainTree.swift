@@ -6,7 +6,7 @@ import Vault
 /// What is written to the vault through its own interface: once, and then again.
 struct PlainTree {
     static let sizes = [0, 1, 4095, 4096, 4097, 8191, 8192, 8193, 12287, 12288, 12289]
-    /// With their directories; longer ones need a sidecar.
+    /// With their directories; longer names need a sidecar.
     static let longName = "long " + String(repeating: "n", count: 195)
     static let longFolder = "long " + String(repeating: "d", count: 195)
     static let manyNames = 18
@@ -21,7 +21,7 @@ struct PlainTree {
         self.version = version
     }
 
-    /// How long the values are that a path has, by their names: no two of the same length.
+    /// The lengths of a path's values, by their names: no two are of the same length.
     static func attributes(of path: String) -> [String: Int] {
         switch path.split(separator: "/").last {
         case "attributes", "folder": ["user.first": 40, "user.second": 7, "user.empty": 0]
@@ -101,7 +101,7 @@ struct PlainTree {
         contents[path] = bytes
     }
 
-    /// Five blocks: data, data, hole, data, hole. The hole was a large one once; small ones are none.
+    /// Five blocks: data, data, hole, data, hole. The holes come from a large one, because small ones are not made.
     private func makeSparse(in parent: Directory, at prefix: String, _ contents: inout [String: [UInt8]]) throws {
         let file = try make("sparse", 5000, in: parent, at: prefix, &contents)
         try file.truncate(to: 2 << 20)

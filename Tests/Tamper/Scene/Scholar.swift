@@ -3,7 +3,7 @@ import Keybag
 import Posix
 import Vault
 
-/// Learns what everything in a vault's folder is, from who wrote it.
+/// Learns what each object in a vault's folder is, from the code that wrote it.
 struct Scholar {
     private let image: BackingImage
     private let contents: [String: [UInt8]]
@@ -46,7 +46,7 @@ struct Scholar {
         }
     }
 
-    /// Those that there are now or that are to come, by who made them.
+    /// The present and later names in a folder, as their writer knows them.
     private func names(in path: String) -> [Name] {
         let prefix = path.isEmpty ? "" : path + "/"
         return contents.keys.filter { $0.hasPrefix(prefix) && !$0.isEmpty && !$0.dropFirst(prefix.count).contains("/") }
@@ -57,7 +57,7 @@ struct Scholar {
         of owner: AttributeOwner, _ identifier: [UInt8], _ stored: [String: [UInt8]], at path: String,
         _ knowledge: inout Knowledge
     ) throws {
-        // Which stored name is which is told by their values' lengths, which differ: not by decrypting the names.
+        // The lengths of the values, which differ, tell which stored name is which: the names are not decrypted.
         let plain = PlainTree.attributes(of: path)
         for (text, value) in stored {
             guard let name = plain.first(where: { $0.value + 33 == value.count })?.key else { continue }

@@ -1,17 +1,17 @@
-/// How the tries of one row of the table ended.
+/// The results of one row of the table.
 public struct Tally: Sendable {
     public var tries = 0
-    /// All that was looked at was as it was written.
+    /// Everything that was read was as it was written.
     public var right = 0
     /// Something was refused, and everything else was right.
     public var refused = 0
-    /// What docs/THREAT-MODEL.md says that is not detected, exactly.
+    /// Exactly what docs/THREAT-MODEL.md says is not detected.
     public var documented = 0
     public var violations: [String] = []
 
     public init() {}
 
-    /// - Parameter what: which try it was, for a violation.
+    /// - Parameter what: names the attempt, for a violation.
     public mutating func count(_ outcome: Outcome, _ what: @autoclosure () -> String) {
         tries += 1
         switch outcome {
@@ -41,7 +41,7 @@ public struct Tally: Sendable {
 /// What a row of the table may let through, in the words of docs/THREAT-MODEL.md.
 public struct Documented: Sendable {
     public let deviation: Deviation
-    /// Stands in that page, word for word.
+    /// The text on that page, word for word.
     public let words: String
 
     public init(_ deviation: Deviation, _ words: String) {
@@ -51,7 +51,7 @@ public struct Documented: Sendable {
 }
 
 extension Tally.Outcome {
-    /// Judges what was seen at some paths: each must be what the oracle says, and what may have been let through.
+    /// Judges what was seen at some paths: each must be what the oracle says, and what may be let through.
     public init(
         seen: [String: Seen], expected: (String) -> Seen, written: (String) -> Seen, documented: Documented?
     ) {

@@ -8,8 +8,8 @@ import TestSecrets
 import TestVaults
 public import Vault
 
-/// A vault with files of every class and size around the borders of blocks, as it was some time ago and as it is now,
-/// with all that its owner knows of it.
+/// A vault with files of every class and of sizes around the borders of blocks, in an earlier state and in the present
+/// one, with everything that its owner knows of it.
 public final class TamperScene {
     public static let passcode = "correct horse"
     public static let classes: [ProtectionClass] = [
@@ -24,9 +24,9 @@ public final class TamperScene {
     public private(set) var knowledge = Knowledge()
     /// The vault before its files were written again.
     public private(set) var old = BackingImage()
-    /// The vault as it is.
+    /// The present vault.
     public private(set) var current = BackingImage()
-    /// What there is to see in it, by path.
+    /// What each path shows.
     public private(set) var written: [String: Seen] = [:]
 
     public init() throws {
@@ -58,7 +58,7 @@ public final class TamperScene {
 
     public static let traits = StoreTraits.ofTests
 
-    /// Opens the vault as it lies in the folder now: anew, so that nothing of it is in memory.
+    /// Opens the vault in the folder anew, so that nothing of it is in memory.
     public func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
         let vault = Vault(
             store: try DirectoryStore(path: folder.path), keys: keys, ring: ring, traits: Self.traits,
@@ -74,7 +74,7 @@ public final class TamperScene {
         try vault.close()
     }
 
-    /// Where an entry stands: its path in the vault's folder, from the folder's.
+    /// The path of an entry in the vault's folder, from the folder's path.
     public func backing(_ path: String) -> String { knowledge.backing[path]! }
 
     /// The paths of everything of one kind.
