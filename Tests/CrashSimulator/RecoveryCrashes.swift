@@ -52,7 +52,7 @@ extension Simulation {
     /// - Parameter states: the number of states that are tried of each opening.
     /// - Returns: the states of the first crash, and those of all later ones.
     func run(
-        _ recorded: RecordedVault, cuttingRecoveries times: Int, states: Int
+        _ recorded: RecordedVault, crashingRecoveries times: Int, states: Int
     ) throws -> (report: Report, later: Report) {
         let crashes = RecoveryCrashes(recorded, name, order, states: states)
         let report = try run(recorded.records, found: recorded.found) { folder, crash in

@@ -69,7 +69,7 @@ extension CrashTests {
                 try vault.synchronize(file, dataOnly: true)
                 try vault.truncate(file, to: length)
             }
-            try expectPromiseHolds("truncates of what nobody synced", vault, states: 2000)
+            try expectPromiseHolds("truncates of unsynced data", vault, states: 2000)
         }
 
         /// Files that are never synced, among others that are.

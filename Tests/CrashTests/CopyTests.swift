@@ -13,11 +13,11 @@ extension CrashTests {
         @Test(arguments: CopyRule.allCases) func madeWhileItIsWritten(rule: CopyRule) throws {
             let vault = try BusyVault(acts: 500, seed: 21)
             let simulation = Simulation("a copy of a vault in use", .ordered, budget: budget(150))
-            let (report, resting) = try simulation.copies(of: vault.recorded, rule, promising: rule)
-            print("crash: a copy of a vault in use, \(rule.rawValue): \(report); \(resting) resting files")
+            let (report, unchanged) = try simulation.copies(of: vault.recorded, rule, promising: rule)
+            print("crash: a copy of a vault in use, \(rule.rawValue): \(report); \(unchanged) unchanged files")
             for example in report.examples { print("crash:     \(example)") }
             #expect(report.badStates == 0, "\(report)")
-            #expect(resting > 5 * report.states)
+            #expect(unchanged > 5 * report.states)
         }
 
         /// The advice is needed: without it a copy misses what was synced last, and this test finds that.
@@ -37,7 +37,7 @@ extension CrashTests {
                     try vault.synchronize(busy, dataOnly: true)
                 }
             }
-            let simulation = Simulation("a copy while the journal goes round", .ordered, budget: budget(30))
+            let simulation = Simulation("a copy while the journal wraps around", .ordered, budget: budget(30))
             for rule in CopyRule.allCases {
                 let (report, _) = try simulation.copies(of: vault, rule, promising: .journalFirst)
                 print("crash: what was synced before a copy, \(rule.rawValue): \(report)")
@@ -115,7 +115,7 @@ extension CrashTests {
         }
 
         /// The copy of a folder that does not change equals the folder.
-        @Test(arguments: Copier.Order.allCases) func aFolderThatRestsIsCopied(order: Copier.Order) throws {
+        @Test(arguments: Copier.Order.allCases) func anUnchangedFolderIsCopied(order: Copier.Order) throws {
             let vault = try BusyVault(acts: 10, seed: 22).recorded
             var source = LiveDisk(vault.records, found: vault.found)
             source.advance(by: vault.records.count)
@@ -144,16 +144,16 @@ extension CrashTests {
         }
 
         /// The oracle finds what must not be in a copy.
-        @Test func whatRestedAndIsHarmedIsFound() throws {
+        @Test func harmToUnchangedFilesIsFound() throws {
             let vault = try RecordedVault()
-            let (rests, busy) = (try vault.makeFile("rests"), try vault.makeFile("busy"))
-            for file in [rests, busy] { try vault.write([UInt8](repeating: 1, count: 9000), to: file, at: 0) }
+            let (unchanged, busy) = (try vault.makeFile("unchanged"), try vault.makeFile("busy"))
+            for file in [unchanged, busy] { try vault.write([UInt8](repeating: 1, count: 9000), to: file, at: 0) }
             try vault.synchronizeAll()
             let quiet = vault.records.count
             try vault.write([UInt8](repeating: 2, count: 9000), to: busy, at: 0)
             let promise = CopyPromise(vault.promise, quietSince: quiet, to: vault.records.count)
             try vault.close()
-            #expect(promise.restingFiles == 1)
+            #expect(promise.unchangedFiles == 1)
             func kinds(after change: (Vault, Directory) throws -> Void) throws -> [Violation.Kind] {
                 let opened = try vault.keys.open(vault.folder)
                 try change(opened.vault, opened.root)
@@ -173,8 +173,8 @@ extension CrashTests {
             #expect(try put(1, 4096, in: "busy", at: 0) == [])
             #expect(try put(3, 1, in: "busy", at: 0) == [.contents])
             #expect(try put(1, 1, in: "busy", at: 0) == [])
-            #expect(try put(3, 1, in: "rests", at: 8000) == [.contents])
-            #expect(try kinds { vault, root in try vault.unlink("rests", in: root) } == [.names])
+            #expect(try put(3, 1, in: "unchanged", at: 8000) == [.contents])
+            #expect(try kinds { vault, root in try vault.unlink("unchanged", in: root) } == [.names])
         }
     }
 }

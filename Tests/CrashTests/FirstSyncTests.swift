@@ -59,7 +59,7 @@ extension CrashTests {
                 try vault.synchronize(file)
             }
             let simulation = Simulation("first syncs, and another crash", order, budget: budget(60))
-            let (first, later) = try simulation.run(vault, cuttingRecoveries: 1, states: 20)
+            let (first, later) = try simulation.run(vault, crashingRecoveries: 1, states: 20)
             expectNone(first, "first syncs", order)
             expectNone(later, "first syncs, and another crash", order)
         }

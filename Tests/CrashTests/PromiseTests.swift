@@ -118,7 +118,7 @@ import Testing
         #expect(found.isEmpty == dataOnly)
     }
 
-    @Test func aNameThatNobodyMadeIsFound() throws {
+    @Test func aNameThatWasNeverMadeIsFound() throws {
         let found = try violations {
             try $0.synchronize(try $0.makeFile("a"))
             try $0.synchronize()

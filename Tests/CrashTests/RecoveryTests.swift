@@ -10,7 +10,7 @@ extension CrashTests {
         @Test(arguments: SimulatedDisk.Order.allCases) func crashAgainAndAgain(order: SimulatedDisk.Order) throws {
             let vault = try BusyVault(acts: 120, seed: 23).recorded
             let simulation = Simulation("crashes of the replay", order, budget: max(1, budget(400) / 20))
-            let (first, later) = try simulation.run(vault, cuttingRecoveries: 2, states: 6)
+            let (first, later) = try simulation.run(vault, crashingRecoveries: 2, states: 6)
             expectNone(first, "a vault in use", order)
             expectNone(later, "crashes of the replay, and of the one after it", order)
             #expect(later.states > 5 * first.states)
@@ -25,7 +25,7 @@ extension CrashTests {
             try vault.truncate(file, to: 40)
             try vault.synchronize(file, dataOnly: true)
             let simulation = Simulation("crashes of the replay of a truncate", order, budget: budget(40))
-            let (first, later) = try simulation.run(vault, cuttingRecoveries: 1, states: 60)
+            let (first, later) = try simulation.run(vault, crashingRecoveries: 1, states: 60)
             expectNone(first, "a truncate", order)
             expectNone(later, "crashes of the replay of a truncate", order)
         }

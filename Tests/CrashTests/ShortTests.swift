@@ -31,7 +31,7 @@ extension CrashTests {
                 try vault.append([2], to: file)
                 try vault.synchronize(file)
             },
-            Workload(testDescription: "an append that nobody syncs") { vault, file, _ in
+            Workload(testDescription: "an append that is not synced") { vault, file, _ in
                 try vault.append([2], to: file)
                 try vault.synchronize(try vault.makeFile("b"))
             },
@@ -39,7 +39,7 @@ extension CrashTests {
                 try vault.truncate(file, to: 40)
                 try vault.synchronize(file)
             },
-            Workload(testDescription: "a truncate that somebody has looked at, and its data synced") { vault, file, _ in
+            Workload(testDescription: "a truncate that stat(2) has shown, and its data synced") { vault, file, _ in
                 try vault.truncate(file, to: 0)
                 _ = try file.file.status()
                 try vault.synchronize(file, dataOnly: true)

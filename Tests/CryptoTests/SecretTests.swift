@@ -45,7 +45,7 @@ import Testing
     }
 
     /// The memory is locked ("lo"), left out of core files ("dd"), and has an inaccessible page on either side.
-    @Test func liesInLockedGuardedUndumpedMemory() throws {
+    @Test func isInLockedUndumpedMemoryBetweenGuardPages() throws {
         let secret = try Secret(random: 32)
         let address = address(of: secret)
         let mappings = try Mapping.all()

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [0, 17, 511, 512, 513, 544] as [UInt64])
-    func aRestWithoutPlaintextStoresNone(size: UInt64) {
+    func aTailWithoutPlaintextStoresNone(size: UInt64) {
         #expect(BlockGeometry.storedLength(forBackingSize: size) == 0)
     }
 }

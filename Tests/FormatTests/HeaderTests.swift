@@ -46,13 +46,13 @@ private func decoded(_ bytes: [UInt8]) throws(FormatError) -> FileHeader {
     }
 
     /// In the middle of a rename, when it is unknown under which name the file was.
-    @Test(arguments: [ProtectionClass.complete, .none]) func theStricterClassHolds(coming: ProtectionClass) {
+    @Test(arguments: [ProtectionClass.complete, .none]) func theStricterClassHolds(pending: ProtectionClass) {
         var header = sampleHeader()
         header.pending = FileProtection(
-            protectionClass: coming, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
+            protectionClass: pending, isExplicit: false, wrapAlgorithm: 1, wrap: [UInt8](repeating: 0x5A, count: 40))
         header.resolveStrictly()
-        #expect(header.protectionClass == (coming == .complete ? .complete : .completeUnlessOpen))
-        #expect(header.protection.wrap.count == (coming == .complete ? 40 : 72))
+        #expect(header.protectionClass == (pending == .complete ? .complete : .completeUnlessOpen))
+        #expect(header.protection.wrap.count == (pending == .complete ? 40 : 72))
         #expect(header.pending == nil)
     }
 

@@ -106,7 +106,7 @@ import Testing
 
     /// For a passcode that a chip protects, the counter keeps no bits made from it, and removes those of an earlier
     /// version. The same wrong passcode then counts again, as it does for the chip. 0 is no fingerprint.
-    @Test func nothingIsKeptOfWhatAChipGuards() throws {
+    @Test func noBitsAreKeptOfAPasscodeOnAChip() throws {
         let vault = try Vault()
         let counter = counter(vault)
         func record(guarded: Bool, fingerprint: UInt16) throws -> [UInt8] {

@@ -35,8 +35,8 @@ import Testing
     @Test func whatIsNoFileIsRefused() throws {
         let vault = try Vault()
         let path = vault.folder.path + "/vault/lk.keybag"
-        try FileManager.default.moveItem(atPath: path, toPath: path + ".aside")
-        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "lk.keybag.aside")
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "lk.keybag.moved")
         #expect(failure { _ = try vault.open() }?.isDamaged == true)
         try FileManager.default.removeItem(atPath: path)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -189,7 +189,7 @@ import Testing
     }
 
     /// Also one that is whole: it may be the only one that the owner's new passcode opens.
-    @Test func aKeybagThatSomebodyElseHasPutThereStays() throws {
+    @Test func aKeybagOfAnotherProgramStays() throws {
         let vault = try Vault()
         let keybag = try vault.open()
         try vault.open().changePasscode(from: secret("passcode"), to: secret("another passcode"))

@@ -25,11 +25,11 @@ enum Cells {
     /// The offset of the first cell that was never written.
     static func flaw(in bytes: some RandomAccessCollection<UInt8>) -> Int? {
         guard bytes.count % size == 0 else { return bytes.count }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let value = rest.prefix(size).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-            guard value == 0 || value == cell(of: UInt32(value >> 32)) else { return bytes.count - rest.count }
-            rest = rest.dropFirst(size)
+        var unread = bytes[...]
+        while !unread.isEmpty {
+            let value = unread.prefix(size).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            guard value == 0 || value == cell(of: UInt32(value >> 32)) else { return bytes.count - unread.count }
+            unread = unread.dropFirst(size)
         }
         return nil
     }

@@ -105,7 +105,7 @@ extension Stress {
     private func check(_ bytes: [UInt8], _ some: Held, _ offset: Int64) {
         guard let flaw = Cells.flaw(in: bytes) else { return }
         let found = bytes.dropFirst(flaw & ~15).prefix(32)
-        fail("\(some.name) at \(offset) + \(flaw) of \(bytes.count): nobody has written this: \(Array(found))")
+        fail("\(some.name) at \(offset) + \(flaw) of \(bytes.count): these bytes were never written: \(Array(found))")
     }
 
     /// Stores or loads through a mapping, by way of the kernel. If other processes have truncated the file, or a lock

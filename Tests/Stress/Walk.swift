@@ -51,7 +51,7 @@ struct Walk {
                     try file.bytes(at: Int64(offset), count: 1 << 16)
                 }
                 guard !bytes.isEmpty else { return "\(offset) bytes \(String(digest, radix: 16))" }
-                if let flaw = Cells.flaw(in: bytes) { fail("\(path) at \(offset + flaw): nobody has written this") }
+                if let flaw = Cells.flaw(in: bytes) { fail("\(path) at \(offset + flaw): never written") }
                 // FNV-1a.
                 for byte in bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
                 offset += bytes.count

@@ -27,7 +27,7 @@ import Testing
     }
 
     /// The judgement itself: other bytes, a missing file or a missing reason never pass.
-    @Test func `what nobody wrote is a violation`() {
+    @Test func `what was never written is a violation`() {
         let block = [UInt8](of: "file", version: 1, count: 4096)
         func file(_ blocks: [[UInt8]?]) -> Seen {
             .file(

@@ -115,8 +115,8 @@ import Testing
         try file.write([3], at: 0)
         try file.synchronize(dataOnly: true)
         let (next, root) = try test.afterDeath()
-        let rest: UInt8 = isDone.withLock { $0 } ? 2 : 1
-        #expect(try next.openFile("other", in: root).contents(9000) == [3] + [UInt8](repeating: rest, count: 8999))
+        let byte: UInt8 = isDone.withLock { $0 } ? 2 : 1
+        #expect(try next.openFile("other", in: root).contents(9000) == [3] + [UInt8](repeating: byte, count: 8999))
     }
 
     /// syncfs(2) while another thread truncates the file and writes to it: the length of the earlier contents is on

@@ -27,7 +27,7 @@ import Testing
     }
 
     /// A writer signals low space each time that the journal fills up: a disk that fails is not flushed as often.
-    @Test func aFailureIsNotTriedAgainAtEachRing() throws {
+    @Test func aFailureIsNotTriedAgainAtEachSignal() throws {
         let hook = FailingFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
         // More than half of the dirty files that are allowed: enough for a checkpoint at once.

@@ -61,7 +61,7 @@ import Testing
     /// A directory that was moved aside as a tombstone is looked for in any folder, whether it is to be put back or
     /// removed.
     @Test(arguments: [0o000, 0o100, 0o300, 0o500, 0o600] as [UInt32], [false, true])
-    func whatWasMovedAsideIsPutBackInAnyFolder(mode: UInt32, isCrash: Bool) throws {
+    func aTombstoneIsPutBackInAnyFolder(mode: UInt32, isCrash: Bool) throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)
             let (outer, folder) = (try test.makeDirectory("outer"), try test.makeDirectory("folder"))
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func theHeaderIsWrittenInNobodysName() throws {
+    @Test func aHeaderWriteKeepsSetID() throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)
             let file = try test.create("program")

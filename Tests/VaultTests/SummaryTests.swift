@@ -29,7 +29,7 @@ import Testing
         "nothing": { _ in },
         "a write": { try $0.write([UInt8](repeating: 7, count: 5000), at: 0) },
         "a whole block": { try $0.write([UInt8](repeating: 7, count: 4096), at: 0) },
-        "a crash": {
+        "a truncation": {
             try $0.write([UInt8](repeating: 7, count: 50_000), at: 0)
             try $0.synchronize(dataOnly: false)
             try $0.truncate(to: 4097)

@@ -179,7 +179,7 @@ import Testing
     }
 
     /// When a checkpoint truncates the backing file later, the time that stat(2) shows does not move.
-    @Test func checkpointingACrashDoesNotMoveTheTime() throws {
+    @Test func checkpointingATruncationDoesNotMoveTheTime() throws {
         let file = try old("file")
         try file.truncate(to: 100)
         let time = try file.status().modified

@@ -73,16 +73,16 @@ struct CopyPromise {
     }
 
     /// The number of unchanged files that the copy must have.
-    var restingFiles: Int { before.files.keys.count { !changed.contains($0) } }
+    var unchangedFiles: Int { before.files.keys.count { !changed.contains($0) } }
 
     /// Whether the file changed meanwhile.
     func wasChanged(_ file: FileIdentifier) -> Bool { ledger.files[file].map { changed.contains($0) } ?? true }
 
-    // MARK: What rested
+    // MARK: What did not change
 
     private func addLost(in directory: RecordedInode, _ seen: Sightings, _ violations: inout [Violation]) {
         guard let folder = seen.folders[directory] else {
-            violations.append(Violation(.directory, "the resting directory \(directory.number) does not open"))
+            violations.append(Violation(.directory, "the unchanged directory \(directory.number) does not open"))
             return
         }
         for (name, inode) in before.durable.inodes[directory]!.entries where !changed.contains(inode) {
@@ -90,13 +90,13 @@ struct CopyPromise {
             if during.pending.contains(where: { $0.change.slots.contains(Slot(name, in: directory)) }) { continue }
             let path = "\(folder.path)/\(name.description.prefix(20))"
             guard let entry = folder.entries[name], seen.shows(inode, at: Slot(name, in: directory)) else {
-                violations.append(Violation(.names, "\(path), which rested, is gone"))
+                violations.append(Violation(.names, "\(path), which did not change, is gone"))
                 continue
             }
             switch entry {
-            case .damaged: violations.append(Violation(.entry, "\(path), which rested, does not open"))
+            case .damaged: violations.append(Violation(.entry, "\(path), which did not change, does not open"))
             case .file(let file) where file.bytes == nil:
-                violations.append(Violation(.unreadable, "\(path), which rested, does not read"))
+                violations.append(Violation(.unreadable, "\(path), which did not change, does not read"))
             case .directory: addLost(in: inode, seen, &violations)
             case .file, .symbolicLink, .other: break
             }

@@ -19,9 +19,9 @@ extension Simulation {
     /// - Returns: the report, and the number of unchanged files that the copies had to have.
     func copies(
         of recorded: RecordedVault, _ rule: CopyRule, promising promised: CopyRule
-    ) throws -> (report: Report, resting: Int) {
+    ) throws -> (report: Report, unchanged: Int) {
         var report = Report()
-        var resting = 0
+        var unchanged = 0
         var random = SeededRandom(seed)
         let records = recorded.records
         let promise = recorded.promise
@@ -39,7 +39,7 @@ extension Simulation {
             copier.run()
             let quiet = promised == .journalFirst ? begin : persisted.last { $0 <= begin }!
             let expected = CopyPromise(promise, quietSince: quiet, to: copier.end)
-            resting += expected.restingFiles
+            unchanged += expected.unchangedFiles
             try folder.hold(copier.copy)
             let seed = report.states % 3 == 0 ? random.next() : nil
             let violations = recorded.keys.check(folder, usingWith: seed, sparing: expected.wasChanged) {
@@ -52,6 +52,6 @@ extension Simulation {
                     copier.copy, "copied from record \(begin) to \(copier.end), quiet since \(quiet)", violations)
             }
         }
-        return (report, resting)
+        return (report, unchanged)
     }
 }

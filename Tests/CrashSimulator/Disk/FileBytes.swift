@@ -18,8 +18,8 @@ public struct FileBytes: Sendable {
         let needed = newCount.roundedUp(to: Self.chunkSize) / Self.chunkSize
         if newCount < count {
             chunks.removeLast(chunks.count - needed)
-            let rest = newCount % Self.chunkSize
-            if rest > 0 { chunks[needed - 1]?.clear(from: rest) }
+            let tail = newCount % Self.chunkSize
+            if tail > 0 { chunks[needed - 1]?.clear(from: tail) }
         } else {
             chunks += [[UInt8]?](repeating: nil, count: needed - chunks.count)
         }

@@ -102,8 +102,8 @@ struct PendingContents: Hashable, Sendable {
     func contents(of choice: Choice) -> FileBytes {
         var bytes = durable
         // A file that was truncated and has grown again has zeros behind the truncated length.
-        for case .resize(let crash) in resizes.prefix(while: { $0 < choice.length }).map({ steps[$0] }) {
-            bytes.resize(to: min(bytes.count, crash))
+        for case .resize(let end) in resizes.prefix(while: { $0 < choice.length }).map({ steps[$0] }) {
+            bytes.resize(to: min(bytes.count, end))
         }
         let size = sizes[choice.length]
         bytes.resize(to: size)

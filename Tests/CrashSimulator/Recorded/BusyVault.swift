@@ -16,7 +16,7 @@ public struct BusyVault {
         recorded = try RecordedVault()
         random = SeededRandom(seed)
         folder = try recorded.makeDirectory("shared")
-        try makeWhatRests()
+        try makeUnchangedFiles()
         for index in 0..<5 {
             let name = Name(bytes: "busy \(index)".utf8)!
             files.append((name, try recorded.makeFile(name)))
@@ -28,10 +28,10 @@ public struct BusyVault {
         try recorded.synchronizeAll()
     }
 
-    private mutating func makeWhatRests() throws {
+    private mutating func makeUnchangedFiles() throws {
         let still = try recorded.makeDirectory("still", in: folder)
         for (index, size) in [0, 1, 4096, 10_000, 150_000].enumerated() {
-            let name = Name(bytes: (String(repeating: "long ", count: 40 * (index % 2)) + "rests \(index)").utf8)!
+            let name = Name(bytes: (String(repeating: "long ", count: 40 * (index % 2)) + "unchanged \(index)").utf8)!
             let file = try recorded.makeFile(
                 name, in: index < 3 ? folder : still, ProtectionClass.allCases[index % 4])
             try recorded.write(random.bytes(size), to: file, at: 0)

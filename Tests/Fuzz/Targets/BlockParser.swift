@@ -22,10 +22,10 @@ final class BlockParser: FuzzedParser {
         let number = reader.integer(bytes: 8)
         try measure(number)
         let (index, flipped) = (Int(reader.integer()), reader.byte())
-        let rest = reader.remaining()
-        try refuse(rest, as: number)
-        guard rest.count >= BlockGeometry.nonceSize else { return }
-        try roundTrip(rest, as: number, flipping: flipped, at: index)
+        let stored = reader.remaining()
+        try refuse(stored, as: number)
+        guard stored.count >= BlockGeometry.nonceSize else { return }
+        try roundTrip(stored, as: number, flipping: flipped, at: index)
     }
 
     private func measure(_ value: UInt64) throws(Finding) {
@@ -51,7 +51,7 @@ final class BlockParser: FuzzedParser {
     /// Bytes that were not sealed do not open, whatever their size.
     private func refuse(_ stored: [UInt8], as number: UInt64) throws(Finding) {
         guard stored.count >= Int(BlockGeometry.overhead) else { return }
-        try demand(try open(stored, as: number) == nil, "a block that nobody sealed")
+        try demand(try open(stored, as: number) == nil, "a block that was never sealed")
     }
 
     /// A sealed block opens; with one bit changed, or under another number, it does not.

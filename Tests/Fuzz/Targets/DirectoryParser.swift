@@ -18,13 +18,13 @@ final class DirectoryParser: FuzzedParser {
 
     func run(_ input: [UInt8]) throws(Finding) {
         guard let kind = input.first else { return }
-        let rest = Array(input.dropFirst())
+        let payload = Array(input.dropFirst())
         let planted = kind & 2 == 0 ? inLinks : inFiles
         if kind & 1 == 0 {
-            let record = try decode(rest)
-            try open(planted, text: try seal(rest, planted), holds: record)
+            let record = try decode(payload)
+            try open(planted, text: try seal(payload, planted), holds: record)
         } else {
-            try open(planted, text: rest, holds: nil)
+            try open(planted, text: payload, holds: nil)
         }
     }
 

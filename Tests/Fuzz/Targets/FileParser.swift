@@ -75,7 +75,7 @@ final class FileParser: FuzzedParser {
         let isZero = block.allSatisfy { $0 == 0 }
         try demand(
             isZero || block == contents + [UInt8](repeating: 0, count: live - contents.count),
-            "bytes that nobody wrote to block \(number)")
+            "bytes that were never written to block \(number)")
         if isZero && !isHole { try demand(confirmed == 0, "zeros in the place of block \(number)") }
         if isWhole(number, confirmed, of: file) { try demand(!isZero, "zeros for a whole block \(number)") }
     }

@@ -8,7 +8,7 @@ final class HeaderParser: FuzzedParser {
         guard let header = try? unsafe FileHeader(decoding: input.span.bytes) else { return }
         let signed = Array(input.prefix(FileHeader.signedByteCount))
         try demand(encode(header) == signed, "a header that is written otherwise")
-        try demand(header.features.canRead, "a header with a feature that nobody knows")
+        try demand(header.features.canRead, "a header with an unknown feature")
         try demand(
             header.length <= header.provisionalLength && header.provisionalLength <= FileHeader.largestLength,
             "a length of \(header.length) below \(header.provisionalLength)")

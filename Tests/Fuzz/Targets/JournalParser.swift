@@ -8,11 +8,11 @@ final class JournalParser: FuzzedParser {
 
     func run(_ input: [UInt8]) throws(Finding) {
         guard let kind = input.first else { return }
-        let rest = Array(input.dropFirst())
+        let payload = Array(input.dropFirst())
         switch kind % 3 {
-        case 0: try readHead(rest)
-        case 1: try readRecord(rest)
-        default: try readNote(rest)
+        case 0: try readHead(payload)
+        case 1: try readRecord(payload)
+        default: try readNote(payload)
         }
     }
 

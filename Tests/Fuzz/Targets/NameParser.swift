@@ -13,12 +13,12 @@ final class NameParser: FuzzedParser {
 
     func run(_ input: [UInt8]) throws(Finding) {
         guard let kind = input.first else { return }
-        let rest = Array(input.dropFirst())
+        let payload = Array(input.dropFirst())
         switch kind % 4 {
-        case 0: try classify(rest)
-        case 1: try encryptName(rest)
-        case 2: try listSidecar(of: rest)
-        default: try listSidecar(of: try seal(rest))
+        case 0: try classify(payload)
+        case 1: try encryptName(payload)
+        case 2: try listSidecar(of: payload)
+        default: try listSidecar(of: try seal(payload))
         }
     }
 

@@ -126,9 +126,9 @@ public struct BackingImage: Sendable {
     }
 
     public mutating func exchange(_ one: String, _ other: String) {
-        let aside = "exchanged"
-        move(one, to: aside)
+        let temporary = "exchanged"
+        move(one, to: temporary)
         move(other, to: one)
-        move(aside, to: other)
+        move(temporary, to: other)
     }
 }

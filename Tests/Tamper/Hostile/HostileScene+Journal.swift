@@ -95,12 +95,12 @@ extension HostileScene {
         }
             + paths.flatMap { path in
                 [(path, "lk.tmp.planted", "back"), ("", path, "back"), ("", "lk.tmp.planted", path)].map {
-                    (folder, aside, name) in
+                    (folder, moved, name) in
                     {
-                        var vault = self.journal("aside \(folder.prefix(40)), \(aside.prefix(40)), \(name.prefix(40))")
+                        var vault = self.journal("moved \(folder.prefix(40)), \(moved.prefix(40)), \(name.prefix(40))")
                         {
                             journal, _ in
-                            let payload = Array("\(folder)\0\(aside)\0\(name)".utf8.prefix(8192))
+                            let payload = Array("\(folder)\0\(moved)\0\(name)".utf8.prefix(8192))
                             journal.append(5, [UInt8](repeating: 0, count: 16), 0, 0, payload)
                         }()
                         vault.image.add("link", .link(Array(self.outside.utf8)))

@@ -53,21 +53,21 @@ extension HostileScene {
             let folder = crowd.addFolder("folder with \(crowd.vault.image.names.count)")
             let stored = self.forge.attribute(name, value, of: folder.identifier, isLong: isLong)
             crowd.vault.image.editAttributes(folder.path) { $0[stored.name] = stored.value }
-        } + [rests] + summaries
+        } + [continuations] + summaries
     }
 
     /// Values that fill an attribute, with and without the continuation that they promise; long names, truncated.
-    private var rests: () -> HostileVault {
+    private var continuations: () -> HostileVault {
         {
-            var crowd = Crowd("rests of attributes", self)
+            var crowd = Crowd("continuations of attributes", self)
             for (number, count) in [65_503, 65_504, 65_519, 65_520, 65_536].enumerated() {
-                for rest in [nil, [], [UInt8](repeating: 1, count: 65_536)] as [[UInt8]?] {
-                    let path = crowd.addFile("rest \(number) \(rest?.count ?? -1)")
+                for continuation in [nil, [], [UInt8](repeating: 1, count: 65_536)] as [[UInt8]?] {
+                    let path = crowd.addFile("rest \(number) \(continuation?.count ?? -1)")
                     let nonce = [UInt8](of: "rest", version: number, count: 16)
                     crowd.vault.image.editAttributes(path) { attributes in
                         let name = "user.lk." + Forge.text([UInt8](of: "name", version: number, count: 40))
                         attributes[name] = Array((nonce + [UInt8](repeating: 3, count: 65_536)).prefix(count))
-                        attributes["user.lk.rest." + Forge.text(nonce)] = rest
+                        attributes["user.lk.rest." + Forge.text(nonce)] = continuation
                     }
                 }
             }

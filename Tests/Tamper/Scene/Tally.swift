@@ -69,7 +69,7 @@ extension Tally.Outcome {
             }
             let comparison = Comparison(seen, written: written(path))
             guard comparison.deviation.isSubset(of: documented?.deviation ?? []) else {
-                self = .violation("/\(path) is \(seen.summary), which nobody wrote there")
+                self = .violation("/\(path) is \(seen.summary), which was never written there")
                 return
             }
             isRefused = isRefused || comparison.isRefused

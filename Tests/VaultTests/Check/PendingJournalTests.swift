@@ -124,7 +124,7 @@ import Testing
         #expect(try found(scene) == [Self.note])
     }
 
-    @Test func aFolderThatWasMovedAside() throws {
+    @Test func aTombstone() throws {
         let scene = try CheckScene()
         _ = try scene.test.makeDirectory("spare")
         let stored = try scene.test.vault.storedName("spare", in: scene.test.root)

@@ -419,7 +419,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(try scene.names(in: "/lost+found") == Set(names.map(\.description) + ["REPORT.txt"]))
     }
 
-    @Test func aCancelledRepairLeavesTheRestForTheNext() throws {
+    @Test func aCancelledRepairIsFinishedByTheNext() throws {
         let scene = try damaged(.blocks)
         let repair = Repair(of: try scene.vault(isReadOnly: false), contents: true, salvages: false, threads: 1) { _ in
         }

@@ -14,7 +14,7 @@ extension FaultAct {
             let file = try scene.test.create("made")
             return { try scene.using(file) { try $0.write(new, at: 0) } }
         },
-        FaultAct("writes a new file whose close is told to nobody", mixing: "/made/") { scene in
+        FaultAct("writes a new file whose close is not reported", mixing: "/made/") { scene in
             let file = try scene.test.create("made")
             file.keepLengths()
             return {

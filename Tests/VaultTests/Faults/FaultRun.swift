@@ -39,7 +39,7 @@ struct FaultRun: CustomStringConvertible {
             let errno = (failure as? VaultError)?.errno
             #expect(errno == fault.errno, "\(what): \(failure)")
         } else {
-            #expect(BestEffort.reason(for: first, in: self.act) != nil, "\(what): nobody was told")
+            #expect(BestEffort.reason(for: first, in: self.act) != nil, "\(what): no error was reported")
         }
         // The state that a kill leaves here, and the state in which the vault goes on.
         let look = Look(act: self.act, what: what, failure: failure, failed: failed, expected: expected)
