@@ -42,9 +42,9 @@ struct Latchkey: ParsableCommand {
     @Flag(help: "With --version: the licence too, and what is linked in.")
     var verbose = false
 
-    /// A subcommand's options are parsed here first: none of them is to take --verbose.
+    /// Subcommand options are parsed here first: no subcommand has --verbose.
     func validate() throws {
-        // With --version the parser does not come so far.
+        // With --version the parser ends before this.
         if verbose { throw ValidationError("--verbose goes with --version, and with nothing else.") }
     }
 }

@@ -25,7 +25,7 @@ enum Main {
         }
     }
 
-    /// Swift would put U+FFFD in the place of what is no UTF-8, and name another file.
+    /// Refuses arguments that are not UTF-8: Swift would replace bytes by U+FFFD, and so name another file.
     private static func checkArguments() throws(CommandError) {
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let word = unsafe CommandLine.unsafeArgv[index] else { continue }
@@ -38,9 +38,9 @@ enum Main {
         }
     }
 
-    /// What the argument parser throws: help, the version, a completion script, or a mistake in the arguments.
+    /// Ends the process for what the argument parser throws: help, version, a completion script, or a mistake.
     ///
-    /// Its own code for a mistake is 64; ours is 2, as of most Unix commands.
+    /// The parser's own exit code for a mistake is 64; this program returns 2, like most Unix commands.
     private static func endParsing(_ error: any Error) -> Never {
         let text = Latchkey.fullMessage(for: error)
         if Latchkey.exitCode(for: error) == .success {
@@ -52,7 +52,8 @@ enum Main {
         exit(CommandError.Code.usage.rawValue)
     }
 
-    /// What the parser says quotes words of the command line, which a shell's `*` may have taken from somebody's folder.
+    /// Makes the parser's text printable: it quotes arguments, which a shell's `*` may have taken from another user's
+    /// folder.
     private static func printable(_ text: String) -> Printable {
         var bytes = Array(text.utf8)
         for word in CommandLine.arguments.dropFirst() where word.unicodeScalars.contains(where: \.isHidden) {

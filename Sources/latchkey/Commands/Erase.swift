@@ -7,7 +7,7 @@ import Glibc
 import Keybag
 import Posix
 
-/// `latchkey erase`: a vault that nobody opens any more.
+/// `latchkey erase`: makes a vault unreadable permanently.
 struct Erase: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a vault unreadable for good, at once.",
@@ -51,7 +51,7 @@ struct Erase: ParsableCommand {
         case .vault(let vault):
             let folder = try withKeybag(of: vault.text) { () throws(Failure) in try VaultFolder(vault) }
             defer { withExtendedLifetime(folder) {} }
-            // A keybag that cannot be read any more does not tell whose device key it is.
+            // A keybag that cannot be read does not say whose device key it needs.
             let volume = (try? OpenKeybag.inspect(folder.store))?.volume
             if let deviceKey = deviceKey?.path {
                 try withKeybag(of: vault.text) { () throws(Failure) in
@@ -68,7 +68,7 @@ struct Erase: ParsableCommand {
         }
     }
 
-    /// Throws for a folder in a vault or a mount: somebody may mean that alone.
+    /// Throws for a folder inside a vault or a mount: the user may mean that folder only.
     private func checkIsWhole(_ found: PathArgument) throws(CommandError) {
         let wholes: [String]
         switch found {
@@ -83,7 +83,7 @@ struct Erase: ParsableCommand {
             try: "latchkey erase \(wholes[0].quoted)", "rm -r \(argument.quoted)   (for the folder alone)")
     }
 
-    /// Has a person type the vault's name.
+    /// Asks the user to type the vault's name.
     private func confirm(_ vault: String) throws(CommandError) {
         if yes { return }
         let name = vault.split(separator: "/").last.map(String.init) ?? vault
@@ -93,14 +93,14 @@ struct Erase: ParsableCommand {
                 try: "latchkey erase --yes \(argument.quoted)")
         }
         Standard.error("All that is in the vault \(vault) will be lost. Type its name, \(name), to erase it:")
-        // A name that cannot be typed is typed as it is shown.
+        // A name with characters that cannot be typed may be typed as it is shown.
         guard let typed = readLine(), typed == name || typed == Printable(name).text else {
             throw CommandError(.failed, "that is not its name; nothing was done")
         }
     }
 
     /// - Parameters:
-    ///   - deviceKey: what became of it; nil where nobody knows where it lies.
+    ///   - deviceKey: what became of it; nil if its location is unknown.
     ///   - path: where it was looked for.
     private func end(
         _ vault: AbsolutePath, _ deviceKey: KeyDestruction.DeviceKeyFate?, _ path: String? = nil

@@ -4,7 +4,7 @@ import Control
 import Glibc
 import Posix
 
-/// `latchkey explain`: what protects a file, and what can be done with it now.
+/// `latchkey explain`: what protects a file, and which operations work now.
 struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Explain what protects a file: its class, its key, what is possible now and why not.",
@@ -83,7 +83,7 @@ struct FileReport: Encodable {
         ciphertext = withCiphertext ? try Ciphertext(of: backingPath) : nil
     }
 
-    /// Without a mount there is only the ciphertext to show, and only of what lies in a vault.
+    /// Without a mount only ciphertext can be shown, and only of a file in a vault.
     private static func checkVault(around path: String, withCiphertext: Bool) throws(CommandError) {
         guard PathArgument.vault(around: AbsolutePath(lexically: path)) != nil else {
             throw CommandError(
@@ -98,7 +98,7 @@ struct FileReport: Encodable {
 
     private enum Key: String, CodingKey { case path, backingPath, warnings, ciphertext }
 
-    /// The explanation's own fields stand beside the others.
+    /// The explanation's fields are encoded beside the others, not in an object of their own.
     func encode(to encoder: any Encoder) throws {
         try explanation?.encode(to: encoder)
         var container = encoder.container(keyedBy: Key.self)

@@ -9,7 +9,7 @@ import Keybag
 import Vault
 import VaultCheck
 
-/// `latchkey fsck`: whether all that lies in a vault is what was written there.
+/// `latchkey fsck`: checks whether everything in a vault is what was written there.
 struct Fsck: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check a vault that is not mounted, and repair it.",
@@ -95,7 +95,7 @@ struct Fsck: ParsableCommand {
         if let code = outcome.code { throw Ended(code: code) }
     }
 
-    /// The folder: also one that has lost its keybag, which is damage and not another thing than a vault.
+    /// The folder, also one that has lost its keybag: that is damage, and the folder is still a vault.
     private func folderOfVault() throws(CommandError) -> AbsolutePath {
         do throws(CommandError) { return try inWords(try AbsolutePath(ofVault: vault)) } catch {
             guard error.code == .notFound, let path = try? AbsolutePath(resolving: vault) else { throw error }

@@ -78,8 +78,8 @@ struct Init: ParsableCommand {
 }
 
 extension Init {
-    /// Asks before it makes anything: whoever stops at the prompt leaves nothing behind. And hands the recovery key out before
-    /// there is a vault: none must come to be whose recovery key nobody has seen.
+    /// Asks before it makes anything, so an interruption at a prompt leaves nothing behind. Shows the recovery key
+    /// before the vault exists: a vault must not come into being with a recovery key that the user never saw.
     func run() throws {
         let policy = try strength.policy.inForce()
         let folder = try withKeybag(of: vault) { () throws(Failure) in try FreshFolder(vault) }
@@ -118,7 +118,7 @@ extension Init {
         }
     }
 
-    /// What opens it first.
+    /// The first credential.
     private struct First: ~Copyable {
         let kind: SecretKind
         let secret: Secret
@@ -140,7 +140,7 @@ extension Init {
         facts.erasure = eraseAfter > 0 ? .after(Int(eraseAfter)) : .never
         facts.escrowKeys = escrow
         facts.deviceKey = deviceKey?.isSealed == true ? .tpm2 : .software
-        // No passcode is the weakest of all.
+        // No passcode counts as the weakest one.
         if noPasscode { facts.passcodeScore = 0 }
         if let violation = policy.violations(of: facts).first { throw CommandError(forbidden: violation) }
     }

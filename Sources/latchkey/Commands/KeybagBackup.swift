@@ -41,8 +41,8 @@ extension KeybagCommand {
             let keybag = try open(vault)
             let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
             let secret = try credential.read(kind, vault: vault.text)
-            // A mistake here is told before anything else is typed. By the daemon, if there is one: it counts, and
-            // where that was the last wrong passcode, what it has in memory goes, too.
+            // Finds a mistake before anything else is typed. If the vault is mounted, its daemon tries the passcode: it
+            // counts the try, and after the last allowed guess it wipes the keys in memory too.
             var opener = Opener(kind)
             try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
                 opener.mayBeLast = mayBeLast
@@ -60,7 +60,7 @@ extension KeybagCommand {
                 let bytes = try keybag.backup(
                     passphrase: passphrase, cost: cost, opening: Credential(opener, reading: secret),
                     allowingWeak: strength.weak)
-                // What nobody can open is no backup.
+                // A backup that does not open is none.
                 _ = try OpenedBackup(bytes, passphrase: passphrase)
                 return bytes
             }
@@ -69,9 +69,9 @@ extension KeybagCommand {
             if let advice = PasscodeAdvice(passphrase, cost: cost) { Standard.output("\(advice.text)") }
         }
 
-        /// Whoever has the file tries passphrases for as long as he likes, on any number of machines.
+        /// An attacker who has the file can try passphrases without limit, on any number of machines.
         private func readPassphrase() throws(CommandError) -> Secret {
-            // Not by the rule for passcodes, which takes weaker ones than this.
+            // Not by the rule for passcodes, which accepts weaker ones than this.
             let read = try passphrase.source.readNew(.passphrase, strength, isGuarded: true)
             let score: Int
             do throws(CryptoError) { score = try Strength(of: read).score } catch {
@@ -85,7 +85,7 @@ extension KeybagCommand {
             return read
         }
 
-        /// Only read: the daemon of a mount replaces the keybag as a whole, so there is always a whole one to read.
+        /// Only reads: the daemon of a mount replaces the keybag by a rename, so there always is a complete one.
         private func open(_ vault: AbsolutePath) throws(CommandError) -> OpenKeybag {
             let store: DirectoryStore
             do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {

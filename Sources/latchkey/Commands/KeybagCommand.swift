@@ -12,7 +12,7 @@ struct KeybagCommand: ParsableCommand {
             """,
         subcommands: [Backup.self, Restore.self])
 
-    /// Where the passphrase of a backup comes from.
+    /// The source of a backup's passphrase.
     struct PassphraseOptions: ParsableArguments {
         @Option(help: ArgumentHelp("Read the backup's passphrase from this file.", valueName: "file"))
         var passphraseFile: String?

@@ -55,7 +55,7 @@ extension KeybagCommand {
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
         }
 
-        /// The folder, though it may have lost its keybag.
+        /// The folder, which may have lost its keybag.
         private func folderOfVault() throws(CommandError) -> AbsolutePath {
             let path = try inWords(try AbsolutePath(resolving: vault))
             if let mount = try inWords(try MountTable()).mount(holding: path.text), mount.isLatchkey {
@@ -63,7 +63,7 @@ extension KeybagCommand {
                     .failed, "\(vault) is in a mount; the keybag lies in the vault's own folder, \(mount.source)",
                     try: "latchkey unmount \(mount.mountPoint.quoted)")
             }
-            // Before the lock is taken, which is a file.
+            // Before the lock is taken, which makes a file.
             guard path.isVault || path.hasRootFiles else {
                 throw CommandError(.notFound, "\(vault) is not the folder of a vault; nothing was changed")
             }

@@ -4,7 +4,7 @@ import Failure
 import Glibc
 import Posix
 
-/// `latchkey lock`: takes the class keys out of the daemon's memory.
+/// `latchkey lock`: evicts the class keys from the daemon's memory.
 struct Lock: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Lock a mount: after the grace, files of class A are ciphertext, and closed ones of class B.",
@@ -35,7 +35,7 @@ struct Lock: ParsableCommand {
         if served.isEmpty && silent.isEmpty { Standard.output("No vault is mounted.") }
         var failures = Failures(advises: true)
         if wait {
-            // All of them begin before any is waited for.
+            // Begins all locks before it waits for any of them.
             for mount in served { _ = try? mount.client.lock(now: now) }
         }
         for mount in served {
@@ -49,7 +49,7 @@ struct Lock: ParsableCommand {
         let point = mount.status.mountPoint
         let status: Status
         do {
-            // Before the wait, and so that there is something to tell.
+            // Without a wait first, so that there is a state to report if the wait fails.
             let begun = try mount.client.lock(now: now)
             status = wait && begun.state == .locking ? try end(of: begun, at: mount) : begun
         } catch let error as Failure {
@@ -61,9 +61,9 @@ struct Lock: ParsableCommand {
         }
     }
 
-    /// The mount when it is no longer locking: locked, or unlocked again.
+    /// The status when the mount is not locking any more: locked, or unlocked again.
     private func end(of lock: Status, at mount: ServedMount) throws -> Status {
-        // Over a second connection: the first one waits.
+        // Over a second connection, since the first one waits.
         let progress = try PathArgument.mount(ofVolume: lock.volume).map { other throws(Errno) in
             try LockProgress(of: other)
         }
@@ -75,7 +75,7 @@ struct Lock: ParsableCommand {
                 return end.state == .locking
             }
         } catch {
-            // The daemon has no room for another who watches. Its state is told all the same.
+            // The daemon does not accept another monitoring client, so the status is polled.
             while end.state == .locking {
                 usleep(50_000)
                 guard let again = PathArgument.mount(ofVolume: lock.volume) else { throw error }

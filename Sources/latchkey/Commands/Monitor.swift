@@ -30,7 +30,7 @@ struct Monitor: ParsableCommand {
         var last: MonitorPosition?
         while true {
             try follow(client, after: &last, of: mount.status)
-            // Whoever reads these lines may have stopped for so long that the daemon has dropped us.
+            // If the reader of this output stopped for too long, the daemon has dropped the connection.
             guard let again = PathArgument.mount(ofVolume: mount.status.volume), again.status.instance == instance
             else {
                 return
@@ -46,7 +46,7 @@ struct Monitor: ParsableCommand {
         var failure: (any Error)?
         do {
             try client.monitor(after: last) { change in
-                // Nothing has happened since the last connection.
+                // Nothing has changed since the last connection.
                 if let last, last == change.position { return true }
                 last = change.position
                 do {

@@ -89,7 +89,7 @@ struct Mount: ParsableCommand {
     @Option(name: .customLong("ready-fd"), help: .hidden)
     var readyDescriptor: Int32?
 
-    /// What kind of secret a detached daemon finds in its passcode's descriptor.
+    /// The kind of the secret that a detached daemon reads from its passcode descriptor.
     @Option(name: .customLong("secret-kind"), help: .hidden)
     var secretKind = SecretKind.passcode
 
@@ -139,7 +139,7 @@ struct Mount: ParsableCommand {
         }
         if foreground {
             try lastTry.trying { (mayBeLast) throws(CommandError) in
-                // Read, and asked for, anew for the last attempt: a daemon keeps no passcode.
+                // Read or asked for again for the last attempt: the daemon keeps no passcode.
                 let secret = try unlocking(for: vault, at: point, policy)?.handedOver(mayBeLast)
                 try serve(vault, at: point, secret, policy)
             }
@@ -151,11 +151,11 @@ struct Mount: ParsableCommand {
         }
     }
 
-    /// What to unlock with.
+    /// The credential to unlock with.
     private struct Unlocking: ~Copyable {
         let kind: SecretKind
         let secret: Secret
-        /// A passcode that was just set is no guess.
+        /// A passcode that was just set is not counted as a guess.
         var isNew = false
 
         func handedOver(_ mayBeLast: Bool) throws(CommandError) -> Configuration.Unlock {
@@ -223,7 +223,7 @@ struct Mount: ParsableCommand {
         return configuration
     }
 
-    /// Is the daemon, until the end of the mount.
+    /// Runs the daemon in this process until the mount ends.
     private func serve(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
     ) throws(CommandError) {
@@ -233,8 +233,8 @@ struct Mount: ParsableCommand {
         }
     }
 
-    /// The same in a process of its own. The command that started it hears of a failure, says it, and asks where
-    /// somebody has to be asked.
+    /// Runs the daemon in a detached process. The command that started it gets a failure over the pipe, reports it, and
+    /// asks the user if necessary.
     private func serve(_ configuration: Configuration, detachedTellingOn readyDescriptor: Int32) throws(Ended) {
         var configuration = configuration
         configuration.isDetached = true
@@ -245,7 +245,7 @@ struct Mount: ParsableCommand {
         }
     }
 
-    /// Starts a daemon of its own for it, and returns when that has mounted it.
+    /// Starts a detached daemon, and returns when it has mounted the vault.
     private func detach(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
     ) throws(CommandError) {

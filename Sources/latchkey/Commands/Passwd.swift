@@ -38,7 +38,7 @@ struct Passwd: ParsableCommand {
         PasscodeAdvice.tell(of: new, in: slots.vault)
     }
 
-    /// A vault that has none asks for none.
+    /// A vault without a passcode asks for none.
     private func oldKind(withoutPasscode isOpen: Bool) -> SecretKind {
         isOpen && !passcode.isGiven ? .noPasscode : .passcode
     }

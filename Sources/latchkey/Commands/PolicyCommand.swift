@@ -1,7 +1,7 @@
 import ArgumentParser
 import Policy
 
-/// `latchkey policy`: what the administrator of this machine demands.
+/// `latchkey policy`: what the administrator of this machine requires.
 struct PolicyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "policy",

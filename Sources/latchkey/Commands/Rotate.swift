@@ -7,7 +7,7 @@ import Glibc
 import Keybag
 import Posix
 
-/// `latchkey rotate`: new keys for a vault that is mounted.
+/// `latchkey rotate`: new keys for a mounted vault.
 struct Rotate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make new keys for a mounted vault, and give them to all files in the background.",
@@ -89,7 +89,7 @@ struct Rotate: ParsableCommand {
         let present = try slots.list()
         let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
         let secret = try read(kind, vault: mount.status.vault)
-        // A mistake here must not cost a key that nobody knows.
+        // Finds a mistake before a new recovery key is shown in vain.
         var opener = Opener(kind)
         let opened = try lastTry.trying { (mayBeLast) throws(CommandError) in
             opener.mayBeLast = mayBeLast
@@ -134,7 +134,7 @@ struct Rotate: ParsableCommand {
         return try passcode.source.read(.passcode)
     }
 
-    /// Has a person say that ways in may go.
+    /// Asks the user to confirm that slots are removed.
     private func confirm(_ lost: [Slot]) throws(CommandError) {
         guard !lost.isEmpty else { return }
         var table = Table()

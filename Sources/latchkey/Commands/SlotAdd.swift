@@ -68,7 +68,7 @@ extension SlotCommand {
             var opening = Opener(try credential.kind(for: slots))
             let secret = try credential.read(
                 opening.kind, vault: slots.vault, isAddingKey: kind == .securityKey)
-            // A mistake here must not cost a key that nobody knows.
+            // Finds a mistake before a new key is shown in vain.
             _ = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
                 opening.mayBeLast = mayBeLast
                 return try slots.test(opening, secret)
@@ -98,7 +98,7 @@ extension SlotCommand {
             if kind == .escrowKey, let proof = try slots.proof() { tellOfProof(proof) }
         }
 
-        /// Makes a secret, shows it or writes it to its file, and then has it added.
+        /// Makes a secret, shows it or writes it to its file, and then adds a slot for it.
         private func make(
             _ kind: SecretKind, _ generate: () throws(CryptoError) -> Secret, _ slots: WordedSlots,
             _ opening: Opener, _ secret: borrowing Secret

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `latchkey slot`: the ways into a vault.
+/// `latchkey slot`: the slots of a vault.
 struct SlotCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slot",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Crypto
 import Posix
 
-/// `latchkey speed`: what encryption costs on this machine.
+/// `latchkey speed`: the cost of encryption on this machine.
 struct Speed: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measure what encryption costs on this machine.",

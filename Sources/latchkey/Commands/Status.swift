@@ -5,7 +5,7 @@ import Failure
 import Format
 import Posix
 
-/// `latchkey status`: what a mount, or every mount, holds in memory.
+/// `latchkey status`: the state of one mount, or of all mounts.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -61,7 +61,7 @@ struct StatusCommand: ParsableCommand {
     }
 
     private func reports(of mounts: [ServedMount]) throws(CommandError) -> [StatusReport] {
-        // Of a mount that is ending its users are what there is to know.
+        // If a mount is ending, the processes that still use it matter most.
         let looked = mounts.filter { holders || $0.status.ending == true }
         let scan = looked.isEmpty ? nil : try HolderScan(devices: Set(looked.map(\.status.device)))
         return try mounts.map { (mount) throws(CommandError) in
@@ -76,7 +76,7 @@ struct StatusCommand: ParsableCommand {
 struct StatusReport: Encodable {
     private let status: Control.Status
     private let holders: Holders?
-    /// Who else may use the device key.
+    /// Which other users may use the device key.
     private let exposure: DeviceKeyExposure?
 
     init(_ status: Control.Status, _ holders: Holders? = nil, exposure: DeviceKeyExposure? = nil) {
@@ -85,7 +85,7 @@ struct StatusReport: Encodable {
         self.exposure = exposure
     }
 
-    /// The fields of both stand beside each other.
+    /// The fields of both are encoded beside each other.
     func encode(to encoder: any Encoder) throws {
         try status.encode(to: encoder)
         try holders?.encode(to: encoder)
@@ -178,7 +178,7 @@ struct StatusReport: Encodable {
 }
 
 extension Control.Status {
-    /// What is being done to take the keys out; nil while nothing is.
+    /// The step of an eviction; nil if none runs.
     var evictionStep: String? {
         switch evictionPhase {
         case .flushing: "mapped files are being written"

@@ -24,7 +24,7 @@ struct Unmount: ParsableCommand {
         case .mount(let mount): try unmount(mount)
         case .orphan(let entry):
             let silent = SilentMount(entry)
-            // It would live on with its keys, and no command would find it.
+            // A stopped daemon would stay with its keys in memory, and no command would find it.
             guard !silent.isStopped else { throw silent.error }
             try detach(entry.mountPoint)
         case .vault(let vault): throw CommandError(.notFound, "the vault \(vault.text) is not mounted")
@@ -54,7 +54,7 @@ struct Unmount: ParsableCommand {
         }
     }
 
-    /// Waits until the daemon has ended, which has to write what is left; a person at a terminal is told of it.
+    /// Waits until the daemon has ended, which first writes what is dirty. At a terminal, shows that it waits.
     private func hasEnded(_ mount: ServedMount) throws(Failure) -> Bool {
         if try mount.client.waitForEnd(seconds: 1) { return true }
         if isatty(STDERR_FILENO) == 1 {
@@ -63,9 +63,9 @@ struct Unmount: ParsableCommand {
         return try mount.client.waitForEnd(seconds: 29)
     }
 
-    /// A mount that is out of the tree may go on for as long as its users like: says who they are.
+    /// A mount that was detached from the tree may go on as long as programs use it: names those programs.
     private func tellUsers(of mount: ServedMount) throws {
-        // Of one without users nothing is left to tell.
+        // If the daemon has ended, there is nothing to report.
         guard try !mount.client.waitForEnd(seconds: 1) else { return }
         guard let ending = PathArgument.mount(ofVolume: mount.status.volume) else { return }
         let users = try Holders(of: ending).lines.map { "  \($0)" as Printable }.joined(separator: "\n")
@@ -79,7 +79,7 @@ struct Unmount: ParsableCommand {
         Standard.output("\(text)\n\(users)")
     }
 
-    /// Takes away a mount that a daemon has left behind: by the kernel for root, by fusermount3 for others.
+    /// Unmounts a mount whose daemon is dead: by umount2(2) for root, by fusermount3 for other users.
     private func detach(_ mountPoint: String) throws(CommandError) {
         if unsafe umount2(mountPoint, lazy ? Int32(MNT_DETACH) : 0) == 0 { return }
         let errno = Errno.current

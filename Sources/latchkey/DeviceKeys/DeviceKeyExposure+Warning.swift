@@ -4,13 +4,13 @@ import Glibc
 import Posix
 
 extension DeviceKeyExposure {
-    /// Of the device key of a mount. Nil for another user's, whose word for where it lies is not followed.
+    /// The device key of a mount. Nil for another user's mount: the location that its daemon names is not trusted.
     init?(of mount: ServedMount) {
         guard mount.owner == geteuid() else { return nil }
         self.init(of: mount.status)
     }
 
-    /// Of one of this user's daemons.
+    /// The device key of one of this user's daemons.
     init?(of status: Control.Status) {
         guard let path = status.deviceKeyFile else { return nil }
         self.init(known: path, inVault: status.vault)
@@ -22,7 +22,7 @@ extension DeviceKeyExposure {
 
     var advice: Printable { "\(remedy) \(path.quoted)" }
 
-    /// On standard error, in two lines.
+    /// Writes two lines to standard error.
     func warn() {
         Standard.error("latchkey: warning: \(reason): \(path)\n  try: \(advice)")
     }

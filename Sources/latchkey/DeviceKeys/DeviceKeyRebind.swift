@@ -70,7 +70,7 @@ extension DeviceKeyCommand {
 }
 
 extension DeviceKeyKind {
-    /// To which a TPM binds it.
+    /// The PCRs to which a TPM binds the key.
     fileprivate var pcrs: PCRSelection {
         switch self {
         case .software: .none

@@ -4,15 +4,15 @@ import Failure
 import Keybag
 
 extension KeptDeviceKey {
-    /// Of a vault, or of a mount.
+    /// The device key of a vault or a mount.
     ///
-    /// - Parameter path: nil for the default place.
+    /// - Parameter path: the file; nil for the default path.
     static func of(_ argument: String, at path: String?) throws(CommandError) -> KeptDeviceKey {
         let vault = try PathArgument.vault(of: argument)
         return try withKeybag(of: vault.text) { () throws(Failure) in try KeptDeviceKey(of: vault, at: path) }
     }
 
-    /// The key, or words that say why not.
+    /// The key, or an error in words.
     func loaded() throws(CommandError) -> DeviceKey {
         try withKeybag(of: vault.text) { () throws(Failure) in try load() }
     }

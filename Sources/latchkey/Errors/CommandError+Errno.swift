@@ -1,12 +1,12 @@
 import Posix
 
 extension CommandError {
-    /// What a failed system call means for the person: "cannot DO PATH: why".
+    /// A failed system call, in words: "cannot DO PATH: why".
     init(cannot doing: String, _ path: String, _ error: Errno) {
         self.init(cannot: doing, Array(path.utf8), error)
     }
 
-    /// The same of a path that need not be UTF-8.
+    /// The same for a path that need not be UTF-8.
     init(cannot doing: String, _ path: [UInt8], _ error: Errno) {
         switch error {
         case .ENOKEY:

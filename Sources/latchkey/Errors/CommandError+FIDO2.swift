@@ -2,7 +2,7 @@ import FIDO2
 import Posix
 
 extension CommandError {
-    /// Why a security key is of no use.
+    /// Why a security key cannot be used.
     init(_ error: FIDO2Error, at path: String? = nil) {
         let device = path.map { " (\($0))" } ?? ""
         switch error {
@@ -62,7 +62,7 @@ extension CommandError {
     }
 }
 
-/// Runs `body`; what a security key says becomes words.
+/// Runs `body`; a security key's error becomes words.
 func withSecurityKey<R: ~Copyable>(
     at path: String? = nil, _ body: () throws(FIDO2Error) -> R
 ) throws(CommandError) -> R {

@@ -7,7 +7,7 @@ extension CommandError {
     /// Why the keybag, device key or recovery key of `vault`, which is not mounted, cannot be used.
     init(_ failure: Failure, of vault: String) { self.init(failure, about: .vault(vault)) }
 
-    /// What the daemon of a mount answered, or why it did not.
+    /// What the daemon of a mount answered, or why it did not answer.
     init(_ failure: Failure, at mountPoint: String? = nil) { self.init(failure, about: .mount(at: mountPoint)) }
 
     /// Why `vault` was not mounted on `mountPoint`.
@@ -15,7 +15,7 @@ extension CommandError {
         self.init(failure, about: .mounting(vault, on: mountPoint))
     }
 
-    /// The one place that has words, advice and an exit code for each failure.
+    /// The only place with text, advice and exit code for each failure.
     init(_ failure: Failure, about subject: FailureSubject) {
         let (name, argument, nothing) = (subject.name, subject.argument, subject.nothing)
         switch failure {
@@ -296,7 +296,7 @@ extension CommandError {
         case .cryptography(let reason), .hardware(let reason):
             self.init(.failed, subject.whole("\(reason)"))
         case .failed(let reason):
-            // A daemon has put it together.
+            // The reason comes from a daemon.
             self.init(.failed, subject.whole(Printable(line: reason)))
 
         case .permissionDenied:
@@ -344,11 +344,11 @@ extension CommandError {
         attempts == 1 ? "the only attempt" : "the last of \(attempts) attempts"
     }
 
-    /// What a person is told of a wrong passcode.
+    /// The text for a wrong passcode.
     ///
     /// - Parameters:
-    ///   - left: how many wrong ones there may still be, and of how many; nil where there is no limit.
-    ///   - otherwise: what is told then, besides.
+    ///   - left: how many wrong ones are still allowed, and the limit; nil without a limit.
+    ///   - otherwise: the second half of the sentence if there is no limit.
     static func wrongPasscode(_ left: Guesses?, otherwise: Printable) -> Printable {
         guard let left else { return "the passcode is wrong; \(otherwise)" }
         return
@@ -357,7 +357,7 @@ extension CommandError {
     }
 }
 
-/// The value of an expression, with its failures, which say themselves what they are about, turned into words.
+/// The value of an expression; a failure that needs no subject becomes words.
 func inWords<R: ~Copyable>(_ expression: @autoclosure () throws(Failure) -> R) throws(CommandError) -> R {
     do { return try expression() } catch { throw CommandError(error) }
 }

@@ -1,7 +1,7 @@
 import Policy
 
 extension CommandError {
-    /// Why the policy cannot be used, so that nothing is done that it has a say in.
+    /// Why the policy cannot be used: nothing is done that it could forbid.
     init(_ error: PolicyError) {
         self.init(.failed, "the policy cannot be used: \(error)")
     }

@@ -13,13 +13,13 @@ struct CommandError: Error, CustomStringConvertible {
     }
 
     let code: Code
-    /// What was wrong: no capital at the beginning, no full stop at the end.
+    /// What was wrong: no capital letter at the beginning, no full stop at the end.
     let message: Printable
     /// Commands to type next, the likeliest first.
     let advice: [Printable]
-    /// What was asked for may have been done all the same.
+    /// Whether the operation may have been done in spite of the error.
     private(set) var isInDoubt = false
-    /// Nothing was tried: a wrong passcode would be the last of so many, and erase the vault's keys.
+    /// Set if nothing was tried, because a wrong passcode would be the last of so many and erase the vault's keys.
     private(set) var lastTryOf: Int?
 
     init(_ code: Code, _ message: Printable, try advice: Printable...) {
@@ -32,14 +32,14 @@ struct CommandError: Error, CustomStringConvertible {
         self.advice = advice
     }
 
-    /// The same of something that may have been done.
+    /// The same error for an operation that may have been done.
     var inDoubt: CommandError {
         var error = self
         error.isInDoubt = true
         return error
     }
 
-    /// A passcode was not tried.
+    /// The error for a passcode that was not tried.
     init(lastTryOf limit: Int) {
         self.init(
             .wrongPasscode,
@@ -50,7 +50,7 @@ struct CommandError: Error, CustomStringConvertible {
 
     var description: String { text.text }
 
-    /// With what to type next, a line each.
+    /// The message, then each line of advice.
     var text: Printable {
         (["latchkey: \(message)"] + advice.map { "  try: \($0)" }).joined(separator: "\n")
     }

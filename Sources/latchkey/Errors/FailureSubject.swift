@@ -1,15 +1,15 @@
 import Format
 import Posix
 
-/// What a command was about that failed: its words and its advice name that.
+/// The object of the command that failed, which its message and advice name.
 enum FailureSubject {
-    /// The folder of a vault that is not mounted, as it was typed.
+    /// The folder of an unmounted vault, as it was typed.
     case vault(String)
-    /// A mount; nil where it is not known which.
+    /// A mount; nil if it is not known which one.
     case mount(at: String?)
-    /// A vault on its way to a mount.
+    /// A vault that is being mounted.
     case mounting(String, on: String)
-    /// A file that was given a class, and is to be given a new key.
+    /// A file that got a class, and is to get a new key.
     case file([UInt8], ProtectionClass)
 
     /// As in "… is not a vault".
@@ -28,7 +28,7 @@ enum FailureSubject {
         }
     }
 
-    /// What another command takes for it.
+    /// The argument for another command.
     var argument: Printable {
         switch self {
         case .vault(let vault), .mounting(let vault, _): vault.quoted
@@ -37,7 +37,7 @@ enum FailureSubject {
         }
     }
 
-    /// The mount point, as another command takes it.
+    /// The mount point, as an argument for another command.
     var point: Printable {
         switch self {
         case .vault, .mount(nil), .file: "DIR"
@@ -57,17 +57,17 @@ enum FailureSubject {
         if case .file(let path, _) = self { "\(path)" } else { "the file" }
     }
 
-    /// What has come of it all the same.
+    /// What the failure left undone.
     var nothing: Printable {
         if case .mounting = self { "nothing was mounted" } else { "nothing was changed" }
     }
 
-    /// Words that do not say what was tried, with that before them where it is the whole of a mount.
+    /// For words that do not name the operation: puts it before them if it is a mount.
     func whole(_ words: Printable) -> Printable {
         if case .mounting(let vault, _) = self { "cannot mount \(vault): \(words)" } else { words }
     }
 
-    /// The same with the device key that is the vault's.
+    /// The way to use the vault's own device key.
     var wayWithDeviceKey: Printable {
         switch self {
         case .mounting: "latchkey mount --device-key PATH \(argument) \(point)"
@@ -75,9 +75,9 @@ enum FailureSubject {
         }
     }
 
-    /// What helps where there is no device key.
+    /// The ways to open the vault without its device key.
     ///
-    /// - Parameter isInTheWay: whether something else lies where it should be.
+    /// - Parameter isInTheWay: whether another file lies at the device key's path.
     func waysWithoutDeviceKey(isInTheWay: Bool = false) -> [Printable] {
         let recovery: Printable =
             switch self {

@@ -3,9 +3,9 @@ import Format
 import Glibc
 import Posix
 
-/// A backing file's header and first block as they lie on disk.
+/// A backing file's header and first block as they are on disk.
 ///
-/// Read without any key, so nothing here is verified: it is what a thief sees, and what a forger may have written.
+/// Read without any key, so nothing is verified: it is what a thief sees, and what an attacker may have written.
 struct Ciphertext: Encodable {
     /// Name and value, in the order of docs/FORMAT.md.
     private struct Field: Encodable {
@@ -74,7 +74,7 @@ struct Ciphertext: Encodable {
         try container.encode(String(hexadecimal: block), forKey: .block)
     }
 
-    /// The record of a directory: the target of a symbolic link, or a file where the store has no such links.
+    /// A directory's record: the target of a symbolic link, or a file if the store has no symbolic links.
     private static func record(of folder: Descriptor) throws(Errno) -> [UInt8] {
         let name = Name(stringLiteral: BackingName.directoryRecord)
         do {

@@ -6,19 +6,20 @@ import Policy
 import Posix
 import Synchronization
 
-/// Sets the class of files, one after another, and shows how far it is; a signal ends it after the file that it is at.
+/// Sets the class of files one after another, and shows the progress; a signal ends it after the present file.
 final class ClassSetting: Sendable {
     private struct State {
-        /// Files and folders that were come to.
+        /// Number of files and folders visited.
         var count = 0
         var failures = Failures()
-        /// Where it is.
+        /// The present file.
         var path: [UInt8] = []
     }
 
     private let protectionClass: ProtectionClass
     private let isRecursive: Bool
     private let rekey: Bool
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
     private let isInterrupted = Atomic(false)
     private let screen = Screen()
@@ -37,14 +38,14 @@ final class ClassSetting: Sendable {
         return "\(protectionClass.name): \(state.count - state.failures.count) of \(state.count) set"
     }
 
-    /// Returns when all that could be done is done; a signal ends the process.
+    /// Returns when everything possible is done; a signal ends the process.
     func run(on paths: [String], in mounts: MountTable) throws(CommandError) {
         do throws(Errno) {
             let signals = try SignalDescriptor(blocking: Interruption.signals)
             let work = try BackgroundWork<Never> { [self] in
                 ClassWalk(protectionClass, recursive: isRecursive, rekeys: rekey, self).run(on: paths, in: mounts)
             }
-            // Short work shows nothing.
+            // No progress for short work.
             var patience = Duration.seconds(1)
             var signal: Int32?
             while true {
@@ -52,7 +53,7 @@ final class ClassSetting: Sendable {
                 if ready.contains(0) { break }
                 if ready.contains(1) {
                     let next = try signals.next()
-                    // Asked twice: a file may be frozen until the next unlock.
+                    // A second signal ends the process at once: a read may be frozen until the next unlock.
                     if signal != nil { Interruption.die(of: next) }
                     signal = next
                     isInterrupted.store(true, ordering: .relaxed)
@@ -61,7 +62,7 @@ final class ClassSetting: Sendable {
                 screen.show(progress)
             }
             screen.write {}
-            // Too late to stop anything: all is done.
+            // If nothing was stopped, the signal came after the end of the work.
             guard let signal, isStopped else { return }
             let next = remembers.load(ordering: .relaxed) ? "goes on from there" : "begins anew"
             Standard.error("latchkey: stopped; \(summary) so far. The same command \(next).")
@@ -69,11 +70,11 @@ final class ClassSetting: Sendable {
         } catch { throw CommandError(.failed, "cannot set classes: \(error)") }
     }
 
-    /// Whether something was left undone for a signal.
+    /// Whether a signal stopped the work before its end.
     private let stopped = Atomic(false)
     private var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) }
 
-    /// Whether the next run will know which files have got new keys.
+    /// Whether the next run will know which files have new keys.
     private let remembers = Atomic(true)
 
     private var progress: Printable {
@@ -108,8 +109,8 @@ extension ClassSetting: ClassWalk.Watcher {
 
     func forgets() { remembers.store(false, ordering: .relaxed) }
 
-    /// The kernel does not tell a policy that forbids the class from a caller who may not set it; this machine's policy
-    /// does.
+    /// The kernel returns the same error for a class that the policy forbids and for a caller who may not set it. This
+    /// machine's policy shows which one it is.
     private func refusal(_ failure: Failure, _ path: [UInt8]) -> CommandError? {
         guard case .classRefused = failure else { return nil }
         let policy = try? PolicyInForce.load(besides: nil, X25519.publicKey)

@@ -3,9 +3,9 @@ import Glibc
 import Posix
 import Vault
 
-/// Whether the classes of an SQLite database and of what SQLite keeps beside it go together: docs/DATABASES.md.
+/// Checks whether the classes of an SQLite database and of its side files match: docs/DATABASES.md.
 enum DatabaseWarnings {
-    /// What is to be said of a file that is a database, or belongs to one; a sentence each.
+    /// The warnings about a file that is a database or belongs to one, a sentence each.
     static func all(about name: Name, in folder: Descriptor) -> [String] {
         let side = SQLiteSideFile(name)
         let database = side?.database ?? name
@@ -15,7 +15,8 @@ enum DatabaseWarnings {
         }
     }
 
-    /// What mounting would have made of it: contents are of the database's class, an index is of class C at most.
+    /// Compares with the class that the mount would give: the database's class to contents, at most class C to an
+    /// index.
     private static func warning(
         about side: SQLiteSideFile, of found: ProtectionClass, databaseOf own: ProtectionClass
     ) -> String? {
@@ -29,7 +30,7 @@ enum DatabaseWarnings {
         return found.isStricter(than: own) ? both + ": when it is locked the database cannot be used" : nil
     }
 
-    /// Nil for what is not there, or is no file.
+    /// Nil for a name that does not exist, or is not a regular file.
     private static func protectionClass(of name: Name, in folder: Descriptor) -> ProtectionClass? {
         guard let file = try? folder.open(name, O_PATH | O_NOFOLLOW), (try? file.status())?.kind == .regular,
             let value = try? file.attribute(ProtectionClass.attributeName)

@@ -2,11 +2,11 @@ import Administration
 import Glibc
 import Posix
 
-/// The folder in which a vault is to be seen.
+/// The folder on which a vault is mounted.
 struct MountPoint {
     let path: AbsolutePath
 
-    /// Checks all that can be wrong with it before anything is asked or started.
+    /// Checks everything that can be wrong with it, before the user is asked and the daemon is started.
     init(_ typed: String, for vault: AbsolutePath) throws(CommandError) {
         let mounts = try inWords(try MountTable())
         let perhapsMissing = try inWords(try AbsolutePath(ofPerhapsMissing: typed))

@@ -1,14 +1,15 @@
 import Glibc
 import Posix
 
-/// Other programs, started without a fork of this one.
+/// Other programs, started by posix_spawn(3), without a fork of this process.
 enum Process {
-    /// Runs `program`, found by PATH, to its end, with our standard streams; its exit code, or 128 and the signal.
+    /// Runs `program`, found by PATH, with this process's standard streams. Returns its exit code, or 128 and the
+    /// signal.
     static func run(_ program: String, _ arguments: [String]) throws(CommandError) -> Int32 {
         try unsafe exitCode(of: spawn(program, named: program, arguments))
     }
 
-    /// Starts `program`; `configure` may add to what becomes of its descriptors and attributes.
+    /// Starts `program`; `configure` may change the child's descriptors and attributes.
     static func spawn(
         _ program: String, named name: String, _ arguments: [String],
         _ configure: (inout posix_spawn_file_actions_t, inout posix_spawnattr_t) -> Void = { _, _ in }
@@ -30,7 +31,7 @@ enum Process {
         return process
     }
 
-    /// Waits for its end.
+    /// Waits for the end of a child.
     static func exitCode(of process: pid_t) -> Int32 {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) < 0 {
@@ -39,9 +40,9 @@ enum Process {
         return status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
     }
 
-    /// Waits until a process that has closed its descriptors has ended; false if it has not after a second.
+    /// Waits up to a second until a process that has closed its descriptors has ended; false on a timeout.
     ///
-    /// The kernel does the one just before the other. A zombie has ended: when it is reaped is its parent's business.
+    /// The kernel closes them just before the end. A zombie counts as ended: reaping it is its parent's task.
     static func waitUntilEnded(_ process: pid_t) -> Bool {
         for _ in 0..<500 {
             guard let state = state(of: process), state != "Z" else { return true }
@@ -50,9 +51,9 @@ enum Process {
         return false
     }
 
-    /// Nil for a process that is not there.
+    /// The process's state; nil if there is no such process.
     ///
-    /// Source: proc_pid_stat(5); the name before it may hold anything but ends with the last parenthesis.
+    /// Source: proc_pid_stat(5). The name before the state may contain any character, and ends at the last parenthesis.
     static func state(of process: pid_t) -> Substring? {
         guard let bytes = try? Descriptor.open(path: "/proc/\(process)/stat", O_RDONLY).bytes(atMost: 4096) else {
             return nil

@@ -3,10 +3,10 @@ import Control
 import Glibc
 import Posix
 
-/// A Latchkey mount whose daemon cannot be asked. Its keys may be in memory all the same.
+/// A Latchkey mount whose daemon does not answer. Its keys may be in memory nevertheless.
 struct SilentMount {
     let mountPoint: String
-    /// Nil where none is found: it has ended, or its process may not be seen.
+    /// The daemon's process; nil if it has ended, or if this user may not see it.
     let pid: Int32?
     let reason: Printable
     let isStopped: Bool
@@ -18,7 +18,7 @@ struct SilentMount {
         pid = daemon?.process
         isStopped = daemon?.state == "T" || daemon?.state == "t"
         isOthers = entry.user.map { geteuid() != 0 && $0 != geteuid() } ?? false
-        // A stopped daemon takes as long to ask as a caller is willing to wait.
+        // Not if it is stopped: the question would wait until its timeout.
         let failure = isStopped ? nil : SocketDirectories.reachable.failure(device: entry.device, of: entry.user)
         if isOthers {
             reason = "the mount is another user's"
@@ -34,10 +34,10 @@ struct SilentMount {
         isConclusive = isOthers || isStopped || pid == nil || failure != nil
     }
 
-    /// Asking again will tell nothing new: the daemon is not about to publish its socket, nor about to end.
+    /// Whether a second try is useless: the daemon is neither starting nor ending.
     let isConclusive: Bool
 
-    /// What helps.
+    /// What the user can do.
     private var advice: [Printable] {
         if isOthers { return ["sudo latchkey status \(mountPoint.quoted)"] }
         guard let pid else { return ["latchkey unmount \(mountPoint.quoted)"] }
@@ -45,21 +45,21 @@ struct SilentMount {
     }
 
     var error: CommandError {
-        // A daemon that runs may hold keys: that is a failure, not a mount that is not there.
+        // A daemon that runs may hold keys, so the failure must not look like a missing mount.
         CommandError(
             pid == nil ? .notFound : .failed, "\(mountPoint) cannot be asked: \(reason)", advice: advice)
     }
 
-    /// The same as one of several, of which none is missing.
+    /// The same as one of several mounts, none of which is missing.
     var failure: CommandError {
         CommandError(.failed, "\(mountPoint) cannot be asked: \(reason)", advice: advice)
     }
 }
 
 extension Process {
-    /// The process that serves a mount, and its state as ps(1) shows it; nil if none is found.
+    /// The process that serves a mount, and its state as in ps(1); nil if none is found.
     ///
-    /// The mount point is one of the daemon's arguments. Source: proc_pid_cmdline(5).
+    /// The mount point is among the daemon's arguments. Source: proc_pid_cmdline(5).
     static func daemon(ofMountAt mountPoint: String) -> (process: pid_t, state: String)? {
         guard let stream = unsafe opendir("/proc") else { return nil }
         defer { unsafe closedir(stream) }

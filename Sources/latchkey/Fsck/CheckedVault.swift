@@ -7,16 +7,16 @@ import Keybag
 import Store
 import Vault
 
-/// A vault that is not mounted, opened with its device key for a check.
+/// An unmounted vault, opened with its device key for a check.
 struct CheckedVault {
     let vault: Vault
     let volume: String
-    /// `lk.keybag` was damaged or missing, and `lk.keybag.old` stands in for it.
+    /// Whether `lk.keybag` is damaged or missing, and `lk.keybag.old` is used instead.
     let hasPreviousKeybag: Bool
 
     /// - Parameters:
-    ///   - credential: brings the keys of all classes in; tried before anything is changed.
-    ///   - isRepaired: it may be written to: a keybag that stands in for another takes its place.
+    ///   - credential: yields the keys of all classes; tried before anything is changed.
+    ///   - isRepaired: whether the vault may be written to: a previous keybag then replaces a damaged one.
     init(
         in folder: VaultFolder, deviceKeyPath: String?, _ credential: borrowing Credential?, isRepaired: Bool
     ) throws(Failure) {
@@ -42,6 +42,6 @@ struct CheckedVault {
         if isRepaired { _ = try open(readOnly: false) }
     }
 
-    /// The classes whose contents can be read, by their letters.
+    /// The letters of the classes whose contents can be read.
     var readableClasses: [String] { ProtectionClass.allCases.filter(vault.canOpen).map(\.letter) }
 }

@@ -10,10 +10,11 @@ import VaultCheck
 /// The report for scripts: one object, each finding on a line of its own. Its fields: docs/FSCK.md.
 final class FsckJSON: FsckReport {
     private let vault: String
-    /// The last finding: whether a comma follows it shows with the next.
+    /// The last finding: it is written with the next one, when it is known whether a comma follows. A leaf: no other lock
+    /// is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let last = Mutex<Printable?>(nil)
 
-    /// - Parameter vault: its absolute path.
+    /// - Parameter vault: the absolute path of the vault.
     init(_ vault: String) { self.vault = vault }
 
     func begin(_ opened: CheckedVault) {
@@ -48,7 +49,7 @@ final class FsckJSON: FsckReport {
         }
     }
 
-    /// The end of the findings, and the rest of the object.
+    /// Ends the list of findings, and writes the object's other fields.
     private func end(_ summary: FsckSummary) {
         last.withLock { last in
             if let last { Standard.output("    \(last)") }
@@ -63,12 +64,12 @@ final class FsckJSON: FsckReport {
     static func text(_ value: some Encodable) -> Printable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Strings and numbers alone: nothing that could not be written.
+        // Only strings and numbers, which can always be encoded.
         return (try? encoder.encode(value)).map { JSON.printable($0) } ?? "null"
     }
 }
 
-/// A finding as JSON has it.
+/// A finding's fields in JSON.
 struct FindingFields: Encodable {
     struct Range: Encodable {
         var offset: UInt64
@@ -116,7 +117,7 @@ struct FindingFields: Encodable {
     }
 }
 
-/// What stands behind the findings.
+/// The fields after the findings.
 struct FsckSummary: Encodable {
     var clean: Bool
     var complete: Bool
@@ -131,7 +132,7 @@ struct FsckSummary: Encodable {
     var filesNotRead = 0
     var seconds = 0.0
 
-    /// Of a vault that does not open.
+    /// The summary for a vault that does not open.
     init(damaged: Int) {
         clean = false
         complete = false

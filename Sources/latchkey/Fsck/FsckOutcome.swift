@@ -5,14 +5,14 @@ import VaultCheck
 struct FsckOutcome {
     let progress: CheckProgress
     let seconds: Double
-    /// The signal that ended it early.
+    /// The signal that interrupted it.
     let signal: Int32?
-    /// What ended it early otherwise.
+    /// The error that stopped it.
     let error: VaultError?
     let readsContents: Bool
     let repairs: Bool
     let salvages: Bool
-    /// The letters of the classes whose keys were at hand.
+    /// The letters of the classes whose keys were in memory.
     let classes: [String]
 
     var isComplete: Bool { signal == nil && error == nil }
@@ -23,7 +23,7 @@ struct FsckOutcome {
         return progress.unchecked > 0 || error != nil ? .failed : nil
     }
 
-    /// What is to be said of `error`, which has stopped it.
+    /// The error to report if `error` has stopped the check.
     func failure(of vault: String) -> CommandError? {
         guard let error else { return nil }
         let doing = repairs ? "repair" : "check"
@@ -35,7 +35,7 @@ struct FsckOutcome {
         }
     }
 
-    /// Ends the process as the signal would have, now that everything is in order: a shell loop is to end too.
+    /// Ends the process as the signal would have done, after a clean end of the check: a shell loop must end too.
     func deliverSignal() {
         if let signal { Interruption.die(of: signal) }
     }

@@ -3,13 +3,13 @@ import Keybag
 import Vault
 import VaultCheck
 
-/// What `fsck` tells, to people or to scripts: each finding as it comes, so that there may be any number of them.
+/// The report of `fsck`, for people or for scripts. Each finding is written at once, so their number is not limited.
 ///
 /// Called by one thread at a time.
 protocol FsckReport: AnyObject, Sendable {
     func begin(_ opened: CheckedVault)
     func found(_ finding: Finding)
     func end(_ outcome: FsckOutcome)
-    /// The error to throw when the keybag does not open, which is told in the report's own way if it is damage.
+    /// The error to throw if the keybag does not open. If that is damage, it is reported as a finding first.
     func cannotOpen(_ error: Failure) -> any Error
 }

@@ -4,7 +4,7 @@ import Synchronization
 import Vault
 import VaultCheck
 
-/// A check on threads of its own, while this one shows how far it is and minds signals.
+/// Runs a check on threads of its own, while this thread shows the progress and waits for signals.
 struct FsckRun {
     private let opened: CheckedVault
     private let readsContents: Bool
@@ -44,7 +44,7 @@ struct FsckRun {
         }
         do throws(Errno) {
             _ = try ProcessLimits.raiseOpenFiles()
-            // First: what has been begun is also ended, by a signal too.
+            // First, so that a signal cannot interrupt a report that has begun.
             let signals = try SignalDescriptor(blocking: Interruption.signals)
             report.begin(opened)
             if opened.hasPreviousKeybag { check.report(.previousKeybag(isPutBack: repairs)) }
@@ -56,7 +56,7 @@ struct FsckRun {
                 if ready.contains(0) { break }
                 if ready.contains(1) {
                     let next = try signals.next()
-                    // Asked twice: a disk that does not answer may keep the check from ending.
+                    // A second signal ends the process at once: a disk that does not answer may block the check.
                     if signal != nil { Interruption.die(of: next) }
                     signal = next
                     check.cancel()
@@ -72,6 +72,6 @@ struct FsckRun {
         } catch { throw CommandError(.failed, "cannot check the vault: \(error)") }
     }
 
-    /// More than there are processors: most wait for the disk, which does better with several reads to choose from.
+    /// More than there are processors: most threads wait for the disk, which is faster with several reads queued.
     private static var threads: Int { 2 * max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }

@@ -6,12 +6,13 @@ import Synchronization
 import Vault
 import VaultCheck
 
-/// The report for people: what was found on standard output, what to do next behind it.
+/// The report for people: findings on standard output, then what to do next.
 final class FsckText: FsckReport {
-    /// As it was typed.
+    /// The path as it was typed.
     private let vault: String
     private let isUnlocked: Bool
-    /// What there were findings of that nobody has repaired, and what was repaired.
+    /// The kinds of findings that were not repaired, and of those that were. A leaf: no other lock is taken under it.
+    /// Lock order: docs/ARCHITECTURE.md.
     private let seen = Mutex((left: Set<Finding.Kind>(), repaired: Set<Finding.Kind>()))
 
     init(_ vault: String, isUnlocked: Bool) {
@@ -117,7 +118,7 @@ final class FsckText: FsckReport {
         if !outcome.repairs, isRepairable || left.contains(.keybag) {
             lines.append("  try: cp -a \(typed) COPY   (first: a repair changes the vault)")
         }
-        // With the keys of all classes more can be saved.
+        // The keys of all classes allow more repairs.
         if !outcome.repairs || !isUnlocked, isRepairable || left.contains(.keybag) {
             lines.append("  try: latchkey fsck --repair --unlock \(typed)")
         }

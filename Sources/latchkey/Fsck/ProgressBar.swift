@@ -1,7 +1,7 @@
 import Vault
 import VaultCheck
 
-/// One line of at most 79 columns: how much is done of the whole, an estimate; and exactly how many files and bytes.
+/// A line of at most 79 columns: an estimate of the part that is done, and the exact numbers of files and bytes.
 struct ProgressBar {
     let text: String
     private static let width = 24

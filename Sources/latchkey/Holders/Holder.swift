@@ -7,10 +7,10 @@ import Posix
 struct Holder: Codable {
     let pid: Int
     let name: String
-    /// How many files it has open, and how many mapped, by the long name of their class.
+    /// How many files it has open or mapped, by the long name of their class.
     let openFiles: [String: Int]
     let mappedFiles: [String: Int]
-    /// How many folders it has open, or works in: these keep a mount from being unmounted too.
+    /// How many folders it has open or as working directory: these prevent an unmount too.
     let folders: Int
 
     /// As "A: 2 open, 1 mapped; C: 1 open; 1 folder".
@@ -25,10 +25,10 @@ struct Holder: Codable {
     }
 }
 
-/// Who holds the files of one mount.
+/// The processes that hold files of one mount.
 struct Holders: Codable {
     let holders: [Holder]
-    /// Processes of which not all was to be seen, for want of permission.
+    /// Number of processes that this user may not see completely.
     let unseenProcesses: Int
 
     init(holders: [Holder], unseenProcesses: Int) {
@@ -36,8 +36,8 @@ struct Holders: Codable {
         self.unseenProcesses = unseenProcesses
     }
 
-    /// Asks the daemon for the classes. What it does not know as an open file is none by now, or never was: a descriptor that
-    /// only names a file.
+    /// Asks the daemon for the classes. A file that the daemon does not know as open was closed since, or the
+    /// descriptor only names it (O_PATH).
     init(of mount: ServedMount, in scan: HolderScan) throws(CommandError) {
         let device = mount.status.device
         let inodes = Set(scan.processes.flatMap { $0.opened.union($0.mapped) }.filter { $0.device == device })
@@ -63,12 +63,12 @@ struct Holders: Codable {
         unseenProcesses = scan.unseen
     }
 
-    /// A look at all processes for one mount.
+    /// Scans all processes for one mount.
     init(of mount: ServedMount) throws(CommandError) {
         try self.init(of: mount, in: HolderScan(devices: [mount.status.device]))
     }
 
-    /// A line for each, and one for what was not to be seen.
+    /// A line for each process, and one for those that this user may not see.
     var lines: [Printable] {
         var lines: [Printable] = holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
         if lines.isEmpty { lines = ["nobody"] }

@@ -1,11 +1,11 @@
 import Glibc
 import Posix
 
-/// One look at all processes, for those that have files of some mounts open or mapped.
+/// A scan of all processes for those that have files of some mounts open or mapped.
 struct HolderScan {
-    /// Those that have any, by their numbers.
+    /// The processes that have any, by number.
     let processes: [ProcessFiles]
-    /// How many others there are, of which not all was to be seen for want of permission.
+    /// Number of other processes that this user may not see completely.
     let unseen: Int
 
     /// - Parameter devices: `st_dev` of the mounts.

@@ -10,14 +10,14 @@ struct ProcessFiles {
     let name: String
     let opened: Set<KnownInode>
     let mapped: Set<KnownInode>
-    /// Open ones, its working directory and its root.
+    /// Open folders, the working directory and the root.
     let folders: Set<KnownInode>
-    /// Some of it was not to be seen, for want of permission.
+    /// Whether this user may not see all of them.
     let isHidden: Bool
 
     /// Nil for a process that has ended.
     ///
-    /// - Parameter devices: `st_dev` of the mounts that matter.
+    /// - Parameter devices: `st_dev` of the mounts to look for.
     init?(_ process: Int, on devices: Set<UInt64>) {
         guard let name = try? Descriptor.open(path: "/proc/\(process)/comm", O_RDONLY).bytes(atMost: 64) else {
             return nil
@@ -39,7 +39,7 @@ struct ProcessFiles {
         self.isHidden = isHidden
     }
 
-    /// Nothing of what has gone meanwhile.
+    /// Runs `body`; what has disappeared since counts as empty.
     private static func look(
         _ isHidden: inout Bool, _ body: () throws(Errno) -> Set<KnownInode>
     ) -> Set<KnownInode> {
@@ -66,7 +66,7 @@ struct ProcessFiles {
                     files.insert(file)
                 }
             } catch .ENOENT {
-                // Closed meanwhile.
+                // The descriptor was closed since.
             }
         }
         return files
@@ -74,12 +74,12 @@ struct ProcessFiles {
 
     private static func mapped(by process: Int, on devices: Set<UInt64>) throws(Errno) -> Set<KnownInode> {
         let table = try Descriptor.open(path: "/proc/\(process)/maps", O_RDONLY).bytes()
-        // By bytes: in the characters of a String a name may join the line end that follows it.
+        // Splits bytes: in a String, a name's character may combine with the line end after it.
         return Set(
             table.split(separator: UInt8(ascii: "\n")).compactMap(file).filter { devices.contains($0.device) })
     }
 
-    /// The file of one line of maps; nil for memory without one.
+    /// The file of one line of maps; nil for anonymous memory.
     private static func file(_ line: ArraySlice<UInt8>) -> KnownInode? {
         let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 5).map { String(decoding: $0, as: UTF8.self) }
         guard fields.count >= 5, let inode = UInt64(fields[4]), inode != 0 else { return nil }

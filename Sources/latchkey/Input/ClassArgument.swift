@@ -3,7 +3,7 @@ import Format
 
 /// A protection class as people type it: a long name, a letter from A to D, or one of Apple's constants.
 ///
-/// A type of its own, for the argument parser would show an enumeration by its raw values.
+/// A type of its own, because the argument parser would show an enumeration by its raw values.
 struct ClassArgument: ExpressibleByArgument {
     let protectionClass: ProtectionClass
 
@@ -16,6 +16,6 @@ struct ClassArgument: ExpressibleByArgument {
 
     var defaultValueDescription: String { protectionClass.name }
 
-    /// For completion, and for the error about another one.
+    /// For shell completion, and for the error about another value.
     static var allValueStrings: [String] { ProtectionClass.allCases.map(\.name) }
 }

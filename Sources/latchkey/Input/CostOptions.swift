@@ -2,7 +2,7 @@ import ArgumentParser
 import Crypto
 import Keybag
 
-/// What one try of a passcode is to cost.
+/// The cost of one guess at a passcode.
 struct CostOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -17,7 +17,7 @@ struct CostOptions: ParsableArguments {
         guard 2...64 ~= kdfPasses ?? 2 else { throw ValidationError("--kdf-passes takes 2 to 64.") }
     }
 
-    /// - Parameter duration: what a try takes on this machine, where the options say nothing else.
+    /// - Parameter duration: how long a guess takes on this machine if no option is given.
     func cost(for duration: Duration) throws(CommandError) -> Argon2Cost {
         var cost = Argon2Cost.minimum
         if kdfMemory == nil || kdfPasses == nil {

@@ -5,7 +5,7 @@ import Crypto
 import Failure
 import Keybag
 
-/// What a vault is opened with: the passcode unless something else is named.
+/// What opens the vault: the passcode unless an option names something else.
 struct CredentialOptions: ParsableArguments {
     @OptionGroup var passcode: PasscodeOptions
 
@@ -47,18 +47,18 @@ struct CredentialOptions: ParsableArguments {
         return escrowKey != nil ? .escrowKey : .passcode
     }
 
-    /// The same for a vault that may have no passcode: then nothing is asked for.
+    /// The same for a vault that may have no passcode: then the user is asked for none.
     func kind(withoutPasscode isOpen: Bool) -> SecretKind { isOpen && !isGiven ? .noPasscode : kind }
 
     func kind(for slots: WordedSlots) throws(CommandError) -> SecretKind {
         kind(withoutPasscode: try slots.list().contains { $0.kind == SecretKind.noPasscode.rawValue })
     }
 
-    /// Asks for it, or reads it.
+    /// Asks for the secret, or reads it.
     ///
     /// - Parameters:
-    ///   - vault: its path; what a security key needs lies in it.
-    ///   - isAddingKey: the security key's options are for another one, which is to be added.
+    ///   - vault: its path; its keybag holds what a security key needs.
+    ///   - isAddingKey: the security key options are for another key, which is to be added.
     func read(_ kind: SecretKind, vault: String, isAddingKey: Bool = false) throws(CommandError) -> Secret {
         if securityKey { return try SecurityKeys(of: vault, securityKeyOptions).secret() }
         guard isAddingKey || !securityKeyOptions.isGiven else {
@@ -75,7 +75,7 @@ struct CredentialOptions: ParsableArguments {
     }
 }
 
-/// What is handed over where nothing opens the vault.
+/// The secret of a credential that has none.
 func nothing() throws(CommandError) -> Secret {
     do { return try Secret(count: 1) } catch { throw CommandError(.failed, "\(error)") }
 }
@@ -97,7 +97,7 @@ extension SecretKind {
 extension SecretKind: ExpressibleByArgument {}
 
 extension Credential? {
-    /// What was read, of a kind; nil if nothing was.
+    /// From a secret of a kind that was read; nil for no secret.
     init(_ opener: Opener, _ secret: borrowing Secret?) throws(Failure) {
         switch secret {
         case .none: self = nil

@@ -2,10 +2,10 @@ import ArgumentParser
 import DeviceKeys
 import TPM
 
-/// Where a device key is to be made: the path of a file, `tpm2`, or `tpm2:` and the path of a file.
+/// How and where a device key is to be made: the path of a file, `tpm2`, or `tpm2:` and the path of a file.
 struct DeviceKeyArgument: ExpressibleByArgument {
     let isSealed: Bool
-    /// Nil for the default place.
+    /// Nil for the default path.
     let path: String?
 
     init(argument: String) {
@@ -14,7 +14,7 @@ struct DeviceKeyArgument: ExpressibleByArgument {
         self.path = path.isEmpty ? nil : path
     }
 
-    /// For a vault that has a device key already, perhaps: nil where nobody says what is to keep it.
+    /// For a vault that may have a device key already: nil if the argument does not say how it is to be kept.
     static func wanted(_ argument: Self?) -> DeviceKeyKind? { argument?.isSealed == true ? .tpm2(.none) : nil }
 
     static func kind(_ argument: Self?, _ pcrs: PCRSelection = .none) -> DeviceKeyKind {
@@ -23,7 +23,7 @@ struct DeviceKeyArgument: ExpressibleByArgument {
 }
 
 extension PCRSelection: ExpressibleByArgument {
-    /// "0,2,7", or "none"; nothing at all is no selection that somebody types.
+    /// "0,2,7", or "none". Empty text is refused.
     public init?(argument: String) {
         if argument == "none" {
             self = .none
@@ -34,7 +34,7 @@ extension PCRSelection: ExpressibleByArgument {
     }
 }
 
-/// Which registers of a TPM have to stay as they are.
+/// The PCRs of a TPM to which the key is bound.
 struct PCROptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

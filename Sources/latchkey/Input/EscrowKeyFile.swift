@@ -3,16 +3,15 @@ import Glibc
 import Keybag
 import Posix
 
-/// The keys of an organisation in PEM files.
+/// An organisation's escrow keys in PEM files.
 enum EscrowKeyFile {
-    /// The private key in hexadecimal digits, as it is handed over. The passphrase of an encrypted one is asked for at the
-    /// terminal.
+    /// The private key in hexadecimal digits. For an encrypted file, asks for the passphrase at the terminal.
     static func privateKey(in path: String) throws(CommandError) -> Secret {
         let key = try rawPrivateKey(in: path)
         do { return try EscrowKey.encode(key) } catch { throw CommandError(.failed, "\(error)") }
     }
 
-    /// 32 bytes.
+    /// The private key: 32 bytes.
     private static func rawPrivateKey(in path: String) throws(CommandError) -> Secret {
         let text = try SecretSource.file(path).read(SecretSource.Subject(name: "private key", prompt: "Private key"))
         do throws(X25519.PEMFailure) {
@@ -61,14 +60,14 @@ enum EscrowKeyFile {
 }
 
 extension Secret {
-    /// No bytes.
+    /// An empty passphrase.
     fileprivate static func none() throws(X25519.PEMFailure) -> Secret {
         do { return try Secret(count: 0) } catch { throw .crypto(error) }
     }
 }
 
 extension CommandError {
-    /// Why there is no private key in a file.
+    /// Why a file has no private key.
     fileprivate init(_ failure: X25519.PEMFailure, reading path: String) {
         switch failure {
         case .passphrase: self.init(.wrongPasscode, "the passphrase of \(path) is wrong; nothing was changed")

@@ -4,7 +4,7 @@ import Daemon
 import Glibc
 import Posix
 
-/// What becomes of requests for contents that are locked, as `mount` is told.
+/// How `mount` treats requests for locked contents.
 struct FreezeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -23,13 +23,14 @@ struct FreezeOptions: ParsableArguments {
         guard freezeTimeout > 0 else { throw ValidationError("--freeze-timeout takes 1 second or more.") }
     }
 
-    /// Refuses a wait that would end the mount: the kernel may be told to give a daemon up that leaves a request unanswered.
+    /// Refuses a wait that would end the mount: the kernel may be configured to abort a mount whose daemon leaves a
+    /// request unanswered.
     ///
     /// Source: Linux's Documentation/admin-guide/sysctl/fs.rst, fs.fuse.
     func checkKernel(_ folder: String = "/proc/sys/fs/fuse") throws(CommandError) {
         guard whenLocked == .freeze else { return }
         let limits = ["default_request_timeout", "max_request_timeout"].compactMap { name -> Int? in
-            // A kernel without them waits without end.
+            // A kernel without these settings waits without limit.
             guard let bytes = try? Descriptor.open(path: "\(folder)/\(name)", O_RDONLY).bytes(atMost: 20) else {
                 return nil
             }
@@ -48,7 +49,7 @@ struct FreezeOptions: ParsableArguments {
         }
     }
 
-    /// The same, for another command line.
+    /// The same options for the command line of a daemon.
     var arguments: [String] {
         ["--when-locked", whenLocked.rawValue] + (freezeTimeout.map { ["--freeze-timeout", "\($0)"] } ?? [])
     }

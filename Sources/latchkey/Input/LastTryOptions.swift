@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// What becomes of a passcode that would be the last attempt: a wrong one erases the vault's keys.
+/// Whether a passcode is tried if it is the last attempt, after which a wrong one erases the vault's keys.
 struct LastTryOptions: ParsableArguments {
     @Flag(
         help: """
@@ -10,11 +10,12 @@ struct LastTryOptions: ParsableArguments {
             """)
     var lastTry = false
 
-    /// Runs `body`, which tries a passcode; it is told whether that may be the last attempt. If it must not be, and is, a person
-    /// at the terminal is asked, and `body` runs again. The count is looked at where it is kept, in that call: no other process
-    /// comes between.
+    /// Runs `body`, which tries a passcode; its argument says whether that may be the last attempt. If it fails because
+    /// it may not be, asks the user at the terminal, and runs `body` again. The call itself checks the count, under its
+    /// lock, so no other process can count in between.
     ///
-    /// What comes after it with the same passcode is told the same: of a vault that takes one wrong passcode, each is the last.
+    /// Later calls with the same passcode get the same answer: if a vault allows one wrong passcode, each try is the
+    /// last.
     func trying<Result: ~Copyable>(
         _ body: (Bool) throws(CommandError) -> Result
     ) throws(CommandError) -> Result {

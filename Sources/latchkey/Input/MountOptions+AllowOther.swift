@@ -2,7 +2,7 @@ import Glibc
 import Posix
 
 extension MountOptions {
-    /// Others are let in only where the machine's administrator allows it; fusermount3 would say so less plainly.
+    /// Access for other users must be allowed by the machine's administrator; fusermount3's own message is less clear.
     ///
     /// Source: fuse.conf, in fusermount3(1).
     func checkAllowOther() throws(CommandError) {
@@ -11,7 +11,7 @@ extension MountOptions {
         do {
             text = try Descriptor.open(path: "/etc/fuse.conf", O_RDONLY).bytes(atMost: 1 << 16)
         } catch {
-            // Not ours to judge then: fusermount3 will.
+            // If the file cannot be read, fusermount3 decides.
             return
         }
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n").map { $0.filter { !$0.isWhitespace } }

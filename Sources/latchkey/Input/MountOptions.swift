@@ -1,12 +1,12 @@
 import Administration
 import ArgumentParser
 
-/// What `-o` takes: the usual options of mount(8) that mean something here.
+/// The values of `-o`: the options of mount(8) that apply to this file system.
 struct MountOptions {
-    /// No writes, from anyone.
+    /// Whether all writes are refused.
     private(set) var isReadOnly = false
-    /// As the kernel and fusermount3 take them, `ro` among them; nosuid and nodev unless asked otherwise, and always
-    /// default_permissions.
+    /// The options for the kernel and fusermount3, `ro` included; nosuid and nodev unless the user asks for the
+    /// opposite, and always default_permissions.
     private(set) var options: [String] = []
 
     private static let switches = [
@@ -15,9 +15,9 @@ struct MountOptions {
         "allow_other", "default_permissions",
     ]
 
-    /// Takes the values of all `-o`, each a list separated by commas; of two that contradict, the later one holds.
+    /// Parses the values of all `-o`, each a list separated by commas; of two that contradict, the later one applies.
     init(parsing lists: [String]) throws {
-        // The kernel checks modes and owners, as in any file system: the daemon answers whoever the kernel lets through.
+        // The kernel checks modes and owners, as for any file system: the daemon relies on that.
         var set: [String: Bool] = ["suid": false, "dev": false, "default_permissions": true]
         var others: [String] = []
         for option in lists.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: true) }).map(String.init) {
@@ -30,7 +30,7 @@ struct MountOptions {
             case "ro": set["ro"] = true
             case "rw": set["ro"] = false
             case "async": set["sync"] = false
-            // As it is with atime: mount(8) writes it into the tables of mounts.
+            // The same as atime; mount(8) writes it into the mount tables.
             case "relatime": set["atime"] = true
             case _ where option.hasPrefix("no"): set[String(option.dropFirst(2))] = false
             default: set[option] = true
@@ -46,8 +46,8 @@ struct MountOptions {
         options += others
     }
 
-    /// With what the table of mounts is to show: a type of its own, by which `MountTable` knows a Latchkey mount, and
-    /// the vault where no other name was asked for.
+    /// Adds what the mount table shows: a type by which `MountTable` recognises a Latchkey mount, and the vault as
+    /// source, unless another name was given.
     func options(for vault: AbsolutePath) -> [String] {
         let hasName = options.contains { $0.hasPrefix("fsname=") }
         return options + (hasName ? [] : ["fsname=" + vault.text]) + ["subtype=latchkey"]

@@ -6,7 +6,7 @@ import Policy
 import Store
 import Strength
 
-/// How a passcode that is to be set is looked at.
+/// How strictly a new passcode is checked.
 struct StrengthOptions: ParsableArguments {
     @Flag(
         help: """
@@ -17,7 +17,7 @@ struct StrengthOptions: ParsableArguments {
 
     @OptionGroup var policy: PolicyOptions
 
-    /// Throws unless a passcode may be set.
+    /// Throws unless the passcode may be set.
     func check(_ passcode: borrowing Secret, isGuarded: Bool) throws(CommandError) {
         let strength: Strength
         do throws(CryptoError) { strength = try Strength(of: passcode) } catch {
@@ -30,13 +30,13 @@ struct StrengthOptions: ParsableArguments {
     }
 }
 
-/// What a person is told of a passcode that was just set.
+/// What is said about a passcode that was just set.
 struct PasscodeAdvice {
     private let strength: Strength
-    /// Of one guess here.
+    /// Seconds of one guess on this machine.
     private let seconds: Double
 
-    /// Takes as long as one guess. Nil where there is no memory for one.
+    /// Takes as long as one guess. Nil if there is not enough memory for one.
     init?(_ passcode: borrowing Secret, cost: Argon2Cost) {
         let clock = ContinuousClock()
         let start = clock.now
@@ -61,7 +61,7 @@ struct PasscodeAdvice {
             """
     }
 
-    /// Says what there is to say of the new passcode of a vault, by what one costs there.
+    /// Describes the new passcode of a vault, with the cost of a guess there.
     static func tell(of passcode: borrowing Secret, in vault: String) {
         guard let store = try? DirectoryStore(path: vault), let file = try? OpenKeybag.inspect(store),
             let advice = PasscodeAdvice(passcode, cost: file.dearestCost)
@@ -71,7 +71,7 @@ struct PasscodeAdvice {
 
     private static let year = 365.25 * 86_400
 
-    /// In the unit that a person thinks in.
+    /// A time span in a unit that people use.
     static func span(_ seconds: Double) -> String {
         let units: [(size: Double, name: String)] = [
             (1, "second"), (60, "minute"), (3600, "hour"), (86_400, "day"), (30.4 * 86_400, "month"), (year, "year"),
@@ -85,12 +85,12 @@ struct PasscodeAdvice {
 }
 
 extension SecretSource {
-    /// Reads a passcode that is to be set. A weak one is refused before anything has been done, unless that is allowed, or
-    /// a chip counts wrong ones.
+    /// Reads a passcode that is to be set. Refuses a weak one before anything is done, unless an option allows it, or a
+    /// chip counts wrong ones.
     func readNew(
         _ subject: Subject, _ options: StrengthOptions, isGuarded: Bool = false
     ) throws(CommandError) -> Secret {
-        // A policy that cannot be used allows nothing, and says so before anybody types.
+        // If the policy cannot be used, reports that before the user types anything.
         _ = try options.policy.inForce()
         let passcode = try readNew(subject)
         try options.check(passcode, isGuarded: isGuarded)

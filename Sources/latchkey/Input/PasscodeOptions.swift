@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Where the passcode of a vault comes from.
+/// The source of a vault's passcode.
 struct PasscodeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the passcode from this file.", valueName: "file"))
     var passcodeFile: String?
@@ -29,7 +29,7 @@ struct PasscodeOptions: ParsableArguments {
     }
 }
 
-/// Where the passcode comes from that takes the place of another.
+/// The source of a new passcode.
 struct NewPasscodeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the new passcode from this file.", valueName: "file"))
     var newPasscodeFile: String?
@@ -57,7 +57,7 @@ struct NewPasscodeOptions: ParsableArguments {
     }
 }
 
-/// Where the recovery key comes from.
+/// The source of the recovery key.
 struct RecoveryKeyOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the recovery key from this file.", valueName: "file"))
     var recoveryKeyFile: String?
@@ -66,7 +66,7 @@ struct RecoveryKeyOptions: ParsableArguments {
 }
 
 extension RecoveryKeyOptions {
-    /// The recovery key stands for the passcode only where that is asked for.
+    /// A recovery key is only used with the option that asks for it.
     func validate(with recovery: Bool, _ passcode: PasscodeOptions) throws {
         if recoveryKeyFile != nil, !recovery {
             throw ValidationError("--recovery-key-file needs --recovery.")

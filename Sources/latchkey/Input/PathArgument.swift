@@ -5,23 +5,23 @@ import Keybag
 import Posix
 import Store
 
-/// What the path that a person typed belongs to.
+/// What the path that the user typed belongs to.
 enum PathArgument {
     /// A mount whose daemon answers, reached through the mount or through its vault.
     case mount(ServedMount)
-    /// A vault that is not mounted by this user.
+    /// A vault that this user has not mounted.
     case vault(AbsolutePath)
-    /// A Latchkey mount without a daemon that answers us.
+    /// A Latchkey mount whose daemon does not answer.
     case orphan(MountTable.Entry)
 
-    /// Finds out what `path`, or any folder above it, is.
+    /// Finds out what `path`, or a folder above it, is.
     ///
-    /// The table of mounts comes first: it answers for a mount whose daemon is dead, and a path in a mount never
-    /// belongs to the vault that the mount point may lie near.
+    /// The mount table is read first: it also shows a mount whose daemon is dead, and a path in a mount never belongs
+    /// to a vault that contains the mount point.
     static func of(_ path: String) throws(CommandError) -> PathArgument {
         let mounts = try inWords(try MountTable())
-        // A mount point as it stands in the table needs no look at any file, which a slow disk may keep waiting: a lock
-        // must not.
+        // For a mount point as in the table, no file is looked up, since that could wait for a slow disk: a lock must
+        // not wait.
         if !path.split(separator: "/").contains(".."),
             let entry = mounts.mount(at: AbsolutePath(lexically: path).text), entry.isLatchkey
         {
@@ -33,7 +33,7 @@ enum PathArgument {
         } catch {
             if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
                 let argument = served(entry)
-                // In a mount that is well a path that is not there is a mistake, and says nothing of the mount.
+                // In a working mount, a path that does not exist is the user's mistake, not the mount's.
                 guard case .mount = argument, isNowhere(path) else { return argument }
             }
             throw CommandError(.notFound, error.message, try: "latchkey status")
@@ -42,7 +42,7 @@ enum PathArgument {
             return served(entry)
         }
         guard let vault = vault(around: resolved) else {
-            // Unmounted lazily, and still in use.
+            // It was unmounted lazily, and is still in use.
             if let mount = SocketDirectories.reachable.mounts()
                 .first(where: { $0.status.ending == true && $0.status.mountPoint == resolved.text })
             {
@@ -62,15 +62,15 @@ enum PathArgument {
     }
 
     private static func served(_ entry: MountTable.Entry) -> PathArgument {
-        // Another user's daemon may say that it serves this one.
+        // Another user's daemon may pretend to serve this mount.
         guard let mount = SocketDirectories.reachable.mount(device: entry.device, of: entry.user) else {
             return .orphan(entry)
         }
         return .mount(mount)
     }
 
-    /// The mount of a vault: by its volume ID, or, where its keybag cannot be read or a copy of it is mounted, by
-    /// asking all.
+    /// The mount of a vault: by its volume ID, or by asking all daemons if its keybag cannot be read or a copy of it is
+    /// mounted.
     static func mount(ofVault vault: AbsolutePath) throws(CommandError) -> ServedMount? {
         if let store = try? DirectoryStore(path: vault.text), let file = try? OpenKeybag.inspect(store),
             let mount = SocketDirectories.reachable.mount(volume: "\(file.volume)"),
@@ -81,10 +81,10 @@ enum PathArgument {
         do { return try SocketDirectories.reachable.mount(of: vault.text) } catch { throw CommandError(error) }
     }
 
-    /// The mount of the volume with this ID in hexadecimal, over a connection of its own; nil if no daemon serves it.
+    /// The mount of the volume with this ID in hexadecimal, over a new connection; nil if no daemon serves it.
     static func mount(ofVolume volume: String) -> ServedMount? { SocketDirectories.reachable.mount(volume: volume) }
 
-    /// The mount that `path` belongs to; throws, with what to type, when there is none.
+    /// The mount that `path` belongs to. If there is none, throws, with advice.
     static func mount(of path: String) throws(CommandError) -> ServedMount {
         switch try of(path) {
         case .mount(let mount):
@@ -106,13 +106,12 @@ enum PathArgument {
         }
     }
 
-    /// All mounts of this user, for root of everybody, by mount point: those whose daemons answer, and those of which
-    /// none does.
+    /// All mounts of this user, or for root of all users, by mount point: those whose daemons answer, and the others.
     static func all() throws(CommandError) -> (served: [ServedMount], silent: [SilentMount]) {
         for _ in 0..<10 {
             let found = try allNow()
             if found.silent.allSatisfy(\.isConclusive) { return found }
-            // One that has just been mounted has no socket for a moment, and one that ends has none any more.
+            // A mount has no socket for a moment after its start, and none before its end.
             usleep(100_000)
         }
         return try allNow()

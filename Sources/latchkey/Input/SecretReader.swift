@@ -2,14 +2,14 @@ import Crypto
 import Glibc
 import Posix
 
-/// Reads a passcode or a recovery key from a descriptor into locked memory, and nowhere else.
+/// Reads a passcode or a recovery key from a descriptor directly into locked memory.
 ///
-/// No buffering: what follows the line stays in the descriptor, and no copy stays in a buffer of ours.
+/// It reads no further than the line, so that what follows stays in the descriptor, and keeps no copy in a buffer.
 enum SecretReader {
-    /// Bytes; the largest passcode that docs/FORMAT.md allows.
+    /// In bytes: the longest passcode that docs/FORMAT.md allows.
     static let largest = 1024
 
-    /// Why nothing came.
+    /// Why nothing was read.
     enum Failure: Error {
         case empty
         case tooLong
@@ -27,11 +27,11 @@ enum SecretReader {
         try read(from: descriptor, step: largest + 2) { _ in false }
     }
 
-    /// Reads at most `step` bytes at a time until `isEnd` likes the last one, or the file ends.
+    /// Reads at most `step` bytes at a time until `isEnd` is true of the last one, or the file ends.
     private static func read(
         from descriptor: Int32, step: Int, until isEnd: (UInt8) -> Bool
     ) throws(Failure) -> Secret {
-        // One byte for the newline, one to notice that there is more.
+        // One byte more for the newline, and one to detect that the secret is too long.
         var buffer = try memory { () throws(CryptoError) in try Secret(count: largest + 2) }
         var count = 0
         var last: UInt8 = 0

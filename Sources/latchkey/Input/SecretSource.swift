@@ -2,14 +2,14 @@ import Crypto
 import Glibc
 import Posix
 
-/// Where a passcode or a recovery key comes from: never an argument, for every process can read those.
+/// The source of a passcode or a recovery key: never an argument, since every process can read those.
 enum SecretSource {
     case file(String)
     case descriptor(Int32)
-    /// The terminal when standard input is one, else one line of it.
+    /// The terminal if standard input is one, else one line of standard input.
     case standardInput
 
-    /// What is asked for, in words.
+    /// What the user is asked for, in words.
     struct Subject {
         /// As in "no … was given".
         let name: String
@@ -27,7 +27,7 @@ enum SecretSource {
     /// Reads it once.
     func read(_ subject: Subject) throws(CommandError) -> Secret {
         do {
-            // From here on this process holds a secret.
+            // From here on, this process holds a secret.
             try ProcessLimits.forbidDumps()
             switch self {
             case .file(let path):
@@ -51,7 +51,7 @@ enum SecretSource {
         }
     }
 
-    /// Reads one that is to be set: a person at a terminal types it twice, and again when the two differ.
+    /// Reads one that is to be set. At a terminal the user types it twice, and again if the two differ.
     func readNew(_ subject: Subject) throws(CommandError) -> Secret {
         guard case .standardInput = self, isatty(STDIN_FILENO) == 1 else { return try read(subject) }
         for _ in 0..<3 {

@@ -3,7 +3,7 @@ import Crypto
 import FIDO2
 import Keybag
 
-/// Which security key, and where its PIN comes from.
+/// Which security key to use, and the source of its PIN.
 struct SecurityKeyOptions: ParsableArguments {
     @Option(
         name: .customLong("fido2-device"),
@@ -39,7 +39,7 @@ struct SecurityKeyOptions: ParsableArguments {
     /// Whether any of the options was given.
     var isGiven: Bool { !devices.isEmpty || hasPIN }
 
-    /// Those that were named, here or by LATCHKEY_FIDO2_DEVICE; nil for those that are plugged in.
+    /// The keys that the options or LATCHKEY_FIDO2_DEVICE name; nil for those that are plugged in.
     var named: [String]? {
         let names = devices.isEmpty ? [DeviceKeyFile.variable("LATCHKEY_FIDO2_DEVICE") ?? "auto"] : devices
         return names == ["auto"] ? nil : names

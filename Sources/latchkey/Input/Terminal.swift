@@ -2,28 +2,28 @@ import Crypto
 import Glibc
 import Posix
 
-/// A terminal at which a person types something that must not be seen.
+/// A terminal at which a secret is typed without being shown.
 struct Terminal {
     /// Open for reading and writing.
     let descriptor: Descriptor
 
-    /// The terminal that standard input is; nil if it is none.
+    /// The terminal of standard input; nil if it is not one.
     static func standardInput() -> Terminal? {
         guard isatty(STDIN_FILENO) == 1 else { return nil }
-        // Not opened anew: under sudo the terminal belongs to someone else.
+        // A duplicate, not opened again: under sudo the terminal belongs to another user.
         let number = dup(STDIN_FILENO)
         return number < 0 ? nil : Terminal(descriptor: Descriptor(owning: number))
     }
 
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
-    /// Shows `prompt`, reads a line without echo, and puts the terminal back as it was, whatever happens meanwhile.
+    /// Shows `prompt`, reads a line without echo, and restores the terminal in every case.
     ///
-    /// The signals that end or stop a program are blocked and taken from a descriptor: none can fall between a check
-    /// and the read, and none finds the terminal mute. The line is read only when the terminal has it whole.
+    /// Signals that end or stop a program are blocked and read from a descriptor, so none arrives between a check and
+    /// the read, and none leaves the terminal without echo. The line is read only when the terminal has all of it.
     func secret(prompt: String) throws(SecretReader.Failure) -> Secret { try line(prompt: prompt, echoing: false) }
 
-    /// What is no secret, with echo.
+    /// Reads a text that is not secret, with echo.
     func text(prompt: String) throws(SecretReader.Failure) -> String {
         let typed = try line(prompt: prompt, echoing: true)
         return typed.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
@@ -38,7 +38,7 @@ struct Terminal {
             while true {
                 let echoing = try begin(echoing: echoes)
                 defer { restore(echoing) }
-                // After the echo is off: what is typed in answer is neither shown nor thrown away.
+                // After the echo is off: an answer to the prompt is neither shown nor discarded.
                 try show(prompt)
                 if try Poll.readable([signals.descriptor, descriptor]).contains(0) {
                     restore(echoing)
@@ -60,12 +60,12 @@ struct Terminal {
         try unsafe descriptor.write(Array(text.utf8).span.bytes)
     }
 
-    /// Turns the echo off, unless it is to stay, throws away what was typed ahead, and returns the settings from before.
+    /// Turns the echo off unless `echoing`, discards what was typed ahead, and returns the previous settings.
     private func begin(echoing: Bool) throws(Errno) -> termios {
         var settings = termios()
         guard unsafe tcgetattr(descriptor.number, &settings) == 0 else { throw .current }
         let before = settings
-        // The newline stays visible: it is the answer to the key that ends the line.
+        // The newline is echoed, so that the user sees that the line was accepted.
         if !echoing { settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK) }
         settings.c_lflag |= tcflag_t(ECHONL)
         guard unsafe tcsetattr(descriptor.number, TCSAFLUSH, &settings) == 0 else { throw .current }
@@ -77,7 +77,7 @@ struct Terminal {
         _ = unsafe tcsetattr(descriptor.number, TCSADRAIN, &settings)
     }
 
-    /// Lets `signal` do what it does by default; returns only when it stopped the process and that was continued.
+    /// Lets `signal` have its default effect. Returns only if it stopped the process, after that is continued.
     private func deliver(_ signal: Int32) {
         try? show("\n")
         _ = raise(signal)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Format
 import Keybag
 
-/// How somebody who opens a vault with an escrow key knows that it is the one that was enrolled.
+/// How the user who opens a vault with an escrow key makes sure that it is the enrolled one.
 struct VaultProofOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -26,15 +26,15 @@ struct VaultProofOptions: ParsableArguments {
 
     var isGiven: Bool { vaultProof != nil || acceptUnproven }
 
-    /// Throws unless the vault is the one whose proof is given, or somebody takes it without.
+    /// Throws unless the vault has the proof that was given, or the user accepts it without a proof.
     ///
-    /// - Parameter found: the vault's proof, made of the keys that the escrow key has opened.
+    /// - Parameter found: the vault's proof, derived from the keys that the escrow key has released.
     func require(_ found: VaultProof, of vault: String, _ volume: VolumeIdentifier) throws(CommandError) {
         if let given = vaultProof.flatMap({ VaultProof($0) }) {
             guard given == found else { throw CommandError(otherProofThan: vault) }
             return
         }
-        // Without the proof that was found: who copies it as the one that was noted compares nothing.
+        // The message does not show the proof that was found: a user who copied it here would compare nothing.
         let doubt = """
             nothing shows that the vault \(vault) (volume \(volume)) is the one that was enrolled: who knows \
             the public key can make one that this escrow key opens, and read what is written into it
@@ -60,7 +60,7 @@ struct VaultProofOptions: ParsableArguments {
 }
 
 extension CommandError {
-    /// A proof was given, and the vault has another.
+    /// The error for a proof that is not the vault's.
     init(otherProofThan vault: String) {
         self.init(
             .damaged,
@@ -73,7 +73,7 @@ extension CommandError {
     }
 }
 
-/// Tells what the holder of an escrow key has to keep.
+/// Shows the proof, which the holder of an escrow key must keep.
 func tellOfProof(_ proof: String, isNew: Bool = false) {
     Standard.output(
         """

@@ -2,11 +2,11 @@ import Crypto
 import Fuse
 import Posix
 
-/// What `--version --verbose` says: the licence, and the parts that are not Latchkey's own with theirs.
+/// The output of `--version --verbose`: the licence, and the parts by other authors with their licences.
 enum About {
     struct Part {
         let name: String
-        /// Nil where it does not say it.
+        /// Nil if the part does not report it.
         var version: String?
         let license: String
         let use: String
@@ -14,7 +14,7 @@ enum About {
 
     static let license = "Apache-2.0"
 
-    /// Pinned in Package.swift, and built into the program.
+    /// Compiled in; versions are pinned in Package.swift.
     static let builtIn = [
         Part(name: "swift-argument-parser", version: "1.8.2", license: "Apache-2.0, runtime exception", use: arguments),
         Part(name: "swift-log", version: "1.16.2", license: "Apache-2.0", use: "the daemon's log"),
@@ -25,7 +25,7 @@ enum About {
 
     private static let arguments = "options and help"
 
-    /// Shared libraries that the program does not start without.
+    /// Shared libraries without which the program does not start.
     static var linked: [Part] {
         [
             Part(name: "libfuse3", version: LibfuseVersion.text, license: "LGPL-2.1", use: "the mount"),
@@ -34,7 +34,7 @@ enum About {
         ]
     }
 
-    /// Shared libraries that are opened when they are needed, and may be missing.
+    /// Shared libraries that are opened when needed, and may be missing.
     static let opened = [
         Part(name: "libfido2", license: "BSD-2-Clause", use: "security keys"),
         Part(name: "tpm2-tss", license: "BSD-2-Clause", use: "device keys in a TPM"),

@@ -8,10 +8,10 @@ enum Amount {
                 .map { String(digits[$0..<min($0 + 3, digits.count)]) }.joined(separator: ",").reversed())
     }
 
-    /// A number and its noun, which takes an s unless there is one of it.
+    /// A number and its noun, in the plural unless the number is 1.
     static func of(_ number: Int, _ noun: String) -> String { "\(count(number)) \(noun)\(number == 1 ? "" : "s")" }
 
-    /// Bytes in a unit in which they are less than 1024, with three digits.
+    /// Bytes with three digits, in the unit that makes the number less than 1024.
     static func bytes(_ bytes: UInt64) -> String {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
         var (value, unit) = (Double(bytes), 0)
@@ -25,7 +25,7 @@ enum Amount {
         return "\((value * factor).rounded() / factor) \(units[unit])"
     }
 
-    /// Seconds; minutes and seconds; hours and minutes.
+    /// Seconds, or minutes and seconds, or hours and minutes.
     static func time(_ seconds: Double) -> String {
         let whole = Int(seconds.rounded())
         if whole < 60 { return "\(whole) s" }

@@ -1,9 +1,9 @@
 import Posix
 import Synchronization
 
-/// Runs long work on a thread of its own, and says when it has ended.
+/// Runs long work on a thread of its own, and reports its end.
 final class BackgroundWork<Failure: Error>: Sendable {
-    /// Readable at the end.
+    /// Readable when the work has ended.
     let ended: Descriptor
     private let result = Mutex<Failure?>(nil)
 
@@ -12,7 +12,7 @@ final class BackgroundWork<Failure: Error>: Sendable {
     init(_ work: @escaping @Sendable () throws(Failure) -> Void) throws(Errno) {
         let pipe = try Pipe()
         ended = pipe.readEnd
-        // Closed by the thread's end, and so is the pipe.
+        // The thread closes it at its end, which makes `ended` readable.
         let writeEnd = Mutex<Descriptor?>(pipe.writeEnd)
         try startThread { [self] in
             do throws(Failure) { try work() } catch { result.withLock { $0 = error } }

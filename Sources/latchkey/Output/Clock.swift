@@ -15,7 +15,7 @@ enum Clock {
         return "\(milliseconds / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest) s"
     }
 
-    /// Seconds rounded up, with the unit; never "0.4 s" nor "0 s" while there is some left.
+    /// Seconds rounded up, with the unit; never "0.4 s", and "0 s" only if no time is left.
     static func seconds(_ value: Double) -> String { "\(Int(value.rounded(.up))) s" }
 
     private static func format(_ seconds: Double, _ format: String) -> String? {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The end of a process by a signal that it has minded first.
+/// Ends the process by a signal that it has handled first.
 enum Interruption {
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Ends the process as the signal would have: a shell's loop is to end too.
+    /// Ends the process as the signal would have done, so that a shell loop ends too.
     static func die(of signal: Int32) -> Never {
         var one = sigset_t()
         _ = unsafe sigemptyset(&one)

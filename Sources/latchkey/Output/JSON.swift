@@ -2,10 +2,10 @@ import Format
 import FoundationEssentials
 import Posix
 
-/// JSON for scripts: keys sorted, one object a page.
+/// JSON for scripts: keys sorted, one object in each document.
 ///
-/// A terminal may be what reads it: characters that are not to be seen as they are, are written as `\u202e`, which is the
-/// same JSON.
+/// It may be read at a terminal, so characters that would be invisible or reorder text are written as `\u202e` and the
+/// like, which is the same JSON.
 enum JSON {
     static func text(_ value: some Encodable) throws -> Printable {
         try encoded(value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
@@ -24,8 +24,8 @@ enum JSON {
         return printable(try encoder.encode(value))
     }
 
-    /// Hidden characters stand in strings alone: the encoder escapes those of ASCII, and writes no others between them but
-    /// newlines.
+    /// Escapes hidden characters. They only occur in strings: the encoder escapes those of ASCII, and writes only
+    /// newlines between strings.
     static func printable(_ json: some Sequence<UInt8>) -> Printable {
         var text = ""
         for scalar in String(decoding: Array(json), as: UTF8.self).unicodeScalars {

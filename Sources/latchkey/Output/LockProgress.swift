@@ -2,24 +2,24 @@ import Control
 import Glibc
 import Posix
 
-/// Shows on standard error how far the lock of a mount is, from a thread of its own, until it is told to end.
+/// Shows the progress of a lock on standard error, from a thread of its own, until `end` is called.
 ///
-/// On a terminal one line that counts down; else a line for each step.
+/// On a terminal it is one line with a countdown, else a line for each step.
 final class LockProgress: Sendable {
     private let mount: ServedMount
     private let isTerminal = isatty(STDERR_FILENO) == 1
-    /// What the one thread writes for the other to see.
+    /// Signals between the two threads.
     private let wanted: Wakeup
     private let ended: Wakeup
 
-    /// - Parameter mount: over a connection that nobody else waits on.
+    /// - Parameter mount: its connection must not be used by another thread.
     init(of mount: ServedMount) throws(Errno) {
         self.mount = mount
         (wanted, ended) = (try Wakeup(), try Wakeup())
         try startThread { self.run() }
     }
 
-    /// Returns when nothing is shown any more.
+    /// Returns when the progress is not shown any more.
     func end() {
         wanted.signal()
         ended.wait()
@@ -27,7 +27,7 @@ final class LockProgress: Sendable {
 
     private func run() {
         var shown: Printable?
-        // What cannot be told is not shown: who waits for the lock hears of it by himself.
+        // If the daemon does not answer, nothing is shown: the thread that waits for the lock reports the failure.
         while let status = try? mount.client.status() {
             if let text = text(of: status), text != shown {
                 if isTerminal { Standard.progress(text) } else { Standard.error(text) }

@@ -6,7 +6,7 @@ struct ProtectionClassName {
 
     init(_ protectionClass: ProtectionClass) { text = "\(protectionClass.name) (\(protectionClass.letter))" }
 
-    /// From the long name that the daemon answers; one that this version does not know stays as it is.
+    /// From the daemon's long name; a name that this version does not know stays as it is.
     init(_ name: String) {
         text = ProtectionClass(attributeValue: name).map { ProtectionClassName($0).text } ?? name
     }

@@ -3,7 +3,7 @@ import Failure
 import Glibc
 import Posix
 
-/// Waits until all files of a mount have its new keys, and shows on standard error how far that is.
+/// Waits until all files of a mount have the new keys, and shows the progress on standard error.
 struct RotationWatch {
     private static let glance = Duration.milliseconds(200)
     private let mount: ServedMount
@@ -11,7 +11,7 @@ struct RotationWatch {
 
     init(of mount: ServedMount) { self.mount = mount }
 
-    /// - Throws: when some files could not be given them.
+    /// - Throws: if some files could not be rewrapped.
     func wait() throws(CommandError) {
         let point = mount.status.mountPoint
         var said: String?
@@ -46,7 +46,7 @@ struct RotationWatch {
 }
 
 extension Rotation {
-    /// On one line, after "rotation" or in its place.
+    /// One line, which follows "rotation" or replaces it.
     var text: String {
         let count = "\(Amount.of(renewed, "file")) done"
         let failures = failed == 0 ? "" : ", \(Amount.of(failed, "file")) not"

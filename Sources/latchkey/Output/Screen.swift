@@ -2,13 +2,13 @@ import Glibc
 import Posix
 import Synchronization
 
-/// Standard error during long work: how far it is stands in its last line, if it is a terminal.
+/// Standard error during long work: on a terminal its last line shows the progress.
 final class Screen: Sendable {
     let isTerminal = isatty(STDERR_FILENO) == 1
-    /// Whether that line is to be seen now.
+    /// Whether that line is shown now. Held while lines are written. Lock order: docs/ARCHITECTURE.md.
     private let isShown = Mutex(false)
 
-    /// Lets `body` write lines, that one out of the way. For one thread at a time.
+    /// Runs `body`, which writes lines, with the progress line cleared. One thread at a time.
     func write(_ body: () -> Void) {
         isShown.withLock { isShown in
             if isShown { Standard.progress("") }
@@ -17,7 +17,7 @@ final class Screen: Sendable {
         }
     }
 
-    /// Shows a line of at most 79 columns in the place of the last one.
+    /// Shows a line of at most 79 columns instead of the last one.
     func show(_ text: @autoclosure () -> Printable) {
         guard isTerminal else { return }
         isShown.withLock { isShown in

@@ -1,8 +1,8 @@
 import Glibc
 import Posix
 
-/// Standard output and standard error, a line at a time. Nothing goes to either but through a `Printable`, and records for
-/// programs.
+/// Standard output and standard error. Text reaches them only as `Printable`; records for programs are written as they
+/// are.
 enum Standard {
     /// Writes `line` and a newline to standard output.
     static func output(_ line: Printable) { write(ended(line), to: STDOUT_FILENO) }
@@ -10,7 +10,8 @@ enum Standard {
     /// Writes `line` and a newline to standard error.
     static func error(_ line: Printable) { write(ended(line), to: STDERR_FILENO) }
 
-    /// Writes fields as they are to standard output, tabs between them and a NUL at the end: the last may hold anything else.
+    /// Writes fields unchanged to standard output, separated by tabs, with a NUL at the end: the last field may contain
+    /// tabs.
     static func output(record fields: [String]) {
         write(Array("\(fields.joined(separator: "\t"))\0".utf8), to: STDOUT_FILENO)
     }
@@ -19,9 +20,9 @@ enum Standard {
         Array((line.text.hasSuffix("\n") ? line.text : line.text + "\n").utf8)
     }
 
-    /// Shows `text` in place of what the terminal's last line shows; nothing clears it.
+    /// Replaces the terminal's last line by `text`; nothing clears it.
     static func progress(_ text: Printable) {
-        // To the line's beginning, and clear it to its end: ECMA-48.
+        // To the beginning of the line, then erase to its end: ECMA-48.
         let line = Array("\r\u{1B}[K\(text)".utf8)
         _ = unsafe line.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }

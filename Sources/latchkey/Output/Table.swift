@@ -1,6 +1,6 @@
 import Posix
 
-/// Rows of text in columns, padded to the widest cell; the last column is left ragged.
+/// Rows of text in columns that are padded to the widest cell; the last column is not padded.
 struct Table {
     private var rows: [[Printable]] = []
 
@@ -8,12 +8,12 @@ struct Table {
 
     mutating func add(_ cells: Printable...) { rows.append(cells) }
 
-    /// A row for each of `values`, the label before the first only.
+    /// A row for each of `values`; only the first has the label.
     mutating func add(_ label: Printable, _ values: [Printable]) {
         for (index, value) in values.enumerated() { add(index == 0 ? label : "", value) }
     }
 
-    /// The lines, two spaces between columns, each behind `indent` spaces.
+    /// The lines, with two spaces between columns and `indent` spaces before each.
     func lines(indent: Int = 0) -> Printable {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in

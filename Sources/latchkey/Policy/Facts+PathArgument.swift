@@ -7,7 +7,7 @@ import Posix
 import Store
 
 extension Facts {
-    /// What a vault tells without a key, and its daemon while it is mounted.
+    /// What a vault shows without a key, and what its daemon reports while it is mounted.
     init(of argument: PathArgument) throws(CommandError) {
         switch argument {
         case .vault(let path): try self.init(ofVault: path.text)
@@ -21,7 +21,7 @@ extension Facts {
         }
     }
 
-    /// From what stands in the keybag in clear, not proven: a look, no decision.
+    /// From the unencrypted, unverified part of the keybag: good for a report, not for a decision.
     private init(ofVault path: String) throws(CommandError) {
         self.init()
         let store: DirectoryStore

@@ -1,7 +1,7 @@
 import Policy
 import Posix
 
-/// What a policy demands, for people.
+/// A policy's rules, for people.
 struct PolicyReport {
     private let policy: Policy
 
@@ -14,7 +14,7 @@ struct PolicyReport {
         return text(table)
     }
 
-    /// The same, and whether the facts keep to it.
+    /// The same, and whether the facts comply.
     func text(on facts: Facts) -> Printable {
         var table = Table()
         for (statement, verdict) in zip(policy.statements, policy.verdicts(on: facts)) {
@@ -35,7 +35,7 @@ struct PolicyReport {
         return "\(policy.path):\n\(table.lines(indent: 2))"
     }
 
-    /// What would tell.
+    /// The command or file that would show the missing fact.
     private static func source(of rule: RuleName) -> String {
         switch rule {
         case .minimumPasscodeStrength: "Looked at when one is set."
@@ -45,7 +45,7 @@ struct PolicyReport {
         }
     }
 
-    /// What breaks a rule, with what to type against it.
+    /// The error for a violation, with the command that corrects it.
     func error(_ violation: Violation, at argument: PathArgument) -> CommandError {
         let (vault, mount): (Printable, Printable) =
             switch argument {

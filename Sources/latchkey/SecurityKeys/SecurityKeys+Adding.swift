@@ -6,7 +6,8 @@ import Format
 import Keybag
 
 extension SecurityKeys {
-    /// What a slot for the security key at hand is made of: a fresh credential, and what the key derives for it, twice the same.
+    /// A new credential on the present security key, and the secret that the key derives for it, checked by deriving
+    /// twice.
     func newSecret() throws(CommandError) -> NewSecret {
         let path = try newcomer()
         guard let key = try connect(path) else { throw CommandError(FIDO2Error.noDevice, at: path) }
@@ -37,7 +38,7 @@ extension SecurityKeys {
         } catch { throw CommandError(error, at: path) }
     }
 
-    /// The one security key at hand that opens nothing here yet.
+    /// The one present security key that has no slot in this vault yet.
     private func newcomer() throws(CommandError) -> String {
         var new: [String] = []
         var slot: UInt32?

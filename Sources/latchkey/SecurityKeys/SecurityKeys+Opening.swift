@@ -3,8 +3,8 @@ import FIDO2
 import Keybag
 
 extension SecurityKeys {
-    /// What a security key derives for one of the vault's slots, as it is handed over. It is touched once: which one
-    /// knows which slot is found out before.
+    /// The secret that a security key derives for one of the vault's slots. It takes one touch: which key belongs to
+    /// which slot is found out before.
     func secret() throws(CommandError) -> Secret {
         guard !entries.isEmpty else {
             throw CommandError(
@@ -18,7 +18,7 @@ extension SecurityKeys {
                 switch try withSecurityKey(at: path, { () throws(FIDO2Error) in try key.knows(credential) }) {
                 case true?: return try derived(key, credential)
                 case false?: break
-                // It says nothing without its PIN.
+                // The key does not answer without its PIN.
                 case nil: if secretive.last != path { secretive.append(path) }
                 }
             }
@@ -31,7 +31,7 @@ extension SecurityKeys {
             try: "plug in another one, then the same again", "latchkey slot list \(vault.quoted)")
     }
 
-    /// The same of a key that says nothing without its PIN; nil if it opens nothing here.
+    /// The same for a key that does not answer without its PIN; nil if it has no slot in this vault.
     private func secret(ofSecretive path: String) throws(CommandError) -> Secret? {
         let credentials = entries.map { SecurityKeyCredential($0.entry) }
         guard let key = try connect(path) else { return nil }
@@ -54,7 +54,7 @@ extension SecurityKeys {
             return try derived(key, credential, none)
         }
         let pin = try options.readPIN()
-        // A wrong one is told before anybody is asked for a touch.
+        // Reports a key without a slot before the user is asked for a touch.
         _ = try withSecurityKey(at: key.path) { () throws(FIDO2Error) in try key.knows(credential, pin: pin) }
         return try derived(key, credential, pin)
     }

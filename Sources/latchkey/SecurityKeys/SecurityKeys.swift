@@ -6,28 +6,28 @@ import Keybag
 import Posix
 import Store
 
-/// The security keys at hand, and what a vault's slots say of some.
+/// The present security keys, and the vault's slots for security keys.
 struct SecurityKeys {
     let options: SecurityKeyOptions
-    /// As it was typed.
+    /// The path as it was typed.
     let vault: String
     let entries: [(slot: UInt32, entry: SecurityKeyEntry)]
 
-    /// Reads in clear what the vault's keybag says. Nothing of it is proved, and nothing need be: what a security key
-    /// derives for another one opens no slot.
+    /// Reads the unencrypted part of the vault's keybag. It is not verified, and need not be: a secret that a security
+    /// key derives for a forged entry opens no slot.
     init(of vault: String, _ options: SecurityKeyOptions) throws(CommandError) {
         self.options = options
         self.vault = vault
         let store: DirectoryStore
         do throws(Errno) {
-            // From here on this process may come to hold a secret.
+            // From here on, this process may hold a secret.
             try ProcessLimits.forbidDumps()
             store = try DirectoryStore(path: vault)
         } catch { throw CommandError(cannot: "open the vault", vault, error) }
         entries = try withKeybag(of: vault) { () throws(Failure) in try OpenKeybag.inspect(store).securityKeys }
     }
 
-    /// Where those are that may be looked at.
+    /// The paths of the security keys that may be asked.
     var paths: [String] {
         get throws(CommandError) {
             if let named = options.named { return named }
@@ -39,7 +39,7 @@ struct SecurityKeys {
         }
     }
 
-    /// Connects. Nil for one that nobody has named and that is of no use.
+    /// Connects to a security key. Nil for one that was not named and cannot be used.
     func connect(_ path: String) throws(CommandError) -> SecurityKey? {
         do throws(FIDO2Error) { return try SecurityKey(path: path) } catch {
             switch error {
@@ -52,7 +52,7 @@ struct SecurityKeys {
 }
 
 extension SecurityKeyCredential {
-    /// What a slot says of a security key.
+    /// The credential that a slot describes.
     init(_ entry: SecurityKeyEntry) {
         self.init(
             identifier: entry.identifier, salt: entry.salt, withPIN: entry.demands.contains(.verification),

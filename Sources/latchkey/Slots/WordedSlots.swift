@@ -3,11 +3,11 @@ import Control
 import Crypto
 import Failure
 
-/// The slots of a vault, mounted or not, whose failures are words.
+/// The slots of a vault, mounted or not; failures become words.
 struct WordedSlots {
     private let holder: any SlotHolder
 
-    /// Those of what a person has named.
+    /// The slots of the vault at the path that the user typed.
     init(of path: String, deviceKey: String?) throws(CommandError) {
         switch try PathArgument.of(path) {
         case .mount(let mount): self.init(of: mount)

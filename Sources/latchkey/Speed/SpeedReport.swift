@@ -1,7 +1,7 @@
 import Crypto
 import Keybag
 
-/// How fast this machine does what a vault is made of, on one processor.
+/// The speed of the operations that a vault needs, on one processor.
 struct SpeedReport: Encodable {
     struct Guess: Encodable {
         let seconds: Double
@@ -11,10 +11,10 @@ struct SpeedReport: Encodable {
     }
 
     let usesAESInstructions: Bool
-    /// Of AES-256-GCM, in blocks as files have them, each with its own nonce.
+    /// AES-256-GCM, in blocks like those of files, each with a nonce of its own.
     let sealedBytesPerSecond: Double
     let openedBytesPerSecond: Double
-    /// Of AES-256-SIV, each of `nameCount` bytes.
+    /// AES-256-SIV, for names of `nameCount` bytes.
     let namesPerSecond: Double
     /// Argon2id at the cost that a new vault gets.
     let argon2id: Guess
@@ -30,8 +30,8 @@ struct SpeedReport: Encodable {
             openedBytesPerSecond: opened, namesPerSecond: try names(), argon2id: try guess())
     }
 
-    /// How often a second `body` can be run, by its number; watched for long enough that a moment's work of others does not
-    /// count.
+    /// How often `body` runs in a second; its argument is the number of the run. Measures long enough that a short load
+    /// by other programs does not matter.
     private static func rate(_ body: (UInt64) throws(CryptoError) -> Void) throws(CryptoError) -> Double {
         let clock = ContinuousClock()
         let start = clock.now

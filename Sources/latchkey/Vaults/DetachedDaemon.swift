@@ -4,17 +4,17 @@ import Failure
 import Glibc
 import Posix
 
-/// The daemon of a mount as a process of its own, in a session of its own: this program, executed again.
+/// The daemon of a mount in a process and session of its own: this program, executed again.
 ///
-/// Executed rather than forked: a fork would take along locked memory that the child does not own, and locks of
-/// threads that it does not have.
+/// Not a fork: that would copy secrets whose memory is not locked in the child, and locks of threads that do not exist
+/// there.
 struct DetachedDaemon {
     private let readiness: Descriptor
 
     /// Starts `latchkey` with `arguments`.
     ///
-    /// The child's standard input is `passcode`, to its end; its standard output is the pipe on which it tells whether
-    /// it has started. What it has to say until then goes to our standard error.
+    /// The child reads `passcode` as standard input to its end. Its standard output is the readiness pipe. Until it has
+    /// started, its messages go to this process's standard error.
     init(_ arguments: [String], passcode: Descriptor?) throws(CommandError) {
         let pipe: Pipe
         let input: Descriptor
@@ -28,8 +28,8 @@ struct DetachedDaemon {
         _ = try unsafe Process.spawn("/proc/self/exe", named: "latchkey", arguments) { actions, attributes in
             unsafe posix_spawn_file_actions_adddup2(&actions, input.number, STDIN_FILENO)
             unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd.number, STDOUT_FILENO)
-            // Whatever else this process has inherited, a daemon would hold for days: the lock of a script, say.
-            // Fails for lack of memory only, and then the spawn does too.
+            // Without this the daemon would hold all inherited descriptors for days, a script's lock for example. It
+            // fails only for lack of memory, and then the spawn fails too.
             unsafe lk_spawn_as_daemon(&actions, &attributes, STDERR_FILENO + 1)
         }
         withExtendedLifetime((pipe, input)) {}

@@ -4,19 +4,19 @@ import Format
 import Glibc
 import Posix
 
-/// The daemon of an earlier mount of a vault, which may not have ended yet when the mount point is free: umount(8) and
-/// fusermount3 do not wait for it.
+/// The daemon of an earlier mount of the vault. It may still run when the mount point is free: umount(8) and
+/// fusermount3 do not wait for its end.
 struct EndingDaemon {
     let vault: AbsolutePath
 
-    /// Seconds that it has to write down what is left to be written.
+    /// Seconds that it gets to write what is dirty.
     private static let patience = 10.0
-    /// Seconds after which programs that use files of the earlier mount count: they are about to end, or they stay.
+    /// Seconds after which programs that still use files of the earlier mount are reported.
     private static let patienceForUsers = 1.0
 
-    /// Returns when no daemon has the vault.
+    /// Returns when no daemon holds the vault.
     ///
-    /// - Throws: when it is mounted, or its daemon goes on for too long.
+    /// - Throws: if the vault is mounted, or its daemon does not end in time.
     func waitUntilEnded() throws(CommandError) {
         let start = ContinuousClock.now
         var hasTold = false, hasLooked = false
@@ -66,8 +66,8 @@ struct EndingDaemon {
 
     private var lockFile: String { vault.text.asFolder + BackingName.lock }
 
-    /// Whether a process has the vault, as far as /proc/locks tells: asking by a lock of our own would turn away a
-    /// daemon that starts. Source: proc_locks(5).
+    /// Whether a process holds the vault, according to /proc/locks: taking the lock to find out could make a starting
+    /// daemon fail. Source: proc_locks(5).
     private var isLocked: Bool {
         var status = stat()
         guard unsafe lstat(lockFile, &status) == 0,

@@ -5,8 +5,8 @@ import Glibc
 import Posix
 
 extension NewSecretFile {
-    /// Writes a new secret to the file at `path`, or shows it if that is nil, and then has the vault take it: if that fails,
-    /// the file is gone again, unless nobody can tell whether the vault has taken it.
+    /// Writes a new secret to the file at `path`, or shows it if `path` is nil, then runs `take`, which gives it to the
+    /// vault. If `take` fails, the file is removed, unless the vault may have taken the secret.
     static func handOut<Result: ~Copyable>(
         _ secret: borrowing Secret, to path: String?, _ take: () throws(CommandError) -> Result
     ) throws(CommandError) -> Result {
@@ -25,7 +25,7 @@ extension NewSecretFile {
             try inWords(try file.write(secret))
             return try take()
         } catch {
-            // The vault may have taken it: then it is the only one there is.
+            // The vault may have taken it: then this file is the only copy.
             guard !error.isInDoubt else {
                 Standard.error("Keep \(path) until latchkey slot test has told whether what is in it opens the vault.")
                 throw error
@@ -35,7 +35,7 @@ extension NewSecretFile {
         }
     }
 
-    /// Straight from locked memory to standard output, whose failure is heard of.
+    /// Writes directly from locked memory to standard output, and throws if that fails.
     private static func show(_ text: borrowing Secret) throws(CommandError) {
         do throws(Errno) {
             let number = dup(STDOUT_FILENO)

@@ -4,19 +4,19 @@ import DeviceKeys
 import Failure
 import Format
 
-/// A vault's recovery as `latchkey mount --recovery` goes through it: what it asks, and what it says.
+/// The dialogue of `latchkey mount --recovery`: its questions and messages.
 struct RecoveryDialogue {
     let vault: AbsolutePath
     let deviceKey: DeviceKeyArgument?
     let newPasscode: SecretSource
     let strength: StrengthOptions
 
-    /// Sets the new passcode, which it returns. The credential is checked before anything is asked or made.
+    /// Sets and returns the new passcode. The credential is checked before anything is asked or made.
     ///
     /// - Parameters:
-    ///   - proof: how it is known that the vault is the one that was enrolled; nil where the secret shows that, as a
-    ///     recovery key does: a slot for it is made by its holder alone.
-    ///   - isAllowed: throws where a vault with this keybag, and its device key in a TPM or not, cannot be mounted.
+    ///   - proof: how the user knows that the vault is the enrolled one; nil for a recovery key, which shows that by
+    ///     itself: only its holder can make a slot for it.
+    ///   - isAllowed: throws if the policy forbids to mount a vault with this keybag, its device key in a TPM or not.
     func run(
         _ kind: SecretKind, _ secret: borrowing Secret, _ proof: VaultProofOptions?,
         isAllowed: (KeybagFile, Bool) throws(CommandError) -> Void
@@ -24,7 +24,7 @@ struct RecoveryDialogue {
         let recovery = try withKeybag(of: vault.text) { () throws(Failure) in
             try VaultRecovery(of: vault, kind, secret)
         }
-        // Before anything is made or asked: a vault of somebody else gets no passcode and no device key.
+        // First of all: another person's vault must not get a passcode and a device key.
         try proof?.require(recovery.proof, of: vault.text, recovery.keybag.volume)
         let plan = try withKeybag(of: vault.text) { () throws(Failure) in
             try recovery.deviceKey(DeviceKeyArgument.wanted(deviceKey), at: deviceKey?.path)
@@ -41,7 +41,7 @@ struct RecoveryDialogue {
 }
 
 extension RecoveredDeviceKey {
-    /// Says where one lies now that was of no use.
+    /// Reports the new path of a device key file that could not be used.
     func tell(movedAside: String?) {
         guard let movedAside else { return }
         Standard.output("The device key that was there cannot be used on this machine. It lies in \(movedAside).")
