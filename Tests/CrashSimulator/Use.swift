@@ -11,7 +11,7 @@ struct Use {
     /// The current contents of each file.
     private(set) var contents: [FileIdentifier: [UInt8]] = [:]
     private var left = 8
-    /// Includes files of which a copy has made several.
+    /// Files that are not used, those included of which a copy has made several.
     private var spared: Set<FileIdentifier> = []
 
     init(

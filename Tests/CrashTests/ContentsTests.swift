@@ -55,7 +55,7 @@ extension CrashTests {
 
         /// Once a sync has confirmed a truncation, the truncated bytes do not come back behind a new length, though the
         /// disk may still have them.
-        @Test func whatWasTruncatedStaysAway() throws {
+        @Test func truncatedBytesStayAway() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(9)
             let file = try vault.makeFile("file")

@@ -47,7 +47,7 @@ extension DiskTests {
             try contents(disk) == [sectors(1, 1), short, short + [UInt8](repeating: 0, count: 424)])
     }
 
-    @Test func whatIsWrittenBehindATruncationIsNotInTheOldFile() throws {
+    @Test func aWriteBehindATruncationIsNotInTheOldFile() throws {
         let page = [UInt8](repeating: 1, count: 8192)
         let disk = disk(
             .ordered,

@@ -7,12 +7,12 @@ import Testing
 // Names.
 
 extension DiskTests {
-    @Test func orderedNamesComeInTheirOrder() throws {
+    @Test func orderedNamesBecomeDurableInOrder() throws {
         let disk = disk(.ordered, [create("a", file), create("b", other), rename("a", to: "c")])
         #expect(try names(disk) == [[], ["a"], ["a", "b"], ["b", "c"]])
     }
 
-    @Test func unorderedNamesComeAsTheyCan() throws {
+    @Test func unorderedNamesBecomeDurableInAnyPossibleOrder() throws {
         let disk = disk(.unordered, [create("a", file), create("b", other), rename("a", to: "c")])
         #expect(try names(disk) == [[], ["a"], ["b"], ["a", "b"], ["c"], ["b", "c"]])
     }

@@ -11,7 +11,7 @@ extension CrashTests {
     /// The simulator can be trusted because it finds faults where there are some.
     @Suite struct FaultFinding {
         /// Overwrites and appends with fsync, and a directory or two, as gocryptfs writes them.
-        @Test(arguments: SimulatedDisk.Order.allCases) func inWhatGocryptfsWrites(order: SimulatedDisk.Order) throws {
+        @Test(arguments: SimulatedDisk.Order.allCases) func inGocryptfssWrites(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
             let store = try RecordingStore(DirectoryStore(path: folder.path))
             let pattern = try GocryptfsPattern()

@@ -9,7 +9,7 @@ extension CrashTests {
     /// ones.
     @Suite struct FirstSyncs {
         /// Each file is synced once, whole, and then overwritten, truncated, grown, renamed and checkpointed.
-        @Test(arguments: [11, 12]) func whatComesAfter(seed: UInt64) throws {
+        @Test(arguments: [11, 12]) func laterChanges(seed: UInt64) throws {
             let vault = try RecordedVault()
             var random = SeededRandom(seed)
             for number in 0..<24 {

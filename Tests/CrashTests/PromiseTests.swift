@@ -27,7 +27,7 @@ import Testing
         #expect(history.flaw(in: bytes(1, 3 * block + 1)) != nil, "too long")
     }
 
-    @Test func whatWasNeverSavedMayBeZerosOrNotThere() {
+    @Test func unsyncedDataMayBeZerosOrMissing() {
         var history = FileHistory()
         history.write(bytes(1, 100), at: 0)
         history.synchronize()
@@ -82,7 +82,7 @@ import Testing
         return check.violations(in: vault.folder, after: count).map(\.kind)
     }
 
-    @Test func whatIsAsItWasIsAsPromised() throws {
+    @Test func unchangedStateIsAsPromised() throws {
         let found = try violations {
             let file = try $0.makeFile("a")
             try $0.write([1], to: file, at: 0)

@@ -62,7 +62,7 @@ import Testing
     }
 
     /// A slot that was added or removed after the backup is as the present keybag has it, not as the backup has it.
-    @Test func theKeybagThatIsThereKnowsBetter() throws {
+    @Test func thePresentKeybagsSlotsCount() throws {
         let vault = try Vault()
         let bytes = try backup(vault)
         let keybag = try vault.open()

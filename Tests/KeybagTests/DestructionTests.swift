@@ -9,7 +9,7 @@ import Testing
 /// After `erase` nothing is left, and no change of the keybag puts anything back.
 @Suite struct DestructionTests {
     /// Second names of the files show what became of the contents after the files' own names are gone.
-    @Test func whatIsErasedIsWrittenOver() throws {
+    @Test func erasedFilesAreOverwritten() throws {
         let vault = try Vault()
         let files = [vault.folder.path + "/vault/lk.keybag", vault.folder.deviceKeyPath]
         for file in files { try FileManager.default.linkItem(atPath: file, toPath: file + ".kept") }
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// A flush follows each overwrite and precedes the unlink: otherwise the zeros may never reach the disk.
-    @Test func whatIsWrittenOverIsFlushed() throws {
+    @Test func overwritesAreFlushed() throws {
         let vault = try Vault()
         let calls = StoreCalls([.write, .synchronize, .unlink])
         let store = InterceptingStore(try vault.folder.store(), hook: calls)
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// A change that began before the destruction and ends after it.
-    @Test func nothingIsPutInItsPlace() throws {
+    @Test func nothingReplacesAnErasedKeybag() throws {
         let vault = try Vault()
         let keybag = try vault.open()
         let path = vault.folder.deviceKeyPath

@@ -53,7 +53,7 @@ import Testing
     }
 
     /// A key that did not get its name leaves nothing on the disk.
-    @Test func whatIsNotPlacedIsWrittenOver() throws {
+    @Test func aKeyWithoutItsNameIsOverwritten() throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
         _ = try DeviceKeyFile.create(path: path, volume: volume)

@@ -82,7 +82,7 @@ import Testing
     }
 
     /// Not counted as a guess: a damaged keybag, and an empty passcode.
-    @Test func whatIsNoTry() throws {
+    @Test func failuresThatAreNoGuess() throws {
         let vault = try Vault()
         for _ in 1...10 { #expect(try guess(vault, "") == .passcodeLength(bytes: 0)) }
         #expect(try guess(vault, "passcode") == nil)
@@ -173,7 +173,7 @@ import Testing
     }
 
     /// If nothing can be counted, the message says that all attempts are left, and they stay so.
-    @Test func whatCannotBeCountedIsNotTold() throws {
+    @Test func aCountThatCannotBeKeptIsNotReported() throws {
         let vault = try Vault(eraseAfter: 4)
         try FileManager.default.removeItem(atPath: counter(vault).path)
         try FileManager.default.createDirectory(atPath: counter(vault).path, withIntermediateDirectories: false)

@@ -34,7 +34,7 @@ import Testing
     }
 
     /// Another device key does not open it, and a vault with a passcode does not open without one.
-    @Test func notByAnybody() throws {
+    @Test func notWithAnotherDeviceKeyOrPasscode() throws {
         let vault = try Vault()
         let keybag = try vault.open()
         #expect(!keybag.hasNoPasscode)

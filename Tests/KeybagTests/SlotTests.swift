@@ -56,7 +56,7 @@ import Testing
             NewSlot(Credential(.passcode, reading: secret("second passcode"))), opening: passcode())
         _ = try keybag.addSlot(NewSlot(escrow: X25519.generate().publicKey), opening: passcode())
         #expect(failure { _ = try keybag.unlock(keyFile) } == .wrong(.keyFile))
-        // By itself.
+        // The slot's own passcode authorizes its removal.
         try keybag.removeSlot(slot, opening: passcode("second passcode"))
         #expect(failure { _ = try keybag.unlock(passcode: secret("second passcode")) } == .wrong(.passcode))
         #expect(identifiers(keybag) == [1, 2, 4])
@@ -70,7 +70,7 @@ import Testing
         _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
     }
 
-    @Test func nothingChangesWithoutWhatOpensIt() throws {
+    @Test func nothingChangesWithoutACredential() throws {
         let vault = try Vault()
         let keybag = try vault.open()
         let before = try vault.folder.files

@@ -70,7 +70,7 @@ import Testing
         "write", "truncate", "mode", "owner", "attribute", "no attribute", "list", "class", "mark", "times", "accessed",
         "link", "unlink", "rename",
     ])
-    func whatTheUserDoesMovesIt(how: String) throws {
+    func changesByTheUserMoveIt(how: String) throws {
         var name: Name = "file"
         let file = try test.create(name)
         let attribute = Array("user.one".utf8)
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// A modification time in the future is not taken for a change time.
-    @Test func aTimeThatIsSetIsNoTimeOfChange() throws {
+    @Test func aSetTimeIsNoChangeTime() throws {
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 5000), at: 0)
         try file.synchronize(dataOnly: false)

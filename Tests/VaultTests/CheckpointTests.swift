@@ -25,7 +25,7 @@ import Testing
 
     /// A truncated file is checkpointed. At each moment of the checkpoint the file grows again; afterwards it is
     /// written to once more.
-    @Test(arguments: [4148, 0, 40_960]) func whatGrowsMeanwhileReadsBack(length: Int) throws {
+    @Test(arguments: [4148, 0, 40_960]) func bytesAppendedMeanwhileReadBack(length: Int) throws {
         try inEachFlush { (test, hook, nth) in
             let file = try test.create("file")
             var model = [UInt8](repeating: 1, count: 129_811)
@@ -157,7 +157,7 @@ import Testing
 
     /// A caller with nothing to checkpoint does not wait for a running checkpoint: the checkpoint may wait for that
     /// caller.
-    @Test func whoHasNothingToCheckpointDoesNotWait() throws {
+    @Test func aCallerWithNothingToCheckpointDoesNotWait() throws {
         let hook = ActsDuringFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
         let file = try test.create("file")

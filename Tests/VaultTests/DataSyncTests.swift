@@ -5,7 +5,7 @@ import Testing
 
 /// fdatasync(2) of many blocks flushes the file in place, and other threads may write to the file meanwhile.
 @Suite struct DataSyncTests {
-    @Test func whatIsWrittenMeanwhileIsTheNextOnes() throws {
+    @Test func aWriteMeanwhileBelongsToTheNextSync() throws {
         let hook = ActsDuringFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
         let file = try test.create("file")

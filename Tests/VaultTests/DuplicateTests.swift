@@ -46,7 +46,7 @@ import Testing
 
     /// The path of a descriptor whose name has gone cannot be read. Many names are needed: the order in which a folder
     /// lists its files is chance.
-    @Test(arguments: 0..<8) func oneIsWrittenToUnderANameThatIsGone(number: Int) throws {
+    @Test(arguments: 0..<8) func oneIsWrittenToAfterItsNameIsRemoved(number: Int) throws {
         let (one, two, three) = (Name(ascii: "a\(number)"), Name(ascii: "b\(number)"), Name(ascii: "c\(number)"))
         let (test, vault, root) = try Self.vault(one, two)
         let file = try vault.openFile(one, in: root)
@@ -61,7 +61,7 @@ import Testing
         #expect(try Self.contents([two, three], of: test) == [Self.old, Self.new])
     }
 
-    @Test func oneTakesTheNameOfAnotherThatIsGone() throws {
+    @Test func oneTakesTheNameOfARemovedOne() throws {
         let (test, vault, root) = try Self.vault("one", "two")
         do {
             let file = try vault.openFile("one", in: root)

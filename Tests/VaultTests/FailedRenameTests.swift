@@ -49,7 +49,7 @@ import Testing
 
     /// The pending record has become the record and a later step fails: the next rename does not look for a pending
     /// record.
-    @Test func aRecordThatHasComeIsNotMissed() throws {
+    @Test func aPendingRecordThatBecameTheRecordIsNotMissed() throws {
         let (test, faults) = try scene()
         let directory = try test.makeDirectory("first")
         try test.vault.checkpoint()

@@ -72,7 +72,7 @@ import Testing
     }
 
     /// Bytes that the backing file may have lost are not copied into the journal either.
-    @Test(arguments: [true, false]) func whatTheCheckpointCouldNotFlushIsNotConfirmed(isNew: Bool) throws {
+    @Test(arguments: [true, false]) func bytesThatACheckpointCouldNotFlushAreNotConfirmed(isNew: Bool) throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         if !isNew {
@@ -112,7 +112,7 @@ import Testing
 
     /// A header that was written at the second attempt only: records that the journal gets from then on are for that
     /// header.
-    @Test func aHeaderThatWasWrittenInTheEnd() throws {
+    @Test func aHeaderWrittenAtTheSecondAttempt() throws {
         let (test, faults) = try scene()
         let file = try test.create("file")
         try file.write([1, 1], at: 0)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct JournalTests {
     /// What was synced reads back after the daemon's death, overwritten bytes too.
-    @Test func whatWasWrittenOverReadsBack() throws {
+    @Test func overwrittenBlocksReadBack() throws {
         let test = try TestVault()
         let file = try test.create("file")
         try file.write([UInt8](repeating: 1, count: 10_000), at: 0)

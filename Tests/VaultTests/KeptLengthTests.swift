@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-/// A file whose close the daemon is not told of: the bytes written to it survive the daemon, and so does its length.
+/// A file whose close does not reach the daemon: the bytes written to it survive the daemon, and so does its length.
 @Suite struct KeptLengthTests {
     /// A way in which a file grows; each has a length afterwards.
     enum Growth: String, CaseIterable {

@@ -35,7 +35,7 @@ import Testing
     /// The journal is replayed into a file whatever the modes of the file and of the folders above it are, also when
     /// the file's path was not recorded.
     @Test(arguments: [0o000, 0o100, 0o300, 0o700] as [UInt32], [false, true])
-    func whatIsInTheJournalComesIntoAnyFolder(mode: UInt32, isWithoutPath: Bool) throws {
+    func theJournalIsReplayedInAnyFolder(mode: UInt32, isWithoutPath: Bool) throws {
         try asOrdinaryUser {
             let test = try TestVault(isPrivileged: false)
             let folder = try test.makeDirectory("folder")

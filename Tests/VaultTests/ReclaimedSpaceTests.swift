@@ -27,7 +27,7 @@ import Testing
 
     enum Need: String, CaseIterable { case file, folder, link, write, growth, attribute }
 
-    @Test(arguments: Need.allCases) func whatWasRemovedMakesRoom(need: Need) throws {
+    @Test(arguments: Need.allCases) func removedFilesMakeRoom(need: Need) throws {
         let disk = FullUntilFlushed()
         let test = try TestVault { InterceptingStore($0, hook: disk) }
         let (vault, root) = (test.vault, test.root)
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// If nothing was removed, a full disk stays full.
-    @Test func nothingElseDoes() throws {
+    @Test func nothingElseMakesRoom() throws {
         let disk = FullUntilFlushed()
         let test = try TestVault { InterceptingStore($0, hook: disk) }
         try test.create("kept").write([1], at: 0)

@@ -98,7 +98,7 @@ import Testing
     }
 
     /// A rename during a walk, finished or not, means that another walk must follow.
-    @Test func whatIsUnderWayIsWaitedFor() throws {
+    @Test func renamesUnderWayAreWaitedFor() throws {
         let test = try TestVault()
         _ = try test.create("a")
         try rotate(test)
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// A folder that keeps moving, behind the walk or away from it, is found all the same.
-    @Test(arguments: [0, 1]) func whatMovesPastIt(first: Int) throws {
+    @Test(arguments: [0, 1]) func aFolderThatMovesPastTheWalk(first: Int) throws {
         let test = try TestVault()
         let folders = try ["one", "two"].map { try test.makeDirectory($0) }
         for folder in folders { _ = try test.create("f", in: folder) }

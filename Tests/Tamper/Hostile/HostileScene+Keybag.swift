@@ -121,7 +121,7 @@ extension HostileScene {
         [0, 40, 135, 136, 137, 175, 176, 177, 1000].flatMap { count in
             [false, true].flatMap { isTold in
                 [0, 255].map { (filling: UInt8) in
-                    keybag("previous keys of \(count) bytes of \(filling), told: \(isTold)") { keybag in
+                    keybag("previous keys of \(count) bytes of \(filling), announced: \(isTold)") { keybag in
                         keybag.head.put(isTold ? 1 : 0, 4, at: 24)
                         keybag.records.insert(
                             KeybagBytes.record(4, [UInt8](repeating: filling, count: count)), at: 3)

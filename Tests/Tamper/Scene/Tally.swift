@@ -80,7 +80,7 @@ extension Tally.Outcome {
 }
 
 extension Seen {
-    /// In a few words.
+    /// A short description.
     public var summary: String {
         switch self {
         case .missing: "missing"

@@ -54,7 +54,7 @@ import Testing
         #expect(expected.allSatisfy { range in lost.ranges.contains { $0.clamped(to: range) == range } })
     }
 
-    /// A power loss shows without any key.
+    /// A truncated file is found without any key.
     @Test(arguments: [0, 1, 4128, 4128 * 4 + 100]) func aTruncatedFile(_ stored: Int) throws {
         let scene = try CheckScene()
         let (size, left) = (512 + stored, UInt64(stored / 4128 * 4096))

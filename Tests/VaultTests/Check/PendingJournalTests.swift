@@ -95,14 +95,14 @@ import Testing
     }
 
     /// The header has reached the disk and the blocks have not: all of them are in the journal.
-    @Test func aFileThatIsNothingButItsHeader() throws {
+    @Test func aFileOfAHeaderAlone() throws {
         let scene = try scene()
         try truncate(["/synced"], to: 512, in: scene)
         #expect(try found(scene) == [Self.note])
     }
 
     /// The journal cannot replace bytes that were truncated behind the vault's back.
-    @Test func whatTheJournalDoesNotHaveIsLost() throws {
+    @Test func blocksOutsideTheJournalAreLost() throws {
         let scene = try scene()
         let file = try scene.test.vault.openFile("top", in: scene.test.root)
         try file.write([1, 2, 3], at: 100)

@@ -270,7 +270,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect(step > first)
     }
 
-    @Test func whatIsLostInPartIsSalvaged() throws {
+    @Test func aPartlyLostFileIsSalvaged() throws {
         let scene = try damaged(.blocks)
         try scene.repair(salvages: true)
         #expect(try scene.names(in: "/lost+found") == ["REPORT.txt", "top", "top.salvaged"])
@@ -384,7 +384,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
     }
 
     /// A directory whose name is lost moves with all its contents, named by its ID; the names below it stay.
-    @Test func whatIsBelowALostFolderKeepsItsNames() throws {
+    @Test func namesBelowALostFolderAreKept() throws {
         let scene = try damaged(.record)
         let first = try scene.test.vault.openFile("first", in: scene.folder).identifier
         try scene.repair()

@@ -2,7 +2,7 @@ import TestStores
 
 @testable import Vault
 
-/// Calls whose failure the caller is not told of, and why.
+/// Calls whose failure is not reported to the caller, and why.
 enum BestEffort {
     static func reason(for kind: Operation.Kind, in act: FaultAct) -> String? {
         reasons[kind]
