@@ -109,12 +109,12 @@ import Testing
     @Test func noBitsAreKeptOfAPasscodeOnAChip() throws {
         let vault = try Vault()
         let counter = counter(vault)
-        func record(guarded: Bool, fingerprint: UInt16) throws -> [UInt8] {
+        func record(byChip: Bool, fingerprint: UInt16) throws -> [UInt8] {
             _ = failure {
-                try counter.counted(isGuarded: guarded) { (found) throws(Failure) in
+                try counter.counted(isGuarded: byChip) { (found) throws(Failure) in
                     found = fingerprint
                     // Also while it is tried.
-                    if guarded {
+                    if byChip {
                         #expect((try? Data(contentsOf: URL(filePath: counter.path)))?[28..<30] == Data([0, 0]))
                     }
                     throw .wrong(.passcode)
@@ -122,12 +122,12 @@ import Testing
             }
             return Array(try Data(contentsOf: URL(filePath: counter.path)))
         }
-        #expect(try record(guarded: false, fingerprint: 0x1234)[28..<30] == [0x34, 0x12])
+        #expect(try record(byChip: false, fingerprint: 0x1234)[28..<30] == [0x34, 0x12])
         for count in 2...3 as ClosedRange<UInt8> {
-            let bytes = try record(guarded: true, fingerprint: 0x1234)
+            let bytes = try record(byChip: true, fingerprint: 0x1234)
             #expect(bytes[24] == count && bytes[28..<30] == [0, 0])
         }
-        #expect(try record(guarded: false, fingerprint: 0)[24] == 4)
+        #expect(try record(byChip: false, fingerprint: 0)[24] == 4)
     }
 
     /// Another vault's file, or one with other bytes, is no count; where nothing can be written the vault opens.

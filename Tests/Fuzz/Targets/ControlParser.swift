@@ -104,12 +104,12 @@ final class ControlParser: FuzzedParser {
     /// The messages in a stream, each with its NUL; the last may lack it.
     private func messages(in stream: [UInt8]) -> [ArraySlice<UInt8>] {
         var messages: [ArraySlice<UInt8>] = []
-        var rest = stream[...]
-        while let end = rest.firstIndex(of: 0) {
-            messages.append(rest[...end])
-            rest = rest[(end + 1)...]
+        var unread = stream[...]
+        while let end = unread.firstIndex(of: 0) {
+            messages.append(unread[...end])
+            unread = unread[(end + 1)...]
         }
-        return rest.isEmpty ? messages : messages + [rest]
+        return unread.isEmpty ? messages : messages + [unread]
     }
 
     private func connectedPair() throws(Finding) -> (Descriptor, Descriptor) {

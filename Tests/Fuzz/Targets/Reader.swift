@@ -1,12 +1,12 @@
 /// Takes the fields of an input from its front; zeros when the input is used up.
 struct Reader {
-    private var rest: ArraySlice<UInt8>
+    private var unread: ArraySlice<UInt8>
 
-    init(_ bytes: [UInt8]) { rest = bytes[...] }
+    init(_ bytes: [UInt8]) { unread = bytes[...] }
 
-    var isAtEnd: Bool { rest.isEmpty }
+    var isAtEnd: Bool { unread.isEmpty }
 
-    mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
+    mutating func byte() -> UInt8 { unread.popFirst() ?? 0 }
 
     /// Little-endian.
     mutating func integer(bytes count: Int = 2) -> UInt64 {
@@ -14,9 +14,9 @@ struct Reader {
     }
 
     mutating func bytes(_ count: Int) -> [UInt8] {
-        defer { rest = rest.dropFirst(count) }
-        return Array(rest.prefix(count))
+        defer { unread = unread.dropFirst(count) }
+        return Array(unread.prefix(count))
     }
 
-    mutating func remaining() -> [UInt8] { bytes(rest.count) }
+    mutating func remaining() -> [UInt8] { bytes(unread.count) }
 }
