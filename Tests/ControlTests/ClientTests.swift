@@ -142,14 +142,14 @@ import Testing
         #expect(events == [nil, .didBecomeAvailable, .willBecomeUnavailable, .didBecomeUnavailable])
     }
 
-    /// What a client hears over as many connections as it takes, each ended after so many changes.
+    /// What a client receives over as many connections as it needs, each closed after `atATime` changes.
     @Test(arguments: 1...7) func `who comes back misses nothing and hears nothing twice`(_ atATime: Int) throws {
         var heard: [StatusChange] = []
         var last: MonitorPosition?
         var turn = 0
         while heard.count < 20 {
             try #require(turn < 1000, "hears nothing")
-            // What happens while nobody listens.
+            // What happens while no client is connected.
             for _ in 0..<3 { folder.service.set([.unlocked, .locking, .locked][turn % 3]) }
             turn += 1
             var left = atATime
@@ -176,7 +176,8 @@ import Testing
         #expect(first == StatusChange(nil, folder.service.status))
     }
 
-    /// Of another daemon, from the future, or too long ago: then the state is told, and no change as if it were the next.
+    /// A position of another daemon, from the future, or too old: the client gets the state, and no change as if it
+    /// came next.
     @Test(arguments: [
         MonitorPosition(instance: "another", sequence: 199),
         MonitorPosition(instance: TestService.instance, sequence: 300),

@@ -4,15 +4,15 @@ import Testing
 
 @testable import Control
 
-/// Clients that none of our code is in: Python's socket module, and the `varlink` package from PyPI.
+/// Clients without any of our code: Python's socket module, and the `varlink` package from PyPI.
 @Suite(.timeLimit(.minutes(1))) struct IndependentClientTests {
-    /// Runs a script with the socket's path in SOCKET; what it printed, or nil where Python cannot run it.
+    /// Runs a script with the socket's path in SOCKET. Returns what it printed, or nil if Python cannot run it.
     private static func python(_ script: String, socket: String = "") -> String? {
         let environment = ProcessInfo.processInfo.environment.merging(["SOCKET": socket]) { $1 }
         return try? run("python3", ["-c", script], environment: environment).text
     }
 
-    /// A folder in which sockets have addresses short enough for everybody.
+    /// A folder whose path is short enough for the socket addresses of every client.
     private func served() throws -> (ServedFolder, link: String) {
         let folder = try ServedFolder()
         let link = "/tmp/latchkey-\(UUID().uuidString)"

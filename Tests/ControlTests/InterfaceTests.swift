@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// A command may be newer than the daemon of a mount, which it must be able to lock.
+    /// A newer command must still be able to lock the mount of an older daemon.
     @Test func `a status of a daemon from before the changes were numbered is read`() throws {
         var message = Message()
         message.bytes = Array(

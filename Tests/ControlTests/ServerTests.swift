@@ -98,7 +98,7 @@ import Testing
         #expect(soon { (try? folder.client().status()) != nil })
     }
 
-    /// Those who watch leave room for those who call.
+    /// Monitors leave connections free for calls.
     @Test func `monitors are bounded for themselves`() throws {
         let folder = try ServedFolder(limits: ControlServer.Limits(connections: 4, monitors: 2))
         var one = try folder.stream()
@@ -106,7 +106,7 @@ import Testing
         let call = message(#"{"method":"io.latchkey.Monitor","more":true}"#)
         try one.send(call, by: .after(seconds: 5))
         try two.send(call, by: .after(seconds: 5))
-        // Both watch once they are told the state.
+        // Both are monitors once they have received the state.
         #expect(try one.receive(idle: .after(seconds: 5)) != nil)
         #expect(try two.receive(idle: .after(seconds: 5)) != nil)
         let third = try folder.client()
@@ -118,7 +118,7 @@ import Testing
         #expect(soon { (try? folder.client().monitor { _ in false }) != nil })
     }
 
-    /// Whether it comes true within ten seconds.
+    /// Whether the condition holds within ten seconds.
     private func soon(_ isTrue: () -> Bool) -> Bool {
         let end = ContinuousClock.now + .seconds(10)
         while !isTrue() {
@@ -136,7 +136,7 @@ import Testing
         // More than the socket's buffers hold.
         for _ in 0..<2_000 { folder.service.set(.locked) }
         #expect(try client.status().state == .locked)
-        // Its place is free again.
+        // Its connection is free again.
         #expect(
             soon {
                 folder.service.set(.locked)

@@ -28,7 +28,7 @@ import Testing
         #expect(SocketDirectories([byVault.directory]).mounts().count == 1)
     }
 
-    /// It may end between two questions.
+    /// The process may end between two questions.
     @Test func `a daemon is asked once`() throws {
         var status = stat()
         unsafe stat("/proc", &status)
@@ -76,7 +76,8 @@ import Testing
                 atPath: folder.directory.link(device: device), withDestinationPath: "\(volume).socket")
             if socket { _ = try listen(at: folder.directory.socket(volume: volume)) }
         }
-        // A killed daemon's; one whose socket has gone; and one that leads to a volume which is mounted elsewhere by now.
+        // The link of a killed daemon; one whose socket has gone; and one that leads to a volume mounted elsewhere by
+        // now.
         try leave(8, to: "dead", socket: true)
         try leave(9, to: "gone", socket: false)
         try leave(10, to: ServedFolder.volume, socket: false)
@@ -94,7 +95,7 @@ import Testing
         #expect(!manager.fileExists(atPath: folder.directory.socket(volume: "dead")))
         server.stop()
         folder.server.stop()
-        // Of its own volume none is left when it is mounted again.
+        // When the volume is mounted again, no link of its own old mounts stays.
         let again = try ControlServer(
             service: folder.service, volume: ServedFolder.volume, device: 12, in: folder.directory, version: "1.0")
         try again.start()
@@ -128,7 +129,7 @@ import Testing
             #expect(refused(own), "\(String(mode, radix: 8))")
         }
         unsafe chmod(own, 0o700)
-        // As an attacker has them look: his folder, a link to the user's own, one to nothing, a file.
+        // As an attacker prepares them: a folder of his own, a link to the user's own, a dangling link, a file.
         unsafe chown(own, 65_534, 65_534)
         #expect(refused(own))
         unsafe chown(own, 0, 0)
@@ -149,7 +150,7 @@ import Testing
         unsafe stat(inside, &status)
         let device = UInt64(status.st_dev)
         let folder = try ServedFolder(device: device)
-        // It takes clients in, and never answers; asked first, since its name sorts first.
+        // It accepts connections and never answers. It is asked first, since its name sorts first.
         let hanging = try listen(at: folder.directory.socket(volume: "00"))
         let link = folder.directory.link(device: device)
         #expect(try SocketDirectories([folder.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)

@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import Control
 
-/// A daemon's place, taken by something that only remembers its state.
+/// Stands in for the daemon; it only remembers its state.
 final class TestService: ControlService {
     private struct State {
         var status: Status
@@ -160,7 +160,7 @@ final class ServedFolder: Sendable {
 }
 
 extension SocketDirectory {
-    /// A fresh one, with a path that is too long for a socket's address.
+    /// A fresh folder whose path is too long for a socket's address.
     static func temporary() throws -> SocketDirectory {
         let path = NSTemporaryDirectory() + "latchkey-control-" + String(repeating: "x", count: 90) + UUID().uuidString
         try FileManager.default.createDirectory(

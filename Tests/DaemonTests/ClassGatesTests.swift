@@ -6,11 +6,11 @@ import Testing
 
 @testable import Mount
 
-/// What a request that never ends keeps waiting, and what it does not.
+/// Which operations a request that never ends delays, and which not.
 @Suite(.timeLimit(.minutes(1))) struct ClassGatesTests {
     let gates = ClassGates(servesReads: false) { _ in true }
 
-    /// Runs in another thread; whether that has come to its end after a while.
+    /// Runs in another thread; returns whether that has ended after a while.
     private func ends(_ body: @escaping @Sendable () -> Void) -> Bool {
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -57,8 +57,8 @@ import Testing
         #expect(admitted(gates, .complete) == "create open use read page")
     }
 
-    /// Who is in the middle of a read(2) is served while the keys are taken out; who comes when a machine wakes up is
-    /// not.
+    /// A read(2) that is under way is served while the keys are evicted; a request that arrives when the machine wakes
+    /// up is not.
     @Test func `reads are served for a second after the deadline`() {
         let gates = ClassGates(servesReads: true) { _ in true }
         gates.close(at: BootClock.now - .milliseconds(10))
@@ -89,7 +89,7 @@ import Testing
             while gates.state(of: .completeUnlessOpen) != .evicting { Thread.sleep(forTimeInterval: 0.001) }
         }
         #expect(isShutting)
-        // At once, though a thread waits for the lock before it.
+        // At once, though a thread waits for the gate before it.
         let result = Flag()
         let hasEnded = ends { [gates] in
             let enters = gates.admit(.complete, for: .use) || gates.admit(.completeUnlessOpen, for: .open)
@@ -98,7 +98,7 @@ import Testing
         #expect(hasEnded)
         let isLetIn = result.value.load(ordering: .acquiring)
         #expect(!isLetIn)
-        // Long enough for a wait that is none.
+        // Long enough for a drain that does not wait to end.
         #expect(isShut.wait(timeout: .now() + 0.2) == .timedOut)
         gates.leave(.complete)
         #expect(isShut.wait(timeout: .now() + 10) == .success)
@@ -106,7 +106,7 @@ import Testing
 
     @Test func `who has waited at a gate is looked at again`() {
         #expect(gates.admit(.complete, for: .use))
-        // Waits for who is inside; who comes then waits behind it, though the gate is open.
+        // The closing waits for the request inside; a later request waits behind it, though the gate is open.
         Thread.detachNewThread { [gates] in gates.drain(.complete) }
         let result = Flag()
         let hasEntered = DispatchSemaphore(value: 0)

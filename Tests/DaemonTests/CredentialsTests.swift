@@ -3,7 +3,7 @@ import Testing
 
 @testable import Mount
 
-/// What /proc tells of a caller, who may be hostile.
+/// What /proc says about a caller that may be hostile.
 @Suite struct CredentialsTests {
     private static let lines = [
         "Name:\tprogram", "Uid:\t1\t2\t3\t4", "Gid:\t5\t6\t7\t8", "FDSize:\t64", "Groups:\t88 4294967294 ",
@@ -22,7 +22,7 @@ import Testing
         #expect(parsed(Self.lines.map { $0.hasPrefix("Groups") ? "Groups:\t" : $0 })?.groups == [])
     }
 
-    /// A list of groups that does not fit in what is read ends the text in the middle of a line.
+    /// If the list of groups is longer than the buffer, the text ends in the middle of a line.
     @Test func areNotBelievedInPart() {
         let whole = Array((Self.lines.joined(separator: "\n") + "\n").utf8)
         let needed = Self.lines[..<7].joined(separator: "\n").utf8.count + 1
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// The first line of a kind counts; the kernel writes a newline in a program's name as \n.
+    /// The first line of each kind counts; the kernel writes a newline in a program's name as \n.
     @Test func areNotForgedByAName() {
         #expect(parsed(["Name:\tx\\nUid:\t0\t0\t0\t0"] + Self.lines.dropFirst())?.user == 4)
         #expect(parsed(Self.lines + ["Uid:\t0\t0\t0\t0", "Groups:\t77"])?.groups == [88, 4_294_967_294])

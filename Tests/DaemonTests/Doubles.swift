@@ -9,7 +9,7 @@ import Synchronization
 
 @testable import Daemon
 
-/// A mount without files, which remembers what was asked of it.
+/// A mount without files that records the calls made to it.
 final class TestMount: MountedFileSystem {
     struct State {
         var strictKeys = false
@@ -20,14 +20,14 @@ final class TestMount: MountedFileSystem {
         var forgets = 0
         var disconnects = 0
         var deadline: Duration?
-        /// Whether there was one, after each change.
+        /// Whether there was a deadline, after each change.
         var deadlines: [Bool] = []
     }
 
     let state = Mutex(State())
-    /// Held by a test that wants an eviction to take its time.
+    /// Held by a test that delays an eviction.
     let evictionGate = Mutex(())
-    /// Held by a test that wants an unmount to take its time.
+    /// Held by a test that delays an unmount.
     let unmountGate = Mutex(())
 
     func run() {}

@@ -3,7 +3,7 @@ import Testing
 @testable import Daemon
 
 @Suite struct IdleWatchTests {
-    /// Never later than the limit after the last use, never earlier than nine tenths of it.
+    /// The lock comes at most the limit after the last use, and at least nine tenths of it.
     @Test(arguments: [0, 1, 7, 13, 49, 50]) func locksInTime(lastUse: Int) {
         var watch = IdleWatch(limit: .seconds(100), now: .zero)
         #expect(watch.interval == .seconds(5))
@@ -15,7 +15,7 @@ import Testing
         #expect(locked.map { lastUse + 90 - 5...lastUse + 100 ~= $0 } == true, "\(String(describing: locked))")
     }
 
-    /// What is locked is not locked again, and an unlock begins anew.
+    /// A locked mount is not locked again; an unlock starts the time anew.
     @Test func onlyWhatIsUnlocked() {
         var watch = IdleWatch(limit: .seconds(10), now: .zero)
         let answers = [(false, 1000), (true, 1008), (true, 1009)].map { isUnlocked, now in

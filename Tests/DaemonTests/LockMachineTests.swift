@@ -94,7 +94,7 @@ import Testing
         _ = machine.handle(.evicted, at: .seconds(305))
         #expect(machine.lastLockDuration == .seconds(5))
 
-        // What cuts the grace short is what counts.
+        // The duration counts from the event that ends the grace early.
         _ = machine.handle(.unlock, at: .seconds(400))
         _ = machine.handle(.lock, at: .seconds(400))
         _ = machine.handle(.lockNow, at: .seconds(405))
@@ -109,8 +109,8 @@ import Testing
         #expect(machine([.unlock, .lockNow, .evicted]).graceRemaining(at: .seconds(104)) == nil)
     }
 
-    /// From any state, any 6 events: an eviction is asked for once and only while unlocked, keys come only where there
-    /// are none, and a deadline never moves later.
+    /// From any state, through any 6 events: an eviction is requested once and only while unlocked, keys are admitted
+    /// only if there are none, and a deadline never moves later.
     @Test func `no sequence of events breaks the rules`() {
         let events: [Machine.Event] = [.lock, .lockNow, .unlock, .deadline, .evicted]
         var machines: Set<Machine> = [Machine(grace: .seconds(10))]

@@ -52,7 +52,7 @@ import Testing
         #expect((.milliseconds(300)...(.milliseconds(1500))).contains(BootClock.now - start))
     }
 
-    /// The mount refuses by itself from then on: the thread that takes the keys out may come late.
+    /// From the deadline on the mount refuses by itself: the thread that evicts the keys may run late.
     @Test func `the mount knows the deadline`() throws {
         let lock = try lock()
         _ = try lock.unlock(with: keys, since: lock.locks)
@@ -173,7 +173,7 @@ import Testing
                 .didBecomeAvailable, .willBecomeUnavailable, .willBecomeUnavailable, .didBecomeUnavailable,
             ])
         #expect(events.map(\.status.sequence) == [1, 2, 3, 4])
-        // The second of the two is the nearer deadline.
+        // The second deadline is the earlier one.
         let deadlines = events.compactMap(\.status.deadline)
         #expect(deadlines.count == 2)
         #expect(deadlines[0] > deadlines[1])

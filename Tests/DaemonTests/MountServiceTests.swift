@@ -71,7 +71,7 @@ import Testing
         #expect(try service.unlock(Opener(.passcode), secret: pipe("battery")).state == .unlocked)
     }
 
-    /// Before the answer, whatever that is: who has it may cut the power.
+    /// The keys are wiped before the answer, whether the erasure worked or not.
     @Test(arguments: [false, true]) func `an erased vault's keys are not in memory`(_ isErasable: Bool) throws {
         let mount = TestMount()
         let lock = try MountLock(mount: mount, facts: .test(grace: .seconds(10)), log: .silent)
@@ -83,7 +83,7 @@ import Testing
         #expect(mount.state.withLock { $0.forgets } == 1)
     }
 
-    /// The kernel may take long for what comes after the end of the session: the daemon does not end before.
+    /// The kernel may need long after the end of the session. The daemon does not exit before that is done.
     @Test func `who unmounts is answered before the daemon ends`() throws {
         let mount = TestMount()
         let lock = try MountLock(mount: mount, facts: .test(grace: .seconds(10)), log: .silent)
@@ -96,14 +96,14 @@ import Testing
                 service.waitForUnmounts()
                 ended.withLock { $0 = true }
             }
-            // Long enough for a wait that is none.
+            // Long enough for a daemon that does not wait to end.
             usleep(200_000)
             #expect(!ended.withLock { $0 })
         }
         try soon { ended.withLock { $0 } }
     }
 
-    /// Returns when it has come true.
+    /// Returns when the condition holds.
     private func soon(_ isTrue: () -> Bool) throws {
         let end = ContinuousClock.now + .seconds(20)
         while !isTrue() {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Mount
 
-/// A million nodes are to fit: what each takes, and that it is given back.
+/// A million nodes must fit into memory: how much each takes, and that it is freed.
 @Suite struct NodeMemoryTests {
     private func inode(_ number: Int) throws -> BackingInode {
         var status = stat()
@@ -37,7 +37,7 @@ import Testing
         #expect(MemoryLayout<PackedName>.size == 16)
     }
 
-    /// Many come and go in every order; each is found by both its numbers for as long as it is there.
+    /// Nodes are added and removed in every order; each is found by both its numbers as long as it is there.
     @Test func findsWhatIsThere() throws {
         let table = try makeTable()
         var random = SystemRandomNumberGenerator()
@@ -72,7 +72,7 @@ import Testing
         #expect(table.count == 1)
     }
 
-    /// Another file has the number of one that was unlinked and is still open.
+    /// A new file gets the inode number of one that was unlinked and is still open.
     @Test func theNewestNodeOfAnInodeIsFound() throws {
         let table = try makeTable()
         let inode = try inode(5)
@@ -97,7 +97,7 @@ import Testing
         #expect(PackedName(Name(bytes: [1])!) != PackedName(Name(bytes: [1, 1])!))
     }
 
-    /// Of several names the latest comes first, and the others after it in their order.
+    /// Of several names the newest is first, and the others follow in their order.
     @Test func namesAreKeptInTheirOrder() throws {
         let parent = Node(id: .root, backing: try inode(1), identity: .other(nil))
         let node = Node(id: NodeID(rawValue: 2), backing: try inode(2), identity: .other(nil))

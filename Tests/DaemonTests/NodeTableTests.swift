@@ -8,8 +8,8 @@ import Testing
 @testable import Mount
 
 @Suite struct NodeTableTests {
-    /// Whoever holds a node's state may have to wait for files to be checkpointed, and these are looked up in the
-    /// table: that must not wait for the node.
+    /// The holder of a node's state may wait for a checkpoint, which looks files up in the table: the table must not
+    /// wait for the node.
     @Test func neverWaitsForANode() throws {
         let status = try Descriptor.open(path: "/", O_RDONLY | O_DIRECTORY).status()
         let root = Node(id: .root, backing: BackingInode(status), identity: .other(nil))
@@ -72,7 +72,7 @@ import Testing
         for protectionClass in ProtectionClass.allCases {
             table.update(node) { $0.protectionClass = protectionClass }
             #expect(flags().protectionClass == protectionClass)
-            // Its pages are dropped by its class, and it is not done with them yet.
+            // The pages are dropped class by class, and this class's are not done yet.
             table.update(node) { state in
                 table.noteClosing(of: node, state)
                 #expect(flags().isClosing && flags().mayHavePages && !flags().hasHandles)

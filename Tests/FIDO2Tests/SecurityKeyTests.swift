@@ -17,7 +17,7 @@ import Testing
         return nil
     }
 
-    /// The same secret each time, also after it was plugged in anew; another for another salt, and each key its own.
+    /// The secret is the same each time, also after the key is unplugged and plugged in; it differs by salt and by key.
     @Test(arguments: [nil, "1234"]) func theSameSecretEachTime(typed: String?) throws {
         let soft = try SoftKey(pin: typed)
         let made = try SecurityKey(path: soft.device).makeCredential(pin: pin(typed))
@@ -41,7 +41,7 @@ import Testing
         #expect(another.identifier != made.identifier && another.salt != made.salt)
     }
 
-    /// Which key knows a credential is found out without a touch.
+    /// The key that knows a credential is found without a touch.
     @Test func knowing() throws {
         let (soft, other) = (try SoftKey(), try SoftKey())
         let made = try SecurityKey(path: soft.device).makeCredential(pin: pin(nil))
@@ -54,7 +54,8 @@ import Testing
         #expect(other.touches == 0)
     }
 
-    /// With its PIN a key derives another secret than without: who has the key alone has nothing.
+    /// With its PIN a key derives another secret than without it: the key alone, without the PIN, gives a thief
+    /// nothing.
     @Test func thePINCounts() throws {
         let soft = try SoftKey(pin: "1234")
         let key = try SecurityKey(path: soft.device)
@@ -111,7 +112,7 @@ import Testing
             try soft.behave(way)
             #expect(failure { _ = try key.makeCredential(pin: pin(nil)) } == told)
         }
-        // A key that would wait for ever is told not to, and is of use again.
+        // A key that would wait for ever is cancelled, and can be used again.
         try soft.behave(.waits)
         let hasty = try SecurityKey(path: soft.device, patience: .seconds(1))
         #expect(failure { _ = try hasty.makeCredential(pin: pin(nil)) } == .notTouched)
@@ -130,7 +131,7 @@ import Testing
         #expect(failure { _ = try SecurityKey(path: path) } == .noDevice)
     }
 
-    /// What lies where the library should and is none, or lacks something, is not used.
+    /// A file that is not the library, or lacks some of its functions, is not used.
     @Test func theLibrary() throws {
         for name in ["libfido2-that-is-not.so.1", "libcrypto.so.3", "/dev/null"] {
             let isThere = unsafe lk_fido2_can_load(name)

@@ -15,7 +15,7 @@ extension FuseTests {
         #expect(try file.contents(old.count) == old)
         #expect(mapping[50_000] == old[50_000])
 
-        // Behind the kernel's back.
+        // Without the kernel's knowledge.
         try mounted.source.open("file", O_WRONLY).write(new, at: 0)
         #expect(try file.contents(old.count) == old, "the page cache is kept, from one open to the next too")
         #expect(try mounted.root.contents(of: "file") == old)
@@ -56,7 +56,7 @@ extension FuseTests {
         #expect(try mounted.ask("invalidate-entry nothing") == "done")
     }
 
-    /// What a lock does, while programs write by write(2) and through mappings.
+    /// The notifications of a lock, while programs write by write(2) and through mappings.
     @Test func invalidatesUnderLoad() throws {
         let mounted = try Mounted()
         let root = mounted.root
@@ -90,7 +90,7 @@ extension FuseTests {
             }
         }
         do {
-            // Also where this throws: they go on for as long.
+            // Also if this throws: the threads run as long.
             defer { isOver.store(true, ordering: .relaxed) }
             for _ in 0..<60 { #expect(try mounted.ask("invalidate") == "done") }
         }

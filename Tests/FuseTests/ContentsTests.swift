@@ -85,7 +85,7 @@ extension FuseTests {
         #expect(mapping[8190] == 7 && mapping[8192] == 7)
     }
 
-    /// The worker's buffer is the one place where the binding itself holds what was written.
+    /// The worker's buffer is the only place in which the binding itself holds written bytes.
     @Test func wipesWhatWasMarkedSecret() throws {
         let mounted = try Mounted()
         let secret = [UInt8](seed: 99, count: 5000)

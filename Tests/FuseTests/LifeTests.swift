@@ -24,7 +24,7 @@ extension FuseTests {
         #expect(mounted.mountLine != nil)
         #expect(try file?.contents(10) == [1, 2, 3])
 
-        // Lazily it goes, and what is open works on.
+        // A lazy unmount removes the mount, and open files still work.
         #expect(try mounted.ask("unmount lazily") == "done")
         #expect(mounted.mountLine == nil)
         try file?.write([4], at: 3)
@@ -56,7 +56,7 @@ extension FuseTests {
         #expect(try mounted.ask("delay-open 600") == "done")
         let reader = try LineProgram("cat", [mounted.path + "/file"])
         usleep(200_000)
-        // It sleeps in open(2); the answer comes after it was told to die.
+        // It sleeps in open(2); the answer arrives after the signal that kills it.
         reader.process.send(SIGTERM)
         #expect(try reader.end(within: 10) == 128 + SIGTERM)
         try mounted.wait(for: "handles 0", to: "handles")
@@ -69,7 +69,7 @@ extension FuseTests {
         #expect(try mounted.ask("delay-open 600") == "done")
         let reader = try LineProgram("cat", [mounted.path + "/file"])
         usleep(200_000)
-        // The answer to the open comes when nobody is there any more; `run` waits for it.
+        // The answer to the open arrives after its caller has gone; `run` waits for it.
         #expect(try mounted.ask("abort") == "done")
         #expect(try reader.end(within: 10) == 1)
         #expect(try mounted.program.line(within: 10) == Self.clean)
@@ -101,7 +101,7 @@ extension FuseTests {
         #expect(try unknown.end(within: 10) == 1)
     }
 
-    /// In a mount namespace where everybody may open the device.
+    /// In a mount namespace in which every user may open the device.
     @Test(.enabled(if: geteuid() == 0, "needs root, to become somebody else"))
     func anOrdinaryUserMountsThroughFusermount() throws {
         let folder = try TemporaryFolder()

@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A folder shown by the pass-through at a mount point, until it is let go.
+/// A folder that the pass-through shows at a mount point, until the value is released.
 ///
 /// The pass-through is a process of its own: a file system that is served by the process that uses it deadlocks. A
 /// mount that hangs is aborted after `limit` seconds, which ends every call on it, and fails the test.
@@ -41,7 +41,7 @@ final class Mounted {
     /// The mount's root.
     var root: Descriptor { mount! }
 
-    /// Asks the pass-through for something; what it answers.
+    /// Sends the pass-through a command; returns its answer.
     func ask(_ command: String) throws -> String {
         try program.send(command)
         return try program.line(within: 20)

@@ -98,7 +98,7 @@ extension FuseTests {
         #expect(try mounted.source.open("file", O_RDONLY).attributeNames().contains("user.empty"))
     }
 
-    /// The kernel has left it to the file system, and says when.
+    /// The kernel leaves this to the file system, and says in the request when to do it.
     @Test(.enabled(if: geteuid() == 0, "needs root, to write as somebody else"))
     func clearsSetIDBitsWhenOthersWrite() throws {
         let mounted = try Mounted(options: ["allow_other", "default_permissions"])
@@ -108,7 +108,7 @@ extension FuseTests {
             try mounted.source.create(name, [1])
             try mounted.source.setMode(0o6777, of: name)
             let command = script + mounted.path + "/\(name)"
-            // Root may keep them.
+            // Root may keep the set-ID bits.
             try run("sh", ["-ec", command])
             #expect(try mounted.source.status(of: name).permissions == 0o6777, "\(name) by root")
             try run("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-ec", command])

@@ -20,7 +20,8 @@ import Testing
         #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
     }
 
-    /// chmod(2) asks for the attributes before it sets them, and either may find the name given to something else.
+    /// chmod(2) asks for the attributes before it sets them; either request may find that the name belongs to another
+    /// file.
     @Test(arguments: [true, false]) func eachRequestOfACallCounts(attributesFirst: Bool) {
         let (first, second) = attributesFirst ? (getattr, setattr) : (setattr, getattr)
         #expect(answers.answer(to: first, .ESTALE) == .ESTALE)

@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Aborts a mount when a test takes too long: who waits for an answer of its file system cannot even be killed.
+/// Aborts a mount when a test takes too long: a process that waits for an answer of its file system cannot even be
+/// killed.
 final class Watchdog: Sendable {
     private let isOver = Mutex(false)
     private let mountPoint: String
@@ -12,7 +13,7 @@ final class Watchdog: Sendable {
     init(mountPoint: String, limit: Double) {
         self.mountPoint = mountPoint
         self.limit = limit
-        // The number is asked for now: a mount that hangs may not tell.
+        // The connection's number is read now: a hanging mount may not answer later.
         let connection = FuseConnection(at: mountPoint)
         Thread.detachNewThread { [self] in
             let end = ContinuousClock.now + .seconds(limit)

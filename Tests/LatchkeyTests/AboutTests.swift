@@ -3,7 +3,7 @@ import Testing
 
 @testable import latchkey
 
-/// What the program says of its parts is what Package.swift links, and what docs/LICENSES.md explains.
+/// The parts that the program names are those that Package.swift links and docs/LICENSES.md explains.
 @Suite struct AboutTests {
     private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()

@@ -4,7 +4,7 @@ import Testing
 @testable import latchkey
 
 @Suite struct FreezeOptionsTests {
-    /// A kernel that gives up on requests would end the mount.
+    /// A kernel that aborts requests after a timeout would end the mount.
     @Test(arguments: [
         (["0", "0"], [], true), (["0", "0"], ["--freeze-timeout", "900"], true),
         (["60", "0"], [], false), (["0", "60"], ["--freeze-timeout", "31"], false),

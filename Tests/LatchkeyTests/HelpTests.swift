@@ -4,7 +4,7 @@ import Testing
 
 @testable import latchkey
 
-/// What `--help` says, as it stands in Tests/LatchkeyTests/Help: a change of it is seen, read and meant.
+/// What `--help` prints, compared with Tests/LatchkeyTests/Help, so that every change is reviewed.
 ///
 /// To accept a change: UPDATE_HELP=1 swift test --filter HelpTests
 @Suite struct HelpTests {

@@ -5,8 +5,8 @@ import Synchronization
 
 /// `passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT`
 ///
-/// Says "mounted" when it serves, and what is left when it has ended. Takes commands, one a line, from standard input;
-/// its end is none. SIGTERM unmounts lazily.
+/// Says "mounted" when it serves, and which nodes are left when it has ended. Takes commands, one a line, from standard
+/// input; end of input is ignored. SIGTERM unmounts lazily.
 @main
 struct Main {
     static func main() {
@@ -27,7 +27,7 @@ struct Main {
     }
 
     private static func serve(_ directory: String, at mountPoint: String, _ options: [String]) throws {
-        // Modes arrive masked; descriptors are wanted, one an inode.
+        // The kernel sends modes with the umask applied; the pass-through needs one descriptor per inode.
         umask(0)
         _ = try ProcessLimits.raiseOpenFiles()
         let signals = try SignalDescriptor(blocking: [SIGTERM, SIGINT])
@@ -39,12 +39,12 @@ struct Main {
             _ = try? session.session.unmount(lazily: true)
         }
         let commands = Commands(session.session, session.fileSystem)
-        // An unmount ends `run` before the command is answered: the end waits for that.
+        // An unmount ends `run` before the command is answered: the exit waits for the answer.
         let turn = Mutex(())
         Background.run { while let line = readLine() { turn.withLock { _ in say(commands.run(line)) } } }
         try session.session.run()
         turn.withLock { _ in }
-        // A thread whose answer nobody wanted any more may still be about to close what it opened.
+        // A thread whose open was interrupted may still be about to close the descriptor.
         for _ in 0..<500 where openDescriptors() > before { usleep(2_000) }
         let files = session.fileSystem.files.count + session.fileSystem.directories.count
         let destructions = session.fileSystem.destructions.load(ordering: .relaxed)

@@ -44,7 +44,7 @@ extension Passthrough {
         }
     }
 
-    /// The session has told the kernel that this is done here.
+    /// The session has told the kernel that the file system does this.
     static func dropPrivileges(of file: Descriptor) throws(Errno) {
         let mode = try file.status().mode
         var kept = mode & ~S_ISUID

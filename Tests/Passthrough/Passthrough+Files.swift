@@ -28,7 +28,7 @@ extension Passthrough {
     ) {
         do throws(Errno) {
             let directory = try file(parent)
-            // The kernel asks for this only when it believes that there is no such name.
+            // The kernel sends this request only if it believes that the name does not exist.
             let isNew = (try? directory.status(of: name)) == nil
             let opened = try directory.open(name, (flags | O_CREAT) & ~O_APPEND, mode: mode & 0o7777)
             if isNew { try setOwner(request, of: name, in: directory) }
@@ -48,7 +48,7 @@ extension Passthrough {
         if !reply.succeed(Opened(handle: handle, keepCache: true)) { files.remove(handle) }
     }
 
-    /// The kernel has found the position of an append itself; a pwrite(2) to a file with O_APPEND would go to the end.
+    /// The kernel has already chosen the offset of an append; a pwrite(2) to a file with O_APPEND would go to the end.
     private func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
         let flags = flags & ~(O_APPEND | O_NOFOLLOW) | O_CLOEXEC
         let number = unsafe lk_openat(AT_FDCWD, "/proc/self/fd/\(file.number)", flags, 0)

@@ -38,7 +38,7 @@ extension Passthrough {
         }
     }
 
-    /// Gives what was just made to whom it was made for. The group of a directory with the set-group-ID bit stays.
+    /// Gives a new inode to the user of the request. In a directory with the set-group-ID bit the group stays.
     private func own(_ name: Name, in directory: Descriptor, _ request: Request) throws(Errno) -> Entry {
         try setOwner(request, of: name, in: directory)
         return try entry(name, in: directory)

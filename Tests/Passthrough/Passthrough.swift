@@ -4,7 +4,7 @@ import Synchronization
 
 /// A directory, shown through FUSE as it is.
 final class Passthrough: FileSystem {
-    /// Seconds for which the kernel may use what it was told. Nobody else changes the directory.
+    /// Seconds for which the kernel may use an answer. No other program changes the directory.
     static let timeout = 1.0
 
     let nodes: NodeTable
@@ -13,7 +13,7 @@ final class Passthrough: FileSystem {
     private let whenReady: @Sendable (Connection) -> Void
     /// How many pages were written back from mappings.
     let pageWrites = Atomic<Int>(0)
-    /// How many times the end was announced.
+    /// How many times the session's end was announced.
     let destructions = Atomic<Int>(0)
     /// Milliseconds that every open takes.
     let openDelay = Atomic<Int>(0)

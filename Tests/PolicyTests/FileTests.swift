@@ -5,7 +5,7 @@ import Testing
 
 @testable import Policy
 
-/// Files: who may have written one, and what becomes of one that cannot be read.
+/// Policy files: whose files count, and what happens if one cannot be read.
 @Suite struct FileTests {
     private let temporary = try! TemporaryFolder()
     private var folder: String { temporary.path }

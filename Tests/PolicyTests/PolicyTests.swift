@@ -99,7 +99,7 @@ import Testing
         #expect(refusal("erase-after = 10\nlongest-grace = 1\n[more]")?.line == 3)
     }
 
-    /// What init would be made to do, and refused for.
+    /// What the policy makes init do, and what makes it refuse.
     @Test func theDefaultIsNotWeakerThanTheMinimum() {
         for text in ["minimum-class = 'B'\n\ndefault-class = 'C'", "\n\ndefault-class = 'D'\nminimum-class = 'A'"] {
             let found = refusal(text)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Policy
 
-/// What is read means what it means in TOML; all else is refused, in its line.
+/// Accepted text means the same as in TOML; everything else is refused, with its line.
 @Suite struct TOMLTests {
     private func refusal(_ text: String) -> TOMLError? {
         do throws(TOMLError) { _ = try TOMLReader.entries(in: text) } catch { return error }

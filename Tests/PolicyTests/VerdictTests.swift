@@ -9,7 +9,7 @@ import Testing
 
     private func policy() throws -> Policy { try Policy(parsing: PolicyTests.whole, path: Self.path) }
 
-    /// Facts that keep every rule, just so.
+    /// Facts that just satisfy every rule.
     private var good: Facts {
         var facts = Facts()
         facts.passcodeScore = 3
@@ -87,7 +87,7 @@ import Testing
         #expect(violations.map(\.description) == ["\(broken.sentence) of \(Self.path), line \(broken.line)"])
     }
 
-    /// One weak default class may break two rules; each is said, in the order of the lines.
+    /// One weak default class may break two rules; each is reported, in the order of the lines.
     @Test func severalAtOnce() throws {
         var facts = good
         facts.defaultClass = ProtectionClass.none
@@ -120,13 +120,13 @@ import Testing
         #expect(policy.violation(setting: set)?.description == (set <= least ? nil : expected))
     }
 
-    /// The default class is no lower bound for what is set.
+    /// The default class is no lower bound for a class that is set by hand.
     @Test func theDefaultClassForbidsNothing() throws {
         let policy = try Policy(parsing: "default-class = 'A'", path: "p")
         #expect(policy.allows(setting: .none))
     }
 
-    /// A program that forgets to read the key's file refuses every vault, rather than none.
+    /// A program that fails to read the key's file refuses every vault, rather than none.
     @Test func aKeyThatNobodyHasReadIsNoSlots() throws {
         let policy = try Policy(parsing: "required-escrow-key = '/etc/escrow.pem'", path: "p")
         #expect(policy.violations(of: good).map(\.rule) == [.requiredEscrowKey])

@@ -1,4 +1,4 @@
-// The loop: lines in, answers out, and the words that both are made of.
+// The loop that reads lines and writes answers, and the words that both consist of.
 
 #define _GNU_SOURCE
 #include "probe.h"

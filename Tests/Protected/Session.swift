@@ -35,7 +35,7 @@ struct Session {
             notifications = nil
             return ""
         case "connections":
-            // The runtime has descriptors of its own, which come when it likes; none of them is a socket.
+            // The runtime opens descriptors of its own at any time; none of them is a socket.
             let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
                 .map { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0) }
             return "\(links.count { $0?.hasPrefix("socket:") == true })"

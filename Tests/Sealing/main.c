@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// sealing TCTI [CAPTURE]: seals and unseals, with and without everything, and says where else the secrets can then be
-// found: in its own memory, and in the capture of what went to the TPM and back. Exit status 1 if anywhere.
+// sealing TCTI [CAPTURE]: seals and unseals, with and without all options, and reports where else the secrets can be
+// found then: in its own memory, and in the capture of the traffic with the TPM. Exit status 1 if anywhere.
 
 enum { size = 32 };
 
-// A pattern is kept inverted, or it would be found where it is kept.
+// A pattern is stored inverted; otherwise the search would find the pattern itself.
 typedef struct {
     const char *name;
     uint8_t inverse[size];
@@ -25,7 +25,7 @@ static pattern pattern_of(const char *name, const uint8_t *bytes) {
     return made;
 }
 
-// Counts its halves too: what overwrites a copy may not reach all of it.
+// Counts the halves of the pattern too: what overwrites a copy may not reach all of it.
 static int find(const pattern *wanted, const uint8_t *start, const uint8_t *end, const char *where) {
     int found = 0;
     for (int half = 0; half < size; half += size / 2) {
@@ -83,7 +83,7 @@ static int round_trip(lk_tpm *tpm, int with_auth, uint32_t pcrs, const char *cap
     lk_random(secret, size);
     lk_random(auth, size);
     pattern patterns[] = {pattern_of("the secret", secret), pattern_of("the authorization value", auth)};
-    // There is one copy that has to be found, or the search is worth nothing.
+    // One copy must be found; otherwise the search proves nothing.
     if (find_in_memory(&patterns[0]) != 2 || find_in_memory(&patterns[1]) != 2) exit(2);
 
     const lk_tpm_access access = {auth, with_auth ? size : 0, pcrs};
@@ -111,7 +111,7 @@ static int round_trip(lk_tpm *tpm, int with_auth, uint32_t pcrs, const char *cap
 
 int main(int count, char **words) {
     if (count < 2 || lk_secure_heap_start(4 << 20) != LK_HEAP_LOCKED) return 2;
-    // The lines that are read and written lie outside of what the patterns were copied to.
+    // The lines that are read and written lie in memory to which the patterns were never copied.
     setvbuf(stdout, NULL, _IONBF, 0);
     lk_tpm *tpm;
     demand("open", lk_tpm_open(words[1], &tpm), LK_TPM_DONE);

@@ -3,22 +3,22 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A FIDO2 security key in software, gone with all that it knows when it ends, and when the process does.
+/// A FIDO2 security key in software. Its state goes when the value or the process ends.
 ///
-/// Any number at once. authenticator.py is what it does.
+/// Any number may run at once. authenticator.py implements the behaviour.
 public final class SoftKey {
-    /// How it behaves, besides as it should.
+    /// Ways in which it behaves, besides the correct one.
     public enum Way: String, Sendable {
         case neverTouched = #"{"touch": "never"}"#
         case denied = #"{"touch": "denied"}"#
-        /// It waits for a touch until it has another way.
+        /// It waits for a touch until its behaviour changes.
         case waits = #"{"touch": "hold"}"#
         case withoutHMACSecret = #"{"no-hmac-secret": true}"#
-        /// It says nothing without its PIN.
+        /// It answers nothing without its PIN.
         case alwaysPIN = #"{"always-pin": true}"#
         /// It derives another secret each time.
         case forgetful = #"{"forgetful": true}"#
-        /// It is of CTAP 2.0: the PIN makes no other secret.
+        /// It speaks CTAP 2.0: the PIN does not change the secret.
         case old = #"{"old": true}"#
         case asItShould = "{}"
     }
@@ -39,10 +39,10 @@ public final class SoftKey {
         unplug()
     }
 
-    /// As `--fido2-device` takes it.
+    /// The path as `--fido2-device` takes it.
     public var device: String { "socket:" + folder.path("key") }
 
-    /// What it must not forget, its master secret among it.
+    /// Its persistent state, with the master secret.
     public var stateFile: String { folder.path("state.json") }
 
     public func behave(_ way: Way) throws {
@@ -57,7 +57,7 @@ public final class SoftKey {
         }
     }
 
-    /// What it was asked, line by line; "touch …" is where it waited for one.
+    /// The commands that it received, one a line; at "touch ..." it waited for a touch.
     public var log: [String] {
         let data = FileManager.default.contents(atPath: folder.path("log")) ?? Data()
         return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -65,7 +65,7 @@ public final class SoftKey {
 
     public var touches: Int { log.count { $0.hasPrefix("touch") } }
 
-    /// Takes it out; what it knows stays.
+    /// Unplugs it; its state stays.
     public func unplug() {
         guard let key = running else { return }
         running = nil
@@ -87,7 +87,7 @@ public final class SoftKey {
         }
     }
 
-    /// Whether it is there: it takes one connection at a time, and the socket comes to be when it listens.
+    /// Whether it is plugged in: it takes one connection at a time, and the socket exists once it listens.
     private func listens() -> Bool {
         (try? UnixSocket.connect(to: folder.path("key"))) != nil
     }

@@ -273,7 +273,7 @@ class Authenticator:
             raise Failed(Failed.PIN_BLOCKED)
         if self.tries_now == 0:
             raise Failed(Failed.PIN_AUTH_BLOCKED)
-        # Counted before it is looked at.
+        # The counter goes down before the PIN is compared.
         self.state["tries"] -= 1
         self.tries_now -= 1
         self.save()
@@ -319,7 +319,7 @@ class Wire:
             self.connection.sendall((struct.pack(">IB", channel, number) + text[at:at + 59]).ljust(64, b"\0"))
 
     def wait_for_touch(self) -> None:
-        """Says that it waits, for a moment; what comes meanwhile can only be that it need not."""
+        """Says for a moment that it waits; the only message that may arrive meanwhile is a cancel."""
         self.send(self.channel, KEEPALIVE, b"\2")
         self.connection.settimeout(0.1)
         try:

@@ -2,9 +2,9 @@ import Glibc
 import Posix
 import TestSupport
 
-/// A TPM 2.0 in software (swtpm) with a state of its own, gone with all of it when it ends, and when the process does.
+/// A TPM 2.0 in software (swtpm) with a state of its own. The state goes when the value or the process ends.
 ///
-/// Any number at once, each for one thread at a time.
+/// Any number may run at once, each for one thread at a time.
 public final class SoftTPM {
     private let folder: TemporaryFolder
     /// The shell ends swtpm when its input ends.
@@ -22,13 +22,13 @@ public final class SoftTPM {
 
     var socketPath: String { path("tpm") }
 
-    /// The path of a file that goes when it does.
+    /// The path of a file that is removed with it.
     public func path(_ name: String) -> String { folder.path(name) }
 
     /// The way to it for tpm2-tss.
     public var tcti: String { "swtpm:path=" + socketPath }
 
-    /// Takes its power away without a word to it, and gives it back.
+    /// Takes the power away without a shutdown command, and gives it back.
     public func powerCycle() throws {
         switchOff()
         try switchOn()

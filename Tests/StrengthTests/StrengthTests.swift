@@ -17,7 +17,7 @@ import Testing
         #expect(WordTable.common.rank(of: hash) == 1)
     }
 
-    /// What a guesser tries in the first seconds.
+    /// What an attacker guesses in the first seconds.
     @Test(arguments: [
         "1", "1234", "0000", "password", "Password", "PASSWORD", "p@ssw0rd", "drowssap", "qwerty", "asdfgh", "zxcvbn",
         "abcdef",
@@ -26,7 +26,7 @@ import Testing
         #expect(try bits(text) < 22, "\(text)")
     }
 
-    /// What nobody may set without a word: found within a million guesses.
+    /// Passcodes that need an explicit option: found within a million guesses.
     @Test(arguments: [
         "a", "abc", "1234", "2580", "123456", "482913", "qwerty", "password1", "Password1", "monkey", "aaaaaaaaaaaa",
         "2026",
@@ -55,7 +55,7 @@ import Testing
         #expect(try bits(less) <= bits(more), "\(less) \(more)")
     }
 
-    /// A part that is repeated is hardly more than the part.
+    /// A repeated part is hardly stronger than the part alone.
     @Test func repetitionsAreCheap() throws {
         let once = try bits("kxqvzj")
         #expect(try bits("kxqvzjkxqvzjkxqvzj") < once + 4)
@@ -76,7 +76,7 @@ import Testing
         #expect(Strength(bits: 11).seconds(perGuess: 0.5) == 512)
     }
 
-    /// The borders of zxcvbn, a little above the powers of ten.
+    /// The thresholds of zxcvbn, a little above the powers of ten.
     @Test(arguments: [(3.0, 0), (6.0, 1), (8.0, 2), (10.0, 3)]) func scores(power: Double, score: Int) {
         let guesses = pow(10, power)
         #expect(Strength(bits: log2(guesses)).score == score)

@@ -46,7 +46,7 @@ import Testing
         #expect(TPMError.crypto(.notAuthentic).description == "not authentic")
     }
 
-    /// Nothing is left of secrets, in memory or on their way.
+    /// No secret stays in memory or in the traffic to the TPM.
     @Test func secretsAreNowhereElse() throws {
         let soft = try SoftTPM()
         defer { soft.switchOff() }

@@ -11,7 +11,7 @@ import Testing
         soft = try SoftTPM()
     }
 
-    /// Every byte by three changes: a bit of it, another bit, all of it.
+    /// Each byte is changed in three ways: one bit of it, another bit, all of it.
     @Test(arguments: [0x01, 0x80, 0xff] as [UInt8]) func everyChangedByteIsRefused(change: UInt8) throws {
         let tpm = try soft.connect()
         let auth = try secret("right")

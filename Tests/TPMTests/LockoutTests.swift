@@ -68,7 +68,7 @@ import Testing
         }
         #expect(try tpm.lockout.isLockedOut)
         #expect(try tpm.unseal(plain).exposed == Array("plain".utf8))
-        // Sealing needs no value either.
+        // Sealing needs no authorization value either.
         _ = try tpm.seal(secret("another"), auth: secret("right"))
     }
 }

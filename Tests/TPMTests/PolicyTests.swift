@@ -27,11 +27,11 @@ import Testing
         try soft.extend(pcr: 7)
         #expect(throws: TPMError.pcrsDiffer) { _ = try unseal(sealed) }
         if hasAuth {
-            // Found before the value is looked at, so that it is not counted.
+            // The policy is checked before the authorization value, so the attempt is not counted.
             #expect(throws: TPMError.pcrsDiffer) { _ = try tpm.unseal(sealed, auth: secret("wrong"), pcrs: pcrs) }
         }
         #expect(try tpm.lockout.failedTries == 0)
-        // As it is again after a start that measures the same.
+        // The registers are the same again after a start that measures the same.
         try soft.powerCycle()
         #expect(try unseal(sealed) == Array("one".utf8))
     }
@@ -53,7 +53,7 @@ import Testing
         #expect(throws: TPMError.wrongAuthorization) {
             _ = try tpm.unseal(sealed, auth: secret("wrong"), pcrs: .of(0))
         }
-        // What the policy demands, the value alone does not replace.
+        // The authorization value alone does not satisfy the policy.
         #expect(throws: TPMError.pcrsDiffer) { _ = try tpm.unseal(sealed, auth: secret("right")) }
     }
 

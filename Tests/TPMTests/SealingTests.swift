@@ -36,7 +36,7 @@ import Testing
         let auth = try Secret(random: 32)
         let sealed = try tpm.seal(secret("one"), auth: auth, pcrs: .of(7))
         let used = SecureHeap.used
-        // A TPM has room for three objects and for three sessions: one that stayed would soon be told.
+        // A TPM has room for three objects and three sessions: one that is not flushed soon makes a call fail.
         for _ in 0..<12 {
             #expect(try tpm.unseal(sealed, auth: auth, pcrs: .of(7)).exposed == Array("one".utf8))
             #expect(throws: TPMError.pcrsDiffer) { _ = try tpm.unseal(sealed, auth: auth, pcrs: .of(8)) }

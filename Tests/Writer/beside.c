@@ -1,4 +1,4 @@
-// What no lock concerns: it goes on, and soon.
+// Calls that no lock affects: they succeed, and soon.
 
 #define _GNU_SOURCE
 #include "writer.h"

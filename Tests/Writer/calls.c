@@ -1,4 +1,4 @@
-// write(2) and its like: what was acknowledged is in the file, what was refused is not.
+// write(2) and similar calls: acknowledged bytes are in the file, refused bytes are not.
 
 #define _GNU_SOURCE
 #include "writer.h"
@@ -18,7 +18,7 @@ static struct {
 
 static uint8_t piece[PIECE];
 
-// A range of the file is as the model has it, up to where a lock refuses the rest.
+// A range of the file matches the model, up to where a lock refuses the reads after it.
 static void check(int file, size_t offset, size_t count, struct tally *tally) {
     size_t end = offset + count < model.length ? offset + count : model.length;
     while (offset < end) {
@@ -85,7 +85,7 @@ static void work(const char *path, int flags, bool is_refused, struct tally *tal
             break;
         case 1: {
             uint64_t start = now();
-            // What write(2) has returned for is written: a lock does not stand in its way.
+            // Bytes that an earlier write(2) acknowledged are written: a lock does not prevent that.
             if (fsync(file) != 0) {
                 wrong("fsync: %s", strerrorname_np(errno));
             }

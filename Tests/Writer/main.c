@@ -85,7 +85,7 @@ void must(struct tally *tally, const char *call, uint64_t start, bool succeeded)
 
 int open_or_fail(const char *path, int flags) {
     int file = open(path, flags | O_CLOEXEC, 0644);
-    // On a busy machine the first lock may come before the first file is made.
+    // On a busy machine the first lock may happen before the first file exists.
     while (file < 0 && errno == ENOKEY && (flags & O_CREAT) != 0) {
         pause_for(5);
         file = open(path, flags | O_CLOEXEC, 0644);

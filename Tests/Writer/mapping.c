@@ -1,4 +1,5 @@
-// Stores into a shared mapping: what msync or fsync has confirmed is in the file, and what is lost was reported.
+// Stores into a shared mapping: a store that msync or fsync has confirmed is in the file, and a lost store was
+// reported.
 
 #define _GNU_SOURCE
 #include "writer.h"
@@ -14,7 +15,7 @@
 enum { PAGE = 4096, PAGES = 64, CELLS = PAGES * PAGE / 8 };
 
 static sigjmp_buf before_the_touch;
-// Numbers that only grow: the last one that was stored, and the last that was confirmed, in each cell.
+// Numbers that only grow: in each cell, the last that was stored and the last that was confirmed.
 static uint64_t last[CELLS], confirmed[CELLS];
 static volatile uint64_t *mapping;
 
@@ -22,7 +23,7 @@ static void caught(int signal) {
     siglongjmp(before_the_touch, signal);
 }
 
-// False where the page is not to be had.
+// False if the page cannot be loaded.
 static bool store(size_t cell, uint64_t value) {
     if (sigsetjmp(before_the_touch, 1) != 0) {
         return false;
@@ -61,7 +62,8 @@ static bool read_cells(int file, uint64_t cells[CELLS]) {
     return true;
 }
 
-// Waits for the unlock. A store may have been lost since the last time, if somebody has said so: then it must stay lost.
+// Waits for the unlock. If msync or fsync has reported an error, a store since the last check may be lost: it must stay
+// lost.
 static void take_what_is_there(int file, bool is_reported) {
     static uint64_t cells[CELLS];
     while (!read_cells(file, cells)) {
@@ -76,9 +78,10 @@ static void take_what_is_there(int file, bool is_reported) {
     }
 }
 
-// Has all stores confirmed; those that are not are what can be read, before anything else is stored.
+// Confirms all stores. If that fails, the cells are read first, and what they hold counts, before anything else is
+// stored.
 static void synchronize(int file, struct tally *tally) {
-    // Both report what has happened since they were asked before, each for itself.
+    // Both calls report what has happened since their own last call.
     uint64_t start = now();
     bool is_whole = counts(tally, "msync", start, msync((void *)mapping, CELLS * 8, MS_SYNC) == 0);
     start = now();

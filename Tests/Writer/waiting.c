@@ -1,4 +1,4 @@
-// What waits while its file is locked, on a mount that freezes: to its program a lock is a long call.
+// Calls that wait while their file is locked, on a mount that freezes: for the program a lock is one long call.
 
 #define _GNU_SOURCE
 #include "writer.h"
@@ -21,7 +21,7 @@ static void check(int file, struct tally *tally) {
     while (done < expected) {
         struct iovec vector = {.iov_base = piece + done, .iov_len = count - done};
         uint64_t start = now();
-        // The half of a read that a lock splits in two comes later, as it may from any file.
+        // If a lock splits a read in two, the second half may be newer, as with any file.
         ssize_t got = chance(2) == 0 ? pread(file, piece + done, count - done, offset + (off_t)done)
                                      : preadv(file, &vector, 1, offset + (off_t)done);
         must(tally, "read", start, got >= 0);
@@ -43,7 +43,7 @@ void work_by_waiting(const char *path, struct tally *tally) {
         if (put > 0) {
             done += (size_t)put;
         } else if (put < 0 && errno == ENOKEY) {
-            // The first lock has come already.
+            // The first lock has already happened.
             pause_for(5);
         } else {
             wrong("write: %s", strerrorname_np(errno));

@@ -1,4 +1,4 @@
-// A program that goes on while its files are locked and unlocked, and knows what must be in them.
+// A program that runs while its files are locked and unlocked, and knows what they must hold.
 //
 // Started as "writer ROLE FILE SEED". It works until its standard input ends: the file must be unlocked by then. Then it
 // reads all of it once more, says on one line what it has done, and ends with status 0; with 1, and a line that begins with
@@ -42,7 +42,7 @@ void fill(uint8_t *bytes, size_t count);
 // Microseconds.
 uint64_t now(void);
 
-// For somebody who was refused, or has nothing to do.
+// For a caller that was refused or has nothing to do.
 void pause_for(unsigned milliseconds);
 
 // Says why, and ends the process.
