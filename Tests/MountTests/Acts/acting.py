@@ -1,4 +1,5 @@
-"""What the acts share. An act is a function that gets an empty folder as its working directory and says what it sees."""
+"""What the acts share. An act is a function that gets an empty folder as its working directory and prints what it
+sees."""
 
 import ctypes
 import errno
@@ -29,7 +30,7 @@ def attempt(call, *arguments, **more):
 
 
 def checked(result):
-    """What a call of libc answered, as Python would have told it."""
+    """The result of a call of libc, or its error as Python would raise it."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -49,7 +50,7 @@ def contents(path):
 
 
 def elsewhere(body, *arguments, user=None, group=None, groups=()):
-    """What `body` answers in a process of its own, as another user if one is given; or how that has ended."""
+    """What `body` answers in a process of its own, as another user if one is given; or how that process has ended."""
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
@@ -79,7 +80,7 @@ def elsewhere(body, *arguments, user=None, group=None, groups=()):
 
 
 class Companion:
-    """A process that does one thing, says that it has, and then does nothing until it is let go or killed."""
+    """A process that does one thing, says so, and then does nothing until it is released or killed."""
 
     def __init__(self, body, *arguments):
         reader, said = os.pipe()
@@ -108,7 +109,7 @@ class Companion:
 
 
 def run(folder, wanted):
-    """Runs the acts, each in a folder of its own, and prints what each says."""
+    """Runs the acts, each in a folder of its own, and prints the output of each."""
     folder = os.path.abspath(folder)
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o755)

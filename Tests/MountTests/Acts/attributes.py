@@ -1,4 +1,4 @@
-"""Extended attributes: their names are bytes, and their values any."""
+"""Extended attributes: their names are bytes, and their values can be any bytes."""
 
 import os
 import random
@@ -87,7 +87,7 @@ def values_of_all_sizes(say):
 
 @act
 def while_read(say):
-    """A value that is read while it is replaced is the old or the new one."""
+    """A value that is read while it is replaced is either the old or the new one."""
     make("file")
     values = [bytes([letter]) * LARGEST for letter in b"abc"] + [b"d"]
     put("file", "user.value", values[0])

@@ -29,7 +29,7 @@ def page(bytes_):
 
 @act
 def appended_by_many(say):
-    """No record is lost, none torn, none stands before one that its writer had written earlier."""
+    """No record is lost or torn, and none stands before one that the same writer wrote earlier."""
     make("log")
     processes = []
     for writer in range(6):
@@ -48,7 +48,7 @@ def appended_by_many(say):
     say(len(records), all(numbers == list(range(200)) for numbers in order))
     lengths = {record[2].strip(b"x"): 0 for record in records}
     say(lengths, {len(record[2]) for record in records} == {1, 50, 4000, 9000})
-    # pwrite(2) appends as well, whatever its offset; a read in between starts at the front.
+    # pwrite(2) appends as well, whatever its offset; a read in between starts at offset 0.
     file = os.open("log", os.O_RDWR | os.O_APPEND | os.O_TRUNC)
     os.write(file, b"one")
     os.pwrite(file, b"two", 0)
@@ -63,7 +63,7 @@ def direct(say):
     into = page(bytes(8 * PAGE))
     say(os.preadv(file, [into], 0), into[:5 * PAGE] == body + body[:PAGE])
     say(os.preadv(file, [into], 4 * PAGE), os.preadv(file, [into], 5 * PAGE), os.fstat(file).st_size)
-    # Beside the page cache, in both directions.
+    # Bypasses the page cache, in both directions.
     other = os.open("file", os.O_RDWR)
     mapped = mmap.mmap(other, 5 * PAGE)
     say(mapped[:4] == body[:4], os.pread(other, 4, PAGE) == body[:4])
@@ -73,7 +73,7 @@ def direct(say):
     mapped[3 * PAGE:3 * PAGE + 3] = b"map"
     os.preadv(file, [into], 0)
     say(into[2 * PAGE:2 * PAGE + 8], into[3 * PAGE:3 * PAGE + 3])
-    # What is not aligned a file system may refuse; if it does not, it is a write as any other.
+    # A file system may refuse unaligned requests; if it does not, they are ordinary writes.
     odd = attempt(os.pwrite, file, b"odd", 4 * PAGE + 1)
     say(odd in (3, "EINVAL"), os.pread(other, 5, 4 * PAGE) == (b"\0odd\4" if odd == 3 else body[:5]))
     tail = attempt(os.preadv, file, [memoryview(bytearray(100))], 7)
@@ -241,7 +241,7 @@ def mapped(say):
 
 @act
 def programs(say):
-    """A program that lies here runs, and what is being run is not written to."""
+    """A program in the folder runs, and a running program cannot be opened for writing."""
     shutil.copy(shutil.which("sleep"), "program")
     say(subprocess.run(["./program", "0"]).returncode)
     process = subprocess.Popen(["./program", "100"])

@@ -24,13 +24,13 @@ libc.seekdir.argtypes = [ctypes.c_void_p, ctypes.c_long]
 
 
 class Folder:
-    """A DIR of the C library: it alone has telldir(3) and seekdir(3)."""
+    """A DIR of the C library: only this has telldir(3) and seekdir(3)."""
 
     def __init__(self, path):
         self.stream = libc.opendir(path.encode())
 
     def next(self):
-        """The next name, and where the one behind it is; None at the end."""
+        """The next name, and the offset of the one after it; None at the end."""
         ctypes.set_errno(0)
         entry = libc.readdir(self.stream)
         if not entry:
@@ -74,7 +74,7 @@ def busy(told, number):
 
 @act
 def while_others_change_it(say):
-    """What stays is seen exactly once; what comes and goes, at most once."""
+    """A name that stays is listed exactly once; one that is added or removed meanwhile, at most once."""
     os.mkdir("big")
     staying = {b"staying-%d" % number for number in range(SIZE)}
     for name in staying:
@@ -111,7 +111,7 @@ def telldir(say):
     entries = folder.rest()
     say(len(entries) == count, len({offset for _, offset in entries}) == count)
     order = names(entries)
-    # Each offset goes back to where it was taken, in any order.
+    # Each offset leads back to its own entry, in any order.
     good = 0
     for index in range(count - 2, -1, -37):
         folder.seek(entries[index][1])
@@ -119,7 +119,7 @@ def telldir(say):
     say(good == len(range(count - 2, -1, -37)))
     folder.seek(entries[-1][1])
     say(folder.next())
-    # An offset that is kept while what lies before and behind it goes: what stays behind it comes once.
+    # An offset is kept while entries before and after it are removed: each later entry that stays is listed once.
     half = count // 2
     folder.seek(entries[half][1])
     removed = {b"entry-%d" % number for number in range(0, count, 3)}

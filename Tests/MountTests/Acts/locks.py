@@ -31,7 +31,7 @@ def ofd(file, command, kind, start=0, length=0):
 
 
 def patiently(body, *arguments):
-    """Whether a call that blocks is still blocked when the alarm comes."""
+    """Whether a blocking call is still blocked when the alarm fires."""
     class Ring(Exception):
         pass
 
@@ -61,7 +61,7 @@ def of_whole_files(say):
     say(elsewhere(flock, "file", shared | now), elsewhere(flock, "file", exclusive | now))
     two.end(killed=True)
     say(elsewhere(flock, "file", exclusive | now))
-    # Of an open file, whoever has it: two in one process are in each other's way, a copy is not.
+    # flock(2) belongs to the open file description: two of them in one process conflict, a dup(2) of one does not.
     first, second = os.open("file", os.O_RDWR), os.open("file", os.O_RDWR)
     copy = os.dup(first)
     fcntl.flock(first, exclusive)
@@ -70,7 +70,7 @@ def of_whole_files(say):
     say(attempt(fcntl.flock, second, exclusive | now))
     os.close(copy)
     say(attempt(fcntl.flock, second, exclusive | now))
-    # It stays with the file when that gets another name or none.
+    # The lock stays with the file when that is renamed or unlinked.
     os.rename("file", "other")
     say(elsewhere(flock, "other", shared | now))
     os.mkdir("folder")
@@ -92,12 +92,12 @@ def of_processes(say):
     say(kind == fcntl.F_WRLCK, start, length, process == one.process)
     one.end(killed=True)
     say(elsewhere(lock, "file", exclusive | now, 15, 1))
-    # Any close of the file lets go of all that the process has locked of it.
+    # Any close of the file releases all locks that the process has on it.
     fcntl.lockf(file, exclusive)
     say(elsewhere(lock, "file", shared | now))
     os.close(os.open("file", os.O_RDONLY))
     say(elsewhere(lock, "file", shared | now))
-    # Two that wait for each other: one of them is told, the other one gets what it waits for.
+    # Two processes wait for each other: one gets EDEADLK, the other one the lock that it waits for.
     fcntl.lockf(file, exclusive, 1, 0)
     ready, said = os.pipe()
     outcome, told = os.pipe()
@@ -122,7 +122,7 @@ def of_open_files(say):
     ofd(one, OFD_SETLK, write, 0, 10)
     say(attempt(ofd, two, OFD_SETLK, write, 5, 1), attempt(ofd, two, OFD_SETLK, write, 10, 1))
     say(ofd(two, OFD_GETLK, read, 0, 1) == write, elsewhere(lock, "file", fcntl.LOCK_EX | fcntl.LOCK_NB))
-    # Another close of the same file does not let go of it.
+    # Another close of the same file does not release it.
     os.close(os.open("file", os.O_RDONLY))
     say(attempt(ofd, two, OFD_SETLK, write, 5, 1), elsewhere(patiently, ofd, two, OFD_SETLKW, read, 5, 1))
     os.close(one)

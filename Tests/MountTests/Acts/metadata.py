@@ -67,12 +67,12 @@ def times_in_part(say):
 
 @act
 def what_moves_times(say):
-    """Which acts move a file's times of modification and change, and those of its folder."""
+    """Which acts change a file's times of modification and change, and those of its folder."""
     def moved(change, path="file", parent="."):
         for place in (path, parent):
             os.utime(place, ns=(SECOND, SECOND))
         before = os.stat(path, follow_symlinks=False)
-        # Past the tick in which it was set.
+        # Past the tick in which the time was set.
         while time.clock_gettime_ns(COARSE) <= before.st_ctime_ns:
             pass
         change()

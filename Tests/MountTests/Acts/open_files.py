@@ -76,7 +76,7 @@ def flags(say):
     say(attempt(os.read, path, 1), os.fstat(path).st_size, attempt(os.fchmod, path, 0o600))
     reader, writer = os.open("file", os.O_RDONLY), os.open("file", os.O_WRONLY)
     say(attempt(os.write, reader, b"x"), attempt(os.read, writer, 1), os.write(writer, b"x"))
-    # What may not be opened again may be written to by who has made it.
+    # The creator's own descriptor can write to a file whose mode forbids another open.
     kept = os.open("closed", create | os.O_RDWR, 0o000)
     say(os.write(kept, b"secret"), oct(os.fstat(kept).st_mode))
     nameless = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o640)

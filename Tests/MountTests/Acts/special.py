@@ -1,4 +1,4 @@
-"""What is neither file nor folder: FIFOs, sockets, devices and symbolic links."""
+"""FIFOs, sockets, devices and symbolic links."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""tree.py FOLDER: every name below with all that is known of it, but for times that nobody has set."""
+"""tree.py FOLDER: every name below with all its metadata, except times that no program has set."""
 
 import hashlib
 import os

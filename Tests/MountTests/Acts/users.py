@@ -1,4 +1,4 @@
-"""Several users: who may do what, and whose it is then."""
+"""Several users: what each of them may do, and who owns the result."""
 
 import ctypes
 import os

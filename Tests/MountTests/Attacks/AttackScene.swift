@@ -36,7 +36,7 @@ struct AttackScene {
         BackingFile(backing[name]!)
     }
 
-    /// Mounts after the attack; everything that was not attacked must be whole.
+    /// Mounts after the attack; every file that was not attacked must be whole.
     func afterwards(except attacked: Set<String>, _ body: (Scene) throws -> Void) throws {
         try withMount(vault) { mount in
             let scene = Scene(mount: mount, probe: try Probe())
@@ -53,7 +53,7 @@ struct AttackScene {
         }
     }
 
-    /// The file is refused: EIO at its open or at the read, the daemon says so in its log, and no byte of it comes out.
+    /// The file is refused: EIO at its open or at the read, a line in the daemon's log, and no byte of it readable.
     func expectRefused(_ names: String..., sourceLocation: SourceLocation = #_sourceLocation) throws {
         try afterwards(except: Set(names)) { scene in
             for name in names {
@@ -66,7 +66,7 @@ struct AttackScene {
         }
     }
 
-    /// Blocks are refused one by one: EIO for these, the right bytes for all others.
+    /// Blocks are refused one by one: EIO for the attacked ones, the right bytes for all others.
     func expectRefused(blocks: Set<Int>, of name: String, _ contents: [UInt8]) throws {
         try afterwards(except: [name]) { scene in
             let logged = scene.mount.messages.count

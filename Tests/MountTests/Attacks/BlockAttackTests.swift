@@ -60,7 +60,7 @@ extension MountTests {
             }
         }
 
-        /// Blocks appended past the length are no part of the file.
+        /// Blocks appended behind the length are not part of the file.
         @Test func blocksAppended() throws {
             let scene = try AttackScene()
             try scene.file("first").edit { bytes in
@@ -68,7 +68,8 @@ extension MountTests {
             }
             try scene.afterwards(except: ["first"]) { scene in
                 let answer = try scene.probe.read(scene.path("first"))
-                // Block 4 was the last, of fewer bytes: with more behind it, it does not verify as it lies there now.
+                // Block 4 was the last and shorter: with more bytes behind it, it is read as a full block and does not
+                // verify.
                 #expect(answer == .ok(AttackScene.first.hexadecimal) || answer == .refused("EIO"))
             }
         }

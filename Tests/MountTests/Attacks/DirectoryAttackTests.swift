@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Section 4's table: directories, their records, and what is planted in them.
+    /// Section 4's table: directories, their records, and planted entries.
     @Suite struct DirectoryAttacks {
         private func record(_ scene: AttackScene, _ name: String) -> String {
             scene.backing[name]! + "/lk.dir"
         }
 
-        /// Everything in the folder is refused, and nothing gets a default class.
+        /// Everything in the folder is refused, and no file gets a default class.
         private func expectRefused(_ scene: AttackScene, _ name: String) throws {
             try scene.afterwards(except: ["\(name)/inner"]) { scene throws in
                 #expect(try scene.probe.ask("list", scene.path(name)) == .refused("EIO"))
@@ -65,7 +65,8 @@ extension MountTests {
             }
         }
 
-        /// A folder copied to a name of its own does not decrypt there; over another's name its record does not open.
+        /// A folder copied to a name of its own does not decrypt there; copied over another folder, its record does
+        /// not open.
         @Test func aFolderCopied() throws {
             let scene = try AttackScene()
             let (one, other) = (scene.backing["folder"]!, scene.backing["other"]!)
@@ -73,7 +74,7 @@ extension MountTests {
             try expectRefused(scene, "other")
         }
 
-        /// Names that are not ours are not shown, and do not block the rest.
+        /// Foreign names are not shown, and do not block the other entries.
         @Test func foreignNames() throws {
             let scene = try AttackScene()
             let folder = scene.backing["folder"]!
@@ -96,7 +97,7 @@ extension MountTests {
             }
         }
 
-        /// An attacker's symlinks in place of files and folders lead nowhere.
+        /// An attacker's symlinks in place of files and folders are not followed.
         @Test func symbolicLinksOutOfTheVault() throws {
             let scene = try AttackScene()
             let secret = try scene.vault.folder.write("outside", to: "outside")

@@ -1,14 +1,14 @@
 import TestSupport
 
-/// A keybag changed by somebody who has the device key (a thief of the whole disk, where it lies in a file) and so can
-/// make the device MAC fit again: what only unlocking yields must tell.
+/// A keybag forged by an attacker with the device key (a thief of the whole disk that holds it in a file). He can make
+/// the device MAC match again, so that only the unlock can detect the change.
 enum ForgedKeybag {
     /// Applies a Python statement to the bytearray `bag`, then seals it with the device key.
     static func forge(_ vault: Vault, _ statement: String) throws {
         try run("python3", ["-c", script, vault.keybag, vault.deviceKeyFile(), statement]).succeeded()
     }
 
-    /// Where the value of a record lies, for the statements: `at(type)`.
+    /// Where the value of a record begins, for the statements: `at(type)`.
     private static let script = """
         import hashlib, hmac, struct, sys
         bag = bytearray(open(sys.argv[1], "rb").read())

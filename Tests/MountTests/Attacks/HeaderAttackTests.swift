@@ -30,7 +30,7 @@ extension MountTests {
             try scene.expectRefused("folder/inner", "other/inner")
         }
 
-        /// Class A's byte turned to D's, and what else of the header an attacker would like to change.
+        /// Class A's byte changed to D's, and other header fields that an attacker would change.
         @Test(arguments: [
             ("class", 56, UInt8(4)), ("explicit", 57, 0), ("many links", 57, 3), ("moving", 57, 5),
             ("algorithm", 58, 2), ("version", 8, 2), ("incompatible features", 20, 1), ("read-only features", 16, 1),
@@ -47,7 +47,7 @@ extension MountTests {
             try scene.expectRefused("strict")
         }
 
-        /// As `headersExchanged`, by somebody who gives the backing file its time back: then its summary still counts.
+        /// As `headersExchanged`, by an attacker who restores the backing file's times: then its summary still counts.
         @Test func aHeaderExchangedBelowItsSummary() throws {
             let scene = try AttackScene()
             let (first, second) = (scene.file("first"), scene.file("second"))
@@ -58,7 +58,7 @@ extension MountTests {
             try scene.expectRefused("first")
         }
 
-        /// What a file showed once, put back beside what it holds now: stat(2) believes it, no reader does.
+        /// An old summary, put back beside the present contents: stat(2) believes it, no reader of the contents does.
         @Test func anOlderSummaryIsPutBack() throws {
             let vault = try Vault()
             let backing = BackingFile(
@@ -94,7 +94,7 @@ extension MountTests {
             }
         }
 
-        /// A file that is moved to another name, or copied to one, is not found under it.
+        /// A file that is moved or copied to another name is not found under it.
         @Test(arguments: ["mv", "cp"])
         func movedToAnotherName(_ command: String) throws {
             let scene = try AttackScene()
@@ -121,7 +121,7 @@ extension MountTests {
             }
         }
 
-        /// Over a file that is there, the place tells.
+        /// Over an existing file, the name binding shows the exchange.
         @Test func copiedOverAFileInAnotherFolder() throws {
             let scene = try AttackScene()
             try shell("cp '\(scene.file("other/inner").path)' '\(scene.file("folder/inner").path)'").succeeded()
@@ -143,7 +143,7 @@ extension MountTests {
             try scene.expectRefused("first")
         }
 
-        /// A refused file is never taken for an empty one: opening it to write must not make it one either.
+        /// A refused file is never taken for an empty one: opening it for writing must not make it empty either.
         @Test func aRefusedFileIsNotOverwritten() throws {
             let scene = try AttackScene()
             let path = scene.file("first").path

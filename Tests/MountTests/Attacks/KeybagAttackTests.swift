@@ -4,7 +4,7 @@ import Testing
 extension MountTests {
     /// Section 4's table: the keybag.
     @Suite struct KeybagAttacks {
-        /// At the mount, by the device MAC: any changed byte.
+        /// At the mount, by the device MAC: any changed byte is detected.
         @Test func everyFieldIsCoveredByTheDeviceMAC() throws {
             let vault = try Vault()
             let whole = try Disk.read(vault.keybag)
@@ -15,8 +15,8 @@ extension MountTests {
                 let outcome = try vault.latchkey(["mount", vault.path, mountPoint])
                 switch offset {
                 case 0..<8: #expect(outcome.status == 5 || outcome.status == 6, "byte \(offset): \(outcome)")
-                // Another version, or features of one; and a device slot that does not open looks as another machine's
-                // device key does.
+                // Another version, or unknown features. A device slot that does not open looks like one of another
+                // machine's device key.
                 case 8..<28, 124..<196:
                     #expect(outcome.status == 1 || outcome.status == 6, "byte \(offset): \(outcome)")
                 default: #expect(outcome.status == 6, "byte \(offset): \(outcome)")
@@ -28,7 +28,7 @@ extension MountTests {
             try withMount(vault) { _ in }
         }
 
-        /// With the device key the device MAC can be made to fit; the change must be told at the unlock.
+        /// With the device key an attacker can make the device MAC match; the unlock must detect the change.
         @Test(arguments: [
             ("B's public key", "bag[at(2):at(2)+32] = bytes(range(1, 33))"),
             ("the cost of Argon2id, lower", "bag[at(16)+20] = 1"),
@@ -50,13 +50,14 @@ extension MountTests {
                     vault.passcodeFile,
                 ])
             defer { _ = try? vault.latchkey(["unmount", vault.folder.path("m")]) }
-            // A changed salt or bundle cannot be told from a wrong passcode; everything else is told as tampering.
+            // A changed salt or bundle cannot be told from a wrong passcode; every other change is reported as
+            // tampering.
             let mayBeWrongPasscode = statement.contains("at(16)+")
             #expect(outcome.status == 6 || mayBeWrongPasscode && outcome.status == 3, "\(what): \(outcome)")
             #expect(!outcome.errors.isEmpty)
         }
 
-        /// The forgery itself is sound: sealed again without a change, the keybag opens.
+        /// The forgery itself works: sealed again without a change, the keybag opens.
         @Test func anUnchangedKeybagSealedAgainOpens() throws {
             let vault = try Vault()
             try ForgedKeybag.forge(vault, "pass")
@@ -83,7 +84,7 @@ extension MountTests {
             #expect(ContinuousClock.now - start < .seconds(5))
         }
 
-        /// The keybag of another vault, of the same passcode: another device key is wanted.
+        /// The keybag of another vault with the same passcode: it needs another device key.
         @Test func theKeybagOfAnotherVault() throws {
             let vault = try Vault()
             let other = try Vault()

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A clear error each, the right exit status, nothing lost, no crash.
+    /// Bad input gets a clear error and the right exit status; nothing is lost, and nothing crashes.
     @Suite struct BadInput {
-        /// The command fails with this status and says why, on standard error alone, in lines that a person can read.
+        /// The command fails with this status and explains it on standard error alone, in readable lines.
         private func expectRefusal(
             _ outcome: Outcome, _ status: Int32, mentioning word: String? = nil,
             sourceLocation: SourceLocation = #_sourceLocation
@@ -86,7 +86,7 @@ extension MountTests {
             try withMount(vault) { _ in }
         }
 
-        /// Also where no control socket tells of the other process: the lock in the vault is what counts.
+        /// Also if no control socket names the other process: the lock in the vault decides.
         @Test func theVaultOfAnotherProcess() throws {
             let vault = try Vault()
             let script = """
@@ -192,7 +192,7 @@ extension MountTests {
             #expect(!Disk.exists(full + "/lk.keybag"))
         }
 
-        /// What is locked is told apart: exit 4.
+        /// A locked vault is distinguished: exit 4.
         @Test func lockedIsExitFour() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 try scene.makeFile("file")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The device key: where it lies, when it is gone, when it is another's.
+    /// The device key: where it lies, and what happens when it is missing or another vault's.
     @Suite struct DeviceKeys {
         @Test func liesInTheStateFolderForItsOwnerAlone() throws {
             let vault = try Vault()
@@ -31,7 +31,8 @@ extension MountTests {
             #expect(outcome.errors.contains("--device-key") || outcome.errors.contains("--recovery"), "\(outcome)")
         }
 
-        /// It is taken, for nobody is to be kept from his files, and told of until it is closed again.
+        /// A device key with too open a mode is still used, so that the owner reaches the files. Each use warns until
+        /// the mode is closed.
         @Test func oneThatOthersMayReadIsWarnedOf() throws {
             let vault = try Vault()
             let key = try vault.deviceKeyFile()
@@ -72,7 +73,7 @@ extension MountTests {
             #expect(outcome.text.contains("try: sudo chown 0 \(key)"), "\(outcome)")
         }
 
-        /// A file that is no device key is not the vault's fault.
+        /// If the file is no device key, the error does not blame the vault.
         @Test(arguments: [0, 63, 65]) func aFileThatIsNoDeviceKey(count: Int) throws {
             let vault = try Vault()
             let key = vault.folder.path("no.key")
@@ -119,7 +120,7 @@ extension MountTests {
                 let outcome = try mount.latchkey(
                     "unlock", mount.path, "--recovery", "--recovery-key-file", other.recoveryKeyFile)
                 #expect(outcome.status == 3, "\(outcome)")
-                // A typing error is told by the check bits.
+                // The check bits detect a typing error.
                 var text = Array(try Disk.read(vault.recoveryKeyFile))
                 text[0] = text[0] == 65 ? 66 : 65
                 let typed = vault.folder.path("typed")

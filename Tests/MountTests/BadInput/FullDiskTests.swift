@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The backing store has no room left: ENOSPC, and what was there stays.
+    /// The backing store has no room left: ENOSPC, and existing contents stay.
     @Suite struct FullDisk {
-        /// A small file system of its own, so that filling it harms nobody.
+        /// A small file system of its own, so that filling it affects no other test.
         private func withSmallDisk(_ body: (TemporaryFolder) throws -> Void) throws {
             guard geteuid() == 0 else {
                 Issue.record("not root: the test of a full disk needs to mount a small tmpfs")
@@ -50,7 +50,7 @@ extension MountTests {
                         #expect(refused == .refused("ENOSPC"))
                         #expect(try !probe.exists(mount.file("another")))
                     }
-                    // Room again: everything works again.
+                    // Once there is room again, everything works again.
                     try probe.ask("unlink", mount.file("big")).required("unlink on a full disk")
                     _ = try probe.ask("unlink", mount.file("another"))
                     try probe.write(mount.file("after"), [UInt8](seed: 2, count: 300_000))
@@ -63,7 +63,7 @@ extension MountTests {
             }
         }
 
-        /// The keybag is replaced atomically: where there is no room for the new one, the old one stays.
+        /// The keybag is replaced atomically: if there is no room for the new one, the old one stays.
         @Test func passwdOnAFullDisk() throws {
             try withSmallDisk { folder in
                 let vault = try Vault(in: folder)

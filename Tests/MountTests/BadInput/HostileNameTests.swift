@@ -4,18 +4,19 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// No name plays with the terminal, turns text around or forges a line, whatever command or log shows it.
+    /// No name controls the terminal, reverses text or forges a line, whatever command or log shows it.
     @Suite struct HostileNames {
-        /// A title and a bell; a line that looks as if the program had said it; U+202E; a control character of Unicode.
+        /// A terminal title ended by BEL; a line that imitates the program's output; U+202E; a control character of
+        /// Unicode.
         private static let name =
             "\u{1b}]0;title\u{7}\nlatchkey: forged\nA  complete  set  forged\u{202e}gpj\u{9b}31m\u{200b}"
-        /// The same as the commands show it.
+        /// The same name as the commands show it.
         private static let shown =
             "\\x1b]0;title\\x07\\nlatchkey: forged\\nA  complete  set  forged\\u202egpj\\u009b31m\\u200b"
         private static let raw: [UInt8] = Array("\u{1b}[2J\nforged".utf8) + [0xff, 0xfe]
         private static let shownRaw = "\\x1b[2J\\nforged\\xff\\xfe"
 
-        /// Only characters that are seen, in UTF-8, in lines that the program began.
+        /// Only printable characters in UTF-8, in lines that the program itself began.
         private func expectHarmless(
             _ text: [UInt8], _ what: String, sourceLocation: SourceLocation = #_sourceLocation
         ) {
@@ -37,7 +38,7 @@ extension MountTests {
             }
         }
 
-        /// Runs a command, which is to show the name, escaped, or not at all.
+        /// Runs a command, which must show the name escaped, or not at all.
         @discardableResult private func look(
             _ vault: Vault, _ words: String..., status: Int32? = 0, showing shown: String? = HostileNames.shown,
             input: String = "", sourceLocation: SourceLocation = #_sourceLocation
@@ -103,7 +104,7 @@ extension MountTests {
             try look(vault, "mount", vault.path, mount.path, status: nil)
             try look(vault, "init", vault.path, status: nil)
             try look(vault, "erase", mount.path, status: 2)
-            // Words that the parser of the arguments quotes.
+            // Words that the argument parser quotes.
             try look(vault, "status", "--" + Self.name, status: 2)
             try look(vault, "class", "set", Self.name, file, status: 2)
             try look(vault, "mount", "--grace=" + Self.name, vault.path, mount.path, status: 2)
@@ -158,7 +159,7 @@ extension MountTests {
             try look(vault, "erase", "--yes", "--files", vault.path)
         }
 
-        /// A program gets the bytes.
+        /// Programs that read JSON get the exact bytes.
         @Test func programsGetNamesAsTheyAre() throws {
             try withMount(try Vault()) { mount in
                 let file = mount.file("file" + Self.name)
@@ -190,7 +191,7 @@ extension MountTests {
             }
         }
 
-        /// A process that holds the file open, by a program of a name of its own.
+        /// A process that holds the file open, run from a program with this name.
         private func python(holding file: String, _ program: String) throws -> Child {
             let ready = try StreamFile()
             let none = try StreamFile()
@@ -207,7 +208,7 @@ extension MountTests {
                     """, file, program,
                 ], input: none.descriptor, output: ready.descriptor, errors: none.descriptor)
             let end = ContinuousClock.now + .seconds(20)
-            // It has the other program's name a moment after it has the file.
+            // The process has the other program's name a moment after it has the file.
             let name = "/proc/\(child.pid)/comm"
             while (try? String(contentsOfFile: name, encoding: .utf8))?.hasPrefix("p\u{1b}") != true {
                 guard ContinuousClock.now < end else { throw HarnessError("no holder: \(none.contents)") }
@@ -223,7 +224,7 @@ private struct Explained: Decodable {
     let path: String
     let backingPath: String
 
-    /// Where the one file lies that has the shortest stored name in a folder: one of a short name.
+    /// The path of the file with the shortest stored name in a folder: one of a short name.
     static func backingPath(inFolder path: String, of vault: Vault) throws -> String {
         let outcome = try vault.latchkey(["explain", "--json", path]).succeeded()
         let folder = try JSONDecoder().decode([Explained].self, from: Data(outcome.output))[0].backingPath

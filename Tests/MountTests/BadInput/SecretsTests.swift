@@ -6,7 +6,7 @@ import Testing
 extension MountTests {
     /// Nothing secret in logs, errors, JSON, core files or /proc.
     @Suite struct Secrets {
-        /// Every form in which the passcode, the recovery key or the device key could show.
+        /// Every form in which the passcode, the recovery key or the device key could appear.
         private func secrets(of vault: Vault) throws -> [(name: String, form: [UInt8])] {
             let device = Array(try Disk.read(vault.deviceKeyFile())[32...])
             let recovery = String(decoding: try Disk.read(vault.recoveryKeyFile), as: UTF8.self)
@@ -83,13 +83,13 @@ extension MountTests {
                 #expect(!bytes.contains(Array("telling".utf8)), "\(name)")
                 expectNone(secrets, in: bytes, of: name)
             }
-            // Not where the records of directories lead, which are links.
+            // The records of directories are links, and are not followed.
             let attributes = try shell("getfattr -R -h -d -m - -e text .", in: vault.path)
             #expect(attributes.text.contains("user.lk="), "those of the vault's files are seen: \(attributes)")
             #expect(!attributes.text.contains("telling"))
         }
 
-        /// A crash leaves no core file, where the same crash of another program does.
+        /// A crash of the program writes no core file, while the same crash of another program does.
         @Test func noCoreFiles() throws {
             let vault = try Vault()
             let cores = try vault.folder.makeFolder("cores")

@@ -25,7 +25,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// Whoever cancels is told so, and not that the mount has ended: the connection that goes with it ends at that moment.
+    /// A cancelled call reports the cancellation, not an ended mount: its connection ends at the same moment.
     @Test func aCancelledRunSaysThatItIs() throws {
         try withProtected { it in
             try it.ask("buffer", it.path("")).required()
@@ -37,7 +37,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// An error that is not the lock's is told, and nothing is dropped for it: nor written out of order.
+    /// An error other than the lock's is reported; no pending write is dropped or reordered because of it.
     @Test func aFailureKeepsAllThatIsPending() throws {
         try withProtected { it in
             try it.ask("buffer", it.path("")).required()
@@ -52,7 +52,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// The mount ends, and comes again: what is pending is still there, and waits for no less than its class.
+    /// The mount ends and is mounted again: pending writes are still there, and still wait for their class.
     @Test func theEndOfTheMountLosesNothing() throws {
         let vault = try Vault()
         let program = try Probe(Built.protected, environment: vault.environment)

@@ -47,7 +47,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// Another file system that has an attribute of that name is not believed, and gets none.
+    /// An attribute of that name on another file system is ignored, and none is set there.
     @Test func outsideAMountNothingIsProtected() throws {
         try withProtected { it in
             let folder = it.mount.vault.folder
@@ -68,7 +68,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// The place of a mount that has ended holds files like any other folder.
+    /// The mount point of a mount that has ended holds files like any other folder.
     @Test func whatIsLeftOfAMountIsNotProtected() throws {
         let vault = try Vault()
         let mount = try MountedVault(vault)
@@ -81,7 +81,7 @@ extension MountTests.DataProtection {
         #expect(
             try program.ask("write", "NSFileProtectionComplete", mount.file("file"), "01") == .refused("notProtected"))
         #expect(Disk.tree(mount.path) == [])
-        // And it is the next daemon's.
+        // And the folder is the next daemon's mount.
         try withMount(vault, unlocked: false) { mount in
             #expect(try program.ask("available", mount.path) == .ok("false"))
             try mount.unlock()

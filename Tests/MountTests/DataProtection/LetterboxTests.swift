@@ -37,7 +37,7 @@ extension MountTests.DataProtection {
 }
 
 extension Probe {
-    /// A line that it says of itself.
+    /// A line that the program prints about itself.
     fileprivate func heard() throws -> String {
         guard case .refused(let line) = try answer() else { throw HarnessError("an answer to nothing") }
         return line

@@ -8,7 +8,7 @@ extension MountTests.DataProtection {
             #expect(try it.ask("listen", it.path("")) == .ok())
             try it.mount.unlock()
             #expect(try it.ask("available", it.path("")) == .ok("true"))
-            // Nobody has listened yet: it is told all the same.
+            // The change came before the program asks for one, and is delivered all the same.
             #expect(try it.ask("next") == .ok("didBecomeAvailable"))
 
             try it.mount.latchkey("lock", it.mount.path).succeeded()
@@ -37,21 +37,21 @@ extension MountTests.DataProtection {
         #expect(try program.ask("listen", mount.path) == .ok())
         try mount.lockNow()
         try mount.unmount()
-        // All of it has happened before anybody listens.
+        // All changes have happened before the program asks for the first one.
         #expect(try program.ask("next") == .ok("willBecomeUnavailable"))
         #expect(try program.ask("next") == .ok("didBecomeUnavailable"))
         #expect(try program.ask("next") == .refused("mountEnded"))
         #expect(try program.ask("next") == .ok("end"))
     }
 
-    /// More listeners, one after another, than a daemon has connections: each takes its own with it.
+    /// More listeners, one after another, than a daemon has connections: each closes its own when it stops.
     @Test func whoStopsListeningLeavesNoConnection() throws {
         try withProtected { it in
             for turn in 0..<80 {
                 #expect(try it.ask("listen", it.path("")) == .ok(), "turn \(turn)")
                 #expect(try it.ask("connections") == .ok("1"))
                 #expect(try it.ask("deafen") == .ok())
-                // The thread that holds it ends in its own time.
+                // The thread that owns the connection ends a moment later.
                 try until("the connection is closed") { try it.ask("connections") == .ok("0") }
             }
         }

@@ -30,7 +30,7 @@ struct ProtectedScene {
     }
 }
 
-/// Returns when it holds; what is waited for happens in a thread or a daemon in its own time.
+/// Returns when the condition holds; the event comes from another thread or a daemon.
 func until(_ what: String, _ holds: () throws -> Bool) throws {
     let end = ContinuousClock.now + .seconds(20)
     while try !holds() {

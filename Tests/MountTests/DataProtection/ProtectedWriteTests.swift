@@ -17,7 +17,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// A rename would hand the replaced file's class on; the class that was asked for counts, in either direction.
+    /// A rename would pass the replaced file's class on; here the requested class counts, weaker or stronger.
     @Test(arguments: ProtectionClass.allCases, ProtectionClass.allCases)
     func theClassOfAReplacedFileDoesNotCount(_ old: ProtectionClass, _ new: ProtectionClass) throws {
         try withProtected { it in
@@ -52,7 +52,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// What each class allows where the folder's own may forbid it: what cannot be written leaves nothing behind.
+    /// What each class allows if the folder's class may forbid it: a refused write leaves no temporary file.
     @Test(arguments: [LockState.beforeFirstUnlock, .locked], ProtectionClass.allCases)
     func whileLockedItDependsOnTheClassAlone(_ state: LockState, _ folder: ProtectionClass) throws {
         try withProtected(["--default-class", folder.rawValue], unlocked: state == .locked) { it in

@@ -31,7 +31,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// Each file is whole in itself: what a lock has interrupted goes on afterwards, also between class and mark.
+    /// Each file is upgraded atomically: what a lock has interrupted continues afterwards, also between class and mark.
     @Test func anUpgradeGoesOnWhereItWasInterrupted() throws {
         try withProtected { it in
             try it.mount.lockNow()
@@ -61,7 +61,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// What stands in the way of one file does not keep the others from their class.
+    /// A file that cannot be upgraded does not keep the others from their class.
     @Test func aFileThatCannotBeRaisedIsTold() throws {
         let vault = try Vault()
         var damaged = ""

@@ -15,7 +15,7 @@ extension MountTests.DataProtection {
         return String(decoding: try Disk.read(log), as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// The class before the first byte; the bytes on the disk before the name, and the name before it says that it is done.
+    /// The class before the first byte; the bytes durable before the rename, and the rename before the call returns.
     @Test func theClassComesBeforeTheFirstByteAndTheBytesBeforeTheName() throws {
         try withProtected { it in
             let calls = try trace(it, contents: "010203")
@@ -36,7 +36,7 @@ extension MountTests.DataProtection {
         }
     }
 
-    /// On a network's file system, say: the class stays the one asked for, without an exchange of names.
+    /// On a network file system, for example: the file keeps the requested class, without RENAME_EXCHANGE.
     @Test(arguments: [ProtectionClass.complete, .none])
     func aStoreThatCannotExchangeNamesWillDo(_ old: ProtectionClass) throws {
         try withProtected { it in

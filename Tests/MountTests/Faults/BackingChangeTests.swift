@@ -3,12 +3,12 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Somebody removes, replaces or truncates backing files under a live mount: an error for those files alone, and
-    /// never a byte of another one.
+    /// Another program removes, replaces or truncates backing files under a live mount: those files alone get errors,
+    /// and no read returns a byte of another file.
     @Suite struct BackingChanges {
         private static let other = [UInt8](seed: 1, count: 20_000)
 
-        /// What a program may be told of a file that is not there any more as it was.
+        /// The errors that a program may get for a file whose backing file was removed or changed.
         private static let refusals: Set<String> = ["ESTALE", "ENOENT", "EIO"]
 
         @Test func filesAlone() throws {
@@ -45,7 +45,7 @@ extension MountTests {
                 try scene.mount.unlock()
                 try expectOthersUnharmed(in: scene, "after a lock")
             }
-            // What has become of the others, which were not touched, the next daemon and fsck see as well.
+            // The untouched files look the same to the next daemon and to fsck.
             try withMount(vault) { mount in
                 let scene = Scene(mount: mount, probe: try Probe())
                 defer { scene.endProbe() }
@@ -55,13 +55,13 @@ extension MountTests {
             #expect([0, 6].contains(found.status), "\(found)")
         }
 
-        /// Every call on the file is answered, with what it was or a refusal.
+        /// Every call on the file is answered, with the old contents or an error.
         private func use(_ victim: Victim, in scene: Scene, isOpen: Bool) throws {
             let (probe, path) = (scene.probe, scene.path(victim.name))
             func expect(_ answer: Answer, _ call: String, bytes: ClosedRange<Int>? = nil) throws {
                 guard answer.succeeded else {
                     guard case .refused(let errno) = answer else { return }
-                    // What a node or a link says itself, once the kernel has seen that it is one.
+                    // The metadata of a device node or link itself, once the kernel knows the type.
                     let isNode = [.replacedByFIFO, .replacedByLink].contains(victim.damage)
                     #expect(
                         Self.refusals.contains(errno) || isNode && ["ENODATA", "EPERM", "EINVAL"].contains(errno),
@@ -85,12 +85,12 @@ extension MountTests {
             let status = try probe.ask("stat", path)
             try expect(status, "stat")
             if status.succeeded, try !status.words()[0].hasPrefix("100") {
-                // FIFOs and links are not authenticated but for what a link says.
+                // FIFOs and links are not authenticated, except for a link's target.
                 #expect([.replacedByFIFO, .replacedByLink].contains(victim.damage), "\(victim.name): \(status)")
                 if victim.damage == .replacedByLink { #expect(try probe.ask("readlink", path) == .refused("EIO")) }
                 return
             }
-            // An open of a FIFO waits for somebody who writes to it.
+            // An open of a FIFO waits for a writer.
             if victim.damage != .replacedByFIFO {
                 let opened = try probe.open(1, path, "r")
                 try expect(opened, "open")

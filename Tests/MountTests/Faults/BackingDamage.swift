@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What happens to a file's backing file behind the back of the daemon that has it mounted.
+/// What happens to a file's backing file without the daemon's knowledge while it is mounted.
 enum BackingDamage: String, CaseIterable, CustomTestStringConvertible {
     case removed, replacedByAnother, replacedByForeign, replacedByFolder, replacedByLink, replacedByFIFO, emptied,
         truncated
@@ -27,16 +27,16 @@ enum BackingDamage: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// A file whose backing file is damaged, and how well it is known at that moment.
+/// A file whose backing file is damaged, and what the kernel and daemon know of it at that moment.
 struct Victim {
     enum Knowledge: String, CaseIterable {
-        /// Nobody has looked it up since the mount.
+        /// Not looked up since the mount.
         case unknown
-        /// stat(2) has just been there.
+        /// Looked up by stat(2) just before.
         case known
-        /// A program has it open, and has read its first block.
+        /// Open in a program that has read its first block.
         case open
-        /// A program has written to it, and synced nothing of that.
+        /// Written to by a program that has synced nothing.
         case written
     }
 

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Somebody removes or replaces folders of the vault, and what it keeps in them, under a live mount.
+    /// Another program removes or replaces folders of the vault and their records under a live mount.
     @Suite struct FolderChanges {
         private enum Damage: String, CaseIterable {
             case removed, replacedByAnother, replacedByFile, recordRemoved, recordReplaced, emptied
@@ -104,7 +104,7 @@ extension MountTests {
             try expect(probe.rename(path + "-moved", path), "rename back")
         }
 
-        /// The root goes on without its record, and without the journal's name, until it is mounted anew.
+        /// The root works on without its record and without the journal's name, until it is mounted again.
         @Test func theRootsOwnFiles() throws {
             let vault = try Vault()
             try withMount(vault) { mount in

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A vault on a small ext4 disk, which programs fill in every way: each is told ENOSPC, what was acknowledged is there,
-    /// and once there is room all goes on.
+    /// A vault on a small ext4 disk, which programs fill in every way: each gets ENOSPC, acknowledged bytes are there,
+    /// and once there is room all calls work again.
     @Suite struct SmallDisk {
         private static let kept = [UInt8](seed: 1, count: 300_000)
         private static let long = String(repeating: "l", count: 200)
@@ -17,7 +17,7 @@ extension MountTests {
                 return
             }
             let disk = try LoopDisk(size: "64M", options: ["-N", "\(inodes)", "-m", "0"])
-            // Inside a function of its own: the vault goes before its disk does.
+            // Inside a function of its own: the vault must be removed before its disk.
             try use(TemporaryFolder(in: disk.path), body)
         }
 
@@ -48,7 +48,7 @@ extension MountTests {
             try scene.probe.ask("rmdir", scene.path(Self.long)).required("rmdir")
         }
 
-        /// Fills the disk to the last block by a file of its own.
+        /// Fills the disk to the last block with one file.
         private func fill(_ scene: Scene) throws {
             let outcome = try attempt("cp", ["/dev/zero", scene.path("filler")])
             #expect(outcome.status == 1)
@@ -58,12 +58,12 @@ extension MountTests {
         @Test func copies() throws {
             try withSmallDisk(inodes: 1000) { scene, _ in
                 try fill(scene)
-                // A copy that stopped is as long as what was written of it, and reads as that.
+                // A copy that stopped early is as long as what was written of it, and reads as that.
                 let size = try scene.probe.size(scene.path("filler"))
                 #expect(size > 5 << 20)
                 try run("cmp", ["-n", "\(size)", scene.path("filler"), "/dev/zero"]).succeeded()
                 try scene.probe.open(0, scene.path("kept"), "rw").required()
-                // What is durable has its place in the journal.
+                // The journal has reserved room for durable bytes.
                 try scene.probe.pwrite(0, 1000, Array(Self.kept[1000..<2000])).required("an overwrite")
                 try scene.probe.fsync(0).required("fsync")
                 _ = try scene.probe.close(0)
@@ -73,7 +73,7 @@ extension MountTests {
             }
         }
 
-        /// A database that has no room says so; what was committed is there, and it goes on when there is room.
+        /// A database without room reports it; committed rows are there, and it continues when there is room.
         @Test(arguments: ["delete", "wal"]) func databases(journal: String) throws {
             try withSmallDisk(inodes: 1000) { scene, _ in
                 let path = scene.mount.path
@@ -89,7 +89,7 @@ extension MountTests {
                     let outcome = try sql("insert into t(v) values(randomblob(400000));")
                     if outcome.status == 0 { rows += 1 } else { refusal = outcome }
                 }
-                // SQLite cannot open what it cannot make.
+                // SQLite cannot open files that it cannot create.
                 let reasons = ["full", "unable to open"]
                 #expect(reasons.contains { refusal?.errors.contains($0) == true }, "\(rows), \(refusal?.errors ?? "")")
                 #expect(rows > 5)
@@ -103,7 +103,8 @@ extension MountTests {
             }
         }
 
-        /// No inode is left, then no block: every call that makes something says ENOSPC and has made nothing.
+        /// First no inode is left, then no block: every call that creates something fails with ENOSPC and has created
+        /// nothing.
         @Test(arguments: ["inodes", "blocks"]) func callsThatMakeSomething(lacking: String) throws {
             try withSmallDisk(inodes: lacking == "inodes" ? 200 : 20_000) { scene, _ in
                 let probe = scene.probe
@@ -122,7 +123,7 @@ extension MountTests {
                 let before = try probe.list(scene.path("folder"))
                 #expect(before.count == made + 1)
                 func expectRefused(_ answer: Answer, _ call: String) {
-                    // A full disk has room in what is allocated: a folder's block, an inode.
+                    // A full disk has room in what is already allocated: a folder's block, an inode.
                     #expect(answer.succeeded ? lacking == "blocks" : answer == .refused("ENOSPC"), "\(call): \(answer)")
                 }
                 let root = try probe.list(scene.mount.path)
@@ -139,7 +140,7 @@ extension MountTests {
                     try probe.ask(
                         "setxattr", scene.path("kept"), "user.large", [UInt8](repeating: 65, count: 3000).hexadecimal),
                     "setxattr")
-                // What was refused has left nothing; a rename that takes no room works.
+                // Refused calls have left nothing; a rename that needs no room works.
                 let made2 = Set(try probe.list(scene.mount.path)).subtracting(root)
                 if lacking == "inodes" { #expect(made2.isEmpty, "\(made2)") }
                 try probe.rename(scene.path("folder/0"), scene.path("folder/sub/moved")).required("rename")

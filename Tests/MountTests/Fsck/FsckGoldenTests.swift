@@ -3,14 +3,13 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What `latchkey fsck` writes, as it stands in Tests/MountTests/Fsck/Golden: a change of it is seen, read and
-    /// meant.
+    /// What `latchkey fsck` prints, compared with Tests/MountTests/Fsck/Golden, so that every change is reviewed.
     ///
     /// To accept a change: UPDATE_FSCK=1 swift test --filter FsckGoldenTests
     @Suite struct FsckGoldenTests {
         private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
 
-        /// A file of each kind of damage that a person meets, and rubbish.
+        /// A file with each kind of damage that a user may meet, and a temporary file.
         private func damaged() throws -> AttackScene {
             let scene = try AttackScene()
             try scene.file("first").edit { $0[512 + 4128 + 100] ^= 1 }
@@ -38,7 +37,7 @@ extension MountTests {
             #expect(try String(contentsOf: file, encoding: .utf8) == text, sourceLocation: sourceLocation)
         }
 
-        /// What is random by its role, and findings, which come in no order, in one.
+        /// Replaces random values by their role, and sorts the findings, whose order varies.
         private func normalized(_ text: String, _ scene: AttackScene) -> String {
             var text = text
             for (name, path) in scene.backing.sorted(by: { $0.value.count > $1.value.count }) {
@@ -49,7 +48,7 @@ extension MountTests {
             text = text.replacing(/[0-9a-f]{32}/, with: "ID")
             text = text.replacing(/in [0-9.]+ m?s/, with: "in TIME")
             text = text.replacing(/"seconds":[0-9.e-]+/, with: "\"seconds\":TIME")
-            // What stands in lost+found, under names that are as random as all of them.
+            // The files in lost+found, whose names are random.
             text = text.replacing(/[-_A-Za-z0-9]{20,}(\/[-_A-Za-z0-9]{20,})+/, with: "<lost+found>")
             var findings: [String] = []
             var others: [String] = []

@@ -37,7 +37,7 @@ extension MountTests {
                 #expect(try mounted.contents("lost+found/folder/\(name)") == AttackScene.first)
                 let report = String(decoding: try mounted.contents("lost+found/REPORT.txt"), as: UTF8.self)
                 #expect(["/first", "/single", "/strict", "/folder"].allSatisfy(report.contains))
-                // All of it can be deleted.
+                // Every recovered file can be deleted.
                 try shell("rm -r '\(found)'").succeeded()
             }
             #expect(try scene.vault.fsck().findings.isEmpty)
@@ -74,7 +74,7 @@ extension MountTests {
             #expect(try scene.vault.fsck().findings.isEmpty)
         }
 
-        /// Killed again and again, at moments that nobody chose: the last one finishes.
+        /// Killed again and again at random moments: the last repair finishes.
         @Test func killedAndRunAgain() throws {
             let scene = try damaged()
             let (input, output) = (try StreamFile(), try StreamFile())
@@ -97,7 +97,7 @@ extension MountTests {
             }
         }
 
-        /// What a daemon that was killed has left in the journal counts, and is no damage.
+        /// The journal of a killed daemon is applied, and is no damage.
         @Test func afterTheDeathOfADaemon() throws {
             let vault = try Vault()
             let mount = try MountedVault(vault)
@@ -126,8 +126,8 @@ extension MountTests {
             }
         }
 
-        /// Ctrl-C in the middle of a repair: what was done is told, the rest is left to the next one, and no crash is
-        /// left.
+        /// Ctrl-C in the middle of a repair: it reports what was done, the next repair does what is missing, and no
+        /// file is half repaired.
         @Test func interruptedRepair() throws {
             let vault = try Vault()
             try withMount(vault) { mount in
@@ -159,7 +159,7 @@ extension MountTests {
             #expect(try vault.fsck().clean)
         }
 
-        /// Ctrl-C: what was found until then is told, and the JSON is whole.
+        /// Ctrl-C: the findings so far are reported, and the JSON is complete.
         @Test func interrupted() throws {
             let vault = try Vault()
             try withMount(vault) { mount in
@@ -171,7 +171,7 @@ extension MountTests {
                 Built.latchkey, ["fsck", "--json", vault.path, "--passcode-file", vault.passcodeFile],
                 environment: vault.environment, input: input.descriptor, output: output.descriptor,
                 errors: output.descriptor)
-            // Without a pause: the signal is to come right behind the first line.
+            // Without a pause: the signal must follow the first line at once.
             let end = ContinuousClock.now + .seconds(20)
             var status = stat()
             repeat {

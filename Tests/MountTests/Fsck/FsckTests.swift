@@ -39,7 +39,7 @@ struct FsckResult: Decodable {
 }
 
 extension Vault {
-    /// What a check says, which is to end with this code.
+    /// The report of a check that must end with this exit code.
     func fsck(
         _ options: String..., unlocked: Bool = true, expecting status: Int32 = 0,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -52,7 +52,7 @@ extension Vault {
 }
 
 extension MountTests {
-    /// The command: what it says, and its exit codes.
+    /// The command: its output and its exit codes.
     @Suite struct FsckTests {
         @Test func aSoundVault() throws {
             let scene = try AttackScene()
@@ -91,7 +91,7 @@ extension MountTests {
             #expect(text.text.contains("damage: /other/inner: the header was changed"))
         }
 
-        /// Nobody writes to it: whoever waited for that would wait for ever.
+        /// The FIFO has no writer: an open that waited for one would wait for ever.
         @Test func aPipeInTheLocksPlace() throws {
             let scene = try AttackScene()
             try shell("cd '\(scene.vault.path)'; rm lk.lock; mkfifo lk.lock").succeeded()
@@ -116,7 +116,7 @@ extension MountTests {
             let text = try scene.vault.latchkey(["fsck", scene.vault.path])
             #expect(text.status == 6)
             #expect(text.errors.contains("try: cp BACKUP/lk.keybag"))
-            // The one before it does, and stays where it is.
+            // The previous keybag verifies, and stays where it is.
             try Disk.write(whole, to: scene.vault.keybag + ".old")
             let previous = try scene.vault.fsck(expecting: 6)
             #expect(previous.findings.map(\.kind) == ["keybag"], "the one that stands in is no leftover")
@@ -124,7 +124,7 @@ extension MountTests {
             #expect(try Disk.read(scene.vault.keybag) != whole)
         }
 
-        /// A vault without its keybag is a damaged one: nobody is told to make a new one over it.
+        /// A vault without its keybag is reported as damaged: no message suggests making a new vault over it.
         @Test func aKeybagThatIsMissing() throws {
             let scene = try AttackScene()
             unsafe unlink(scene.vault.keybag)
@@ -134,7 +134,7 @@ extension MountTests {
             #expect(text.errors.contains("lk.keybag is missing\n  try: cp BACKUP/lk.keybag"))
         }
 
-        /// What was typed is not the vault, but has to do with one.
+        /// The path on the command line is not the vault, but belongs to one.
         @Test func besideTheVault() throws {
             let scene = try AttackScene()
             let folder = try scene.vault.latchkey(["fsck", scene.backing["folder"]!])
@@ -147,7 +147,7 @@ extension MountTests {
             }
         }
 
-        /// A passcode that is wrong changes nothing, not even what an opening to write removes.
+        /// A wrong passcode changes nothing, not even orphans that an opening for writing would remove.
         @Test func aWrongPasscodeComesBeforeARepair() throws {
             let scene = try AttackScene()
             let wrong = try scene.vault.folder.write("wrong", to: "wrong")
@@ -177,7 +177,7 @@ extension MountTests {
             }
         }
 
-        /// Not a byte, not a time, not a file of the vault's own.
+        /// fsck changes no byte and no time, and creates no file in the vault.
         @Test func nothingIsChanged() throws {
             let scene = try AttackScene()
             try scene.file("first").edit { $0[0] ^= 1 }
