@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A call to a mount's daemon by a client of its own, which looks at nothing before: what the daemon answered, as JSON.
+/// Calls a mount's daemon from a client that checks nothing beforehand. Returns the daemon's answer as JSON.
 ///
 /// - Parameters:
 ///   - parameters: as JSON.

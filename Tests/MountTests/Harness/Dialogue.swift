@@ -11,7 +11,7 @@ final class Dialogue {
         self.program = try LineProgram(program, arguments)
     }
 
-    /// Says a line, and returns all that comes up to the mark, which the program is told to print by a line of its own.
+    /// Sends a line and returns the output up to a mark, which a second line makes the program print.
     func say(_ line: String, mark: (say: String, hear: String), within seconds: Double = 20) throws -> String {
         try program.send("\(line)\n\(mark.say)")
         let end = ContinuousClock.now + .seconds(seconds)
@@ -23,7 +23,7 @@ final class Dialogue {
         }
     }
 
-    /// Ends it as its user would, by the end of its input.
+    /// Ends the program by the end of its input, as its user would.
     func end() -> Int32? {
         program.endInput()
         return process.wait(seconds: 20)

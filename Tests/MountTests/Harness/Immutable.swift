@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// Files that nobody can change, root neither: chattr(1) with +i.
+/// Files that no user can change, not even root: chattr(1) with +i.
 enum Immutable {
-    /// Root's, and only on file systems that have it.
+    /// Needs root and a file system with that flag.
     static let isAvailable: Bool = {
         guard let folder = try? TemporaryFolder(), let path = try? folder.write("contents", to: "file") else {
             return false

@@ -2,16 +2,16 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A disk of its own with an ext4 file system, of which a power loss can be had: a loop device over an image.
+/// A disk of its own with an ext4 file system, which can lose its power: a loop device over an image.
 ///
-/// What the kernel has not written to the device is not in the image; that is what a crash loses.
+/// A crash loses what the kernel has not written to the device, since that is not in the image.
 final class LoopDisk {
     /// Where its file system is mounted.
     let path: String
     private let folder: TemporaryFolder
     private var image: String { folder.path("image") }
 
-    /// Root's, and only where the kernel has loop devices.
+    /// Needs root and a kernel with loop devices.
     static let isAvailable: Bool = {
         guard geteuid() == 0, let disk = try? LoopDisk() else { return false }
         return (try? disk.unmount()) != nil
@@ -21,7 +21,7 @@ final class LoopDisk {
     init(size: String = "128M", options: [String] = []) throws {
         folder = try TemporaryFolder()
         path = try folder.makeFolder("disk")
-        // No more room than the load needs: it is copied at each crash.
+        // No larger than the load needs: it is copied at each crash.
         try run("truncate", ["-s", size, folder.path("image")]).succeeded()
         try run(
             "mkfs.ext4", ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] + options + [folder.path("image")]
@@ -32,14 +32,14 @@ final class LoopDisk {
 
     deinit { unsafe umount2(path, Int32(MNT_DETACH)) }
 
-    /// With the metadata written when somebody syncs, and hardly ever by the clock: an image that is copied while the
-    /// kernel writes would be of no single moment.
+    /// ext4 writes its metadata when a program syncs, and hardly ever by the clock: an image that is copied during a
+    /// write would mix two moments.
     private func mount() throws { try run("mount", ["-o", "loop,commit=600", image, path]).succeeded() }
 
     private func unmount() throws { try run("umount", [path]).succeeded() }
 
-    /// Takes the power from a machine that runs this daemon: stops it between two of its calls, lets `body` look on,
-    /// and has the disk be as it is at that moment. Then `end` must let go of all that is open on it.
+    /// Simulates a power loss of a machine that runs this daemon: stops it between two calls, runs `body`, and gives
+    /// the disk the state of that moment. Then `end` must close everything that is open on the disk.
     func losePower(under daemon: Child, _ body: () throws -> Void, end: () throws -> Void) throws {
         daemon.send(SIGSTOP)
         try waitUntilStopped(daemon.pid)
@@ -51,13 +51,13 @@ final class LoopDisk {
         try mount()
     }
 
-    /// A thread in the middle of a call stops when the call is done.
+    /// A thread in a system call stops when the call is done.
     private func waitUntilStopped(_ process: pid_t) throws {
         let threads = "/proc/\(process)/task"
         let end = ContinuousClock.now + .seconds(20)
         while true {
             let states = try FileManager.default.contentsOfDirectory(atPath: threads).map { thread in
-                // The name before it may hold anything.
+                // The field before it is the program's name, which may hold any byte.
                 try String(contentsOfFile: "\(threads)/\(thread)/stat", encoding: .utf8)
                     .split(separator: ")").last?.split(separator: " ").first
             }

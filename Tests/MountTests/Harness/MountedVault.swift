@@ -12,11 +12,11 @@ final class MountedVault {
     private let log: StreamFile
     private var hasEnded = false
 
-    /// Returns when the mount answers. The passcode is given where it is to be unlocked at once.
+    /// Returns when the mount answers. With a passcode it is unlocked at once.
     ///
     /// - Parameters:
-    ///   - descriptorLimit: RLIMIT_NOFILE of the daemon; this process's own where there is none.
-    ///   - program: what executes the daemon in its own place, with other rights or limits.
+    /// - descriptorLimit: RLIMIT_NOFILE of the daemon; without it, the limit of this process.
+    /// - program: a program that executes the daemon in its own process, with other rights or limits.
     init(
         _ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], descriptorLimit: Int? = nil,
         through program: [String] = [], at name: String = "mount"
@@ -42,7 +42,7 @@ final class MountedVault {
     }
 
     deinit {
-        // One that has ended leaves the path to its successor.
+        // A daemon that has ended frees the path for its successor.
         if !hasEnded {
             detach()
         }
@@ -51,7 +51,7 @@ final class MountedVault {
     /// What the daemon wrote to its standard streams.
     var messages: String { String(decoding: log.contents, as: UTF8.self) }
 
-    /// Whether the log grows past so many characters; the daemon writes it from a thread of its own.
+    /// Whether the log grows past this many characters; the daemon writes it from a thread of its own.
     func logs(past count: Int) -> Bool {
         let end = ContinuousClock.now + .seconds(3)
         while messages.count <= count {
@@ -65,7 +65,7 @@ final class MountedVault {
         path + "/" + name
     }
 
-    /// The mount table tells of its changes by POLLPRI; no guess at how long a mount takes.
+    /// The mount table signals changes by POLLPRI, so the test need not guess how long a mount takes.
     private func waitUntilMounted() throws {
         let table = unsafe Glibc.open("/proc/self/mounts", O_RDONLY | O_CLOEXEC)
         defer { close(table) }
@@ -107,7 +107,7 @@ final class MountedVault {
         return try MountStatus(json: outcome.output)
     }
 
-    /// Returns when the daemon has heard of every close: close(2) does not wait for that.
+    /// Returns when the daemon has received every close: close(2) does not wait for that.
     func untilNothingIsOpen() throws {
         let end = ContinuousClock.now + .seconds(20)
         while true {
@@ -133,7 +133,7 @@ final class MountedVault {
         return fields
     }
 
-    /// Where the ciphertext of a file lies, absolute.
+    /// The absolute path of a file's ciphertext.
     func backingPath(_ name: String) throws -> String {
         guard let path = try explain(name)["backingPath"] as? String else {
             throw HarnessError("explain --json \(name): no backingPath")
@@ -143,8 +143,8 @@ final class MountedVault {
 
     // MARK: Its end
 
-    /// Unmounts with the command; the daemon must end by itself, content, and leave nothing.
-    /// A program of the test may look into the mount for a moment when that is not expected: then once more.
+    /// Unmounts with the command; the daemon must exit by itself with status 0, and no mount, socket or process stays.
+    /// Another program may look into the mount for a moment, which makes it busy: then one retry.
     func unmount() throws {
         let end = ContinuousClock.now + .seconds(5)
         var outcome = try latchkey("unmount", path)
@@ -156,7 +156,7 @@ final class MountedVault {
         expectEnded(status: 0)
     }
 
-    /// The daemon ends with this status, and neither its mount nor its socket is left.
+    /// The daemon exits with this status, and neither its mount nor its socket stays.
     func expectEnded(status expected: Int32?, sourceLocation: SourceLocation = #_sourceLocation) {
         let status = daemon.wait(seconds: 20)
         #expect(status != nil, "the daemon still runs after the unmount\n\(messages)", sourceLocation: sourceLocation)
@@ -175,7 +175,7 @@ final class MountedVault {
         LiveMounts.remove(path)
     }
 
-    /// Dies as a crash would; the mount stays, answering ENOTCONN, until it is detached.
+    /// Kills the daemon as a crash would; the mount stays and answers ENOTCONN until it is detached.
     func kill() {
         daemon.send(SIGKILL)
         daemon.wait()
@@ -188,7 +188,7 @@ final class MountedVault {
     }
 }
 
-/// Mounts, does the thing, unmounts and checks that nothing is left, whatever the thing did.
+/// Mounts, runs the body, unmounts and checks that nothing stays, whether the body throws or not.
 @discardableResult func withMount<Result>(
     _ vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [], descriptorLimit: Int? = nil,
     _ body: (MountedVault) throws -> Result

@@ -1,8 +1,8 @@
 import TestSupport
 
 extension Vault {
-    /// Runs latchkey at a terminal of its own, where a person answers each question when it stands there. What it writes to either
-    /// stream is the output.
+    /// Runs latchkey at a terminal of its own and answers each question once it appears. The output is what it writes
+    /// to either stream.
     func latchkey(
         _ arguments: [String], answering answers: [(question: String, answer: String)], within seconds: Double = 60
     ) throws -> Outcome {
@@ -13,7 +13,7 @@ extension Vault {
     }
 }
 
-/// Nothing is typed ahead: the program throws that away.
+/// Nothing is typed ahead, since the program discards such input.
 private let person = """
     import os, pty, sys
     count = int(sys.argv[1])

@@ -52,7 +52,7 @@ extension Probe {
         try close(handle).required("close of \(path)")
     }
 
-    /// All bytes of the file, or why the first refused call was refused.
+    /// All bytes of the file, or the error of the first refused call.
     func read(_ path: String, through handle: Int = 63) throws -> Answer {
         let opened = try open(handle, path)
         guard opened.succeeded else { return opened }
@@ -95,7 +95,7 @@ extension Probe {
         String(decoding: try ask("getxattr", path, Probe.classAttribute).bytes(), as: UTF8.self)
     }
 
-    /// Whether listxattr shows the class: it does only where the class was set on the file itself.
+    /// Whether listxattr lists the class: it does so only if the class was set on the file itself.
     func isExplicit(_ path: String) throws -> Bool {
         try attributes(of: path).contains(Probe.classAttribute)
     }

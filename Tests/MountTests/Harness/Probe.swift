@@ -3,11 +3,11 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// What a call answered.
+/// The answer to a call.
 enum Answer: Equatable, CustomStringConvertible {
-    /// It succeeded; the words of its result.
+    /// The call succeeded; the words of its result.
     case ok(String = "")
-    /// The name of its errno, or SIGBUS.
+    /// The call failed; the name of its errno, or SIGBUS.
     case refused(String)
 
     static let noKey = Answer.refused("ENOKEY")
@@ -42,14 +42,14 @@ enum Answer: Equatable, CustomStringConvertible {
         return text.split(separator: " ").map(String.init)
     }
 
-    /// This answer, where a test cannot go on without success.
+    /// This answer; throws if it is a failure.
     @discardableResult func required(_ what: String = "a preparing call") throws -> Answer {
         guard succeeded else { throw HarnessError("\(what) was answered \(self)") }
         return self
     }
 }
 
-/// The program that keeps running while the tests lock and unlock around it: Tests/Probe.
+/// The program that runs while the tests lock and unlock around it: Tests/Probe.
 final class Probe {
     private let program: LineProgram
 
@@ -64,12 +64,12 @@ final class Probe {
         self.program = try LineProgram(program, arguments, environment: environment, hearsErrors: false)
     }
 
-    /// Says that no more commands come.
+    /// Closes the program's input: no more commands follow.
     func endInput() {
         program.endInput()
     }
 
-    /// Asks for one call and waits for its answer, at most so many seconds.
+    /// Sends one call and waits for its answer, at most this many seconds.
     func ask(_ words: [String], within seconds: Double = 20) throws -> Answer {
         try send(words)
         return try answer(within: seconds, to: words)
@@ -79,7 +79,7 @@ final class Probe {
         try ask(words, within: seconds)
     }
 
-    /// Starts a call that goes on while the test does other things.
+    /// Sends a call that runs while the test does other things.
     func send(_ words: [String]) throws {
         try program.send(words.map(escaped).joined(separator: " "))
     }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// What a process uses, as /proc says; of a daemon, which nobody may trace, for root alone.
+/// What a process uses, as /proc says. A daemon is not dumpable, so that only root can see its numbers.
 struct ProcessUse {
     let pid: pid_t
 
@@ -12,12 +12,12 @@ struct ProcessUse {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
     }
 
-    /// Bytes in memory that are not a file's.
+    /// Bytes of anonymous memory.
     func anonymous() throws -> Int {
         try bytes("RssAnon")
     }
 
-    /// Bytes in memory, the most so far.
+    /// The largest number of bytes in memory so far.
     func mostResident() throws -> Int {
         try bytes("VmHWM")
     }
@@ -30,7 +30,7 @@ struct ProcessUse {
         return number * 1024
     }
 
-    /// Runs a program beside it; the most descriptors that it had meanwhile.
+    /// Runs a program beside the process; returns the largest number of descriptors meanwhile.
     func mostDescriptors(during program: String, _ arguments: [String], within seconds: Double) throws -> Int {
         let input = try StreamFile()
         let output = try StreamFile()
@@ -54,7 +54,7 @@ struct ProcessUse {
         }
     }
 
-    /// Returns when it has at most so many descriptors; how many it has in the end.
+    /// Waits until the process has at most this many descriptors; returns their number in the end.
     func untilDescriptors(atMost count: Int) throws -> Int {
         let end = ContinuousClock.now + .seconds(20)
         while true {

@@ -4,7 +4,7 @@ import Glibc
 import TestStores
 import TestSupport
 
-/// A mount of a vault in memory, served by a recorder that knows all that was done to the vault's folder.
+/// A mount of a vault in memory, served through a store that records all changes of the vault's folder.
 final class RecordedMount {
     let folder: StateFolder
     let keys: VaultKeys
@@ -50,7 +50,7 @@ final class RecordedMount {
 
     func file(_ name: String) -> String { path + "/" + name }
 
-    /// How many records there are: what was acknowledged before the call is among them.
+    /// How many records there are: those of a call that was acknowledged before are among them.
     func count() throws -> Int {
         guard unsafe write(input, "count\n", 6) == 6 else { throw HarnessError("the recorder is gone") }
         let words = try line().split(separator: " ")
@@ -60,7 +60,7 @@ final class RecordedMount {
         return count
     }
 
-    /// Unmounts; what was recorded.
+    /// Unmounts; returns the records.
     func end() throws -> (records: [Record], found: Int) {
         try run("fusermount3", ["-u", path]).succeeded()
         let last = try line(within: 60)

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A mount with a probe in it: what most tests want, with the calls by names below the mount.
+/// A mount with a probe in it, and its calls by names below the mount.
 struct Scene {
     let mount: MountedVault
     let probe: Probe
@@ -46,14 +46,14 @@ struct Scene {
         try probe.rename(path(old), path(new))
     }
 
-    /// Before the unmount: it would be busy.
+    /// Before the unmount, which an open file would make busy.
     func endProbe() {
         probe.process.send(9)
         probe.process.wait()
     }
 }
 
-/// A fresh vault, mounted; a probe; and the check at the end that nothing is left.
+/// Runs the body with a fresh mounted vault and a probe; checks at the end that nothing stays.
 func withScene(
     _ initOptions: [String] = [], unlocked: Bool = true, grace: Int = 1, options: [String] = [],
     _ body: (Scene) throws -> Void
@@ -61,7 +61,7 @@ func withScene(
     try withScene(in: try Vault(initOptions), unlocked: unlocked, grace: grace, options: options, body)
 }
 
-/// The same in a vault that there is.
+/// The same in an existing vault.
 func withScene(
     in vault: Vault, unlocked: Bool = true, grace: Int = 1, options: [String] = [], _ body: (Scene) throws -> Void
 ) throws {

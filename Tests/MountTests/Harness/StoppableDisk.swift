@@ -2,16 +2,16 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A folder on a file system that can be stopped: whoever asks for something of it then waits until it goes on.
+/// A folder on a file system that can be stopped: every request to it then waits until it is continued.
 final class StoppableDisk {
     let path: String
     private let folder: TemporaryFolder
     private let process: Child
     private let device: UInt64
-    /// A view of our own of what the kernel tells of its FUSE connections.
+    /// A mount of our own of the kernel's list of FUSE connections.
     private let connections: String
 
-    /// - Note: for root, who may mount that view.
+    /// - Note: needs root for that mount.
     init() throws {
         if let missing = Built.missing { throw HarnessError(missing) }
         folder = try TemporaryFolder()
@@ -44,7 +44,7 @@ final class StoppableDisk {
         LiveMounts.remove(path)
     }
 
-    /// Returns when it answers no more: each of its threads has stopped.
+    /// Returns when the file system answers no more: each of its threads has stopped.
     func stop() throws {
         process.send(SIGSTOP)
         let end = ContinuousClock.now + .seconds(20)
@@ -63,7 +63,7 @@ final class StoppableDisk {
 
     func go() { process.send(SIGCONT) }
 
-    /// How many requests the kernel has no answer to yet.
+    /// How many requests the kernel has sent without an answer yet.
     var waiting: Int {
         let number = device & 0xff | device >> 12 & 0xfff00
         let text = try? String(contentsOfFile: "\(connections)/\(number)/waiting", encoding: .utf8)

@@ -12,7 +12,7 @@ final class Vault {
     let recoveryKeyFile: String
     let environment: [String: String]
 
-    /// Made by `latchkey init` at the lowest cost that the format allows, in an empty folder at `path` if there is one.
+    /// Made by `latchkey init` at the lowest cost that the format allows, in an empty folder: `path`, or a new one.
     init(
         _ options: [String] = [], in folder: TemporaryFolder? = nil, at path: String? = nil, hasPasscode: Bool = true,
         variables: [String: String] = [:]
@@ -33,7 +33,7 @@ final class Vault {
         ).succeeded()
     }
 
-    /// One that was made before, by whoever knows where its device key lies.
+    /// An existing vault, whose device key the caller can name.
     init(at path: String, passcode: String) throws {
         folder = try TemporaryFolder()
         self.path = path
@@ -42,7 +42,7 @@ final class Vault {
         environment = try Self.environment(in: folder)
     }
 
-    /// A copy of another one's folder, with its keys.
+    /// A copy of another vault's folder, with its keys.
     init(copy path: String, of other: Vault) {
         folder = other.folder
         self.path = path
@@ -58,7 +58,7 @@ final class Vault {
         ]) { $1 }
     }
 
-    /// A failure is the caller's to judge: by `succeeded`, or by its exit code and message.
+    /// The caller judges a failure by `succeeded`, or by its exit code and message.
     func latchkey(_ arguments: [String], input: [UInt8] = [], within seconds: Double = 60) throws -> Outcome {
         try attempt(Built.latchkey, arguments, input: input, environment: environment, within: seconds)
     }

@@ -4,11 +4,11 @@ import Tampering
 import TestSupport
 
 extension Arena {
-    /// What the memory of a command or daemon may grow to, in KiB.
+    /// The limit for the memory of a command or daemon, in KiB.
     private static let memory = 768 << 10
     private static let costlyMemory = 6 << 20
 
-    /// Whatever a user does with a vault that somebody has handed him; throws at what none may come to.
+    /// Everything that a user does with a vault of unknown origin; throws if a program does what no vault may cause.
     func use(_ hostile: HostileVault) throws {
         for isRepairedFirst in [false, true] {
             try hold(hostile)
@@ -21,7 +21,7 @@ extension Arena {
                 try command(
                     ["passwd", "--passcode-file", vault.passcodeFile, "--new-passcode-file", newPasscode]
                         + ["--device-key", deviceKeyFile, vault.path], within: seconds)
-                // What erase does with the files of a deep tree, EraseTests look at.
+                // EraseTests cover the erasing of a deep tree.
                 let files = hostile.depths.isEmpty ? ["--files"] : []
                 try command(
                     ["erase", "--yes"] + files + ["--device-key", deviceKeyFile, vault.path], within: seconds)
@@ -57,7 +57,7 @@ extension Arena {
         }
         let size = try size()
         guard size < Self.largest else { throw HarnessError("the vault takes \(size) bytes") }
-        // Of all that this process has ever waited for.
+        // The largest of all processes that this one has waited for.
         var use = rusage()
         unsafe getrusage(RUSAGE_CHILDREN.rawValue, &use)
         let most = hostile.isCostly ? Self.costlyMemory : Self.memory
@@ -66,7 +66,7 @@ extension Arena {
 
     // MARK: Commands
 
-    /// Any status will do but that of a signal.
+    /// Every exit status is accepted, but no end by a signal.
     private func command(_ arguments: [String], within seconds: Double) throws {
         let outcome = try vault.latchkey(arguments, within: seconds)
         guard outcome.status < 128 else { throw HarnessError("\(outcome)") }
@@ -85,14 +85,14 @@ extension Arena {
         }
     }
 
-    /// Walks through the mount with a program of its own, which a hanging daemon cannot hold for ever.
+    /// Walks through the mount in a program of its own, which a hanging daemon cannot block for ever.
     private func look(_ what: String) throws {
         let program = Built.project + "/Tests/MountTests/Hostile/use.py"
         let outcome = try run("python3", [program, what, point], within: 60)
         guard outcome.status == 0 else { throw HarnessError("\(outcome)") }
     }
 
-    /// - Parameter isExpected: what is wrong with such a vault is a matter of some entry, never of the whole.
+    /// - Parameter isExpected: only single entries of such a vault are wrong, never the whole.
     private func mounted(
         _ options: [String], isExpected: Bool = false, within seconds: Double, _ body: () throws -> Void
     ) throws {
@@ -125,7 +125,7 @@ extension Arena {
         }
     }
 
-    /// A close may be on its way to the daemon still.
+    /// A close may still be on its way to the daemon.
     private func unmount() throws {
         let end = ContinuousClock.now + .seconds(5)
         var outcome = try vault.latchkey(["unmount", point], within: 20)
@@ -147,7 +147,7 @@ extension Arena {
             var waiting = pollfd(fd: table, events: Int16(POLLPRI), revents: 0)
             unsafe poll(&waiting, 1, 20)
         }
-        // The connection is what is in the table: a hanging one is not asked.
+        // The mount table tells the connection: the mount itself may hang.
         let device = mountLines(of: point)[0].split(separator: " ")[2].split(separator: ":").compactMap { UInt64($0) }
         LiveMounts.add(point, device: device[0] << 8 | device[1] & 0xff | (device[1] & ~0xff) << 12, daemon: daemon.pid)
         return true

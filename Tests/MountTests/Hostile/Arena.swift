@@ -3,9 +3,9 @@ import Glibc
 import Tampering
 import TestSupport
 
-/// Where a hostile vault is used: a folder with the vault, what its links lead to, and nothing that may change.
+/// Where a hostile vault is used: a folder with the vault, the targets of its links, and nothing that may change.
 final class Arena {
-    /// What a vault may take on the disk: its own contents, and a journal of two halves.
+    /// The disk space that a vault may use: its own contents, and a journal of two halves.
     static let largest: Int64 = 96 << 20
 
     let folder: TemporaryFolder
@@ -23,7 +23,7 @@ final class Arena {
     init() throws {
         folder = try TemporaryFolder()
         base = try folder.makeFolder("disk")
-        // A disk of its own, which nothing else is filled with.
+        // A disk of its own, so that filling it harms nothing else.
         hasDisk = unsafe mount("none", base, "tmpfs", 0, "size=256m") == 0
         let outside = base + "/outside"
         scene = try HostileScene(outside: outside)
@@ -39,9 +39,9 @@ final class Arena {
         if hasDisk { unsafe umount2(base, Int32(MNT_DETACH)) }
     }
 
-    /// Puts a vault into the arena, with keys and bait as if nothing had ever been here.
+    /// Puts a vault into the arena, with fresh keys and bait.
     func hold(_ hostile: HostileVault) throws {
-        // Folders can lie deeper in each other than a recursion here has a stack for.
+        // Folders can be nested deeper than the stack allows for a recursion.
         try run("find", [backing.path, "-mindepth", "1", "-delete"]).succeeded()
         try backing.hold(BackingImage(), afresh: true)
         try? FileManager.default.removeItem(atPath: outside)
@@ -77,7 +77,7 @@ final class Arena {
         }
     }
 
-    /// Everything of the disk but what is in the vault, with all that can be told of it.
+    /// Everything on the disk outside of the vault, with all its metadata.
     func surroundings() throws -> [String: String] {
         var found: [String: String] = [:]
         for path in ["outside"] + Disk.tree(outside).map({ "outside/" + $0 }) {
@@ -94,7 +94,7 @@ final class Arena {
         return found
     }
 
-    /// Enough to see a change by, and to read it where it is short.
+    /// A checksum that shows a change, and the contents themselves if they are short.
     private static func digest(_ bytes: [UInt8]) -> String {
         var hasher = Hasher()
         hasher.combine(bytes)
@@ -102,7 +102,7 @@ final class Arena {
             "\(bytes.count) bytes, \(hasher.finalize()), \(String(decoding: bytes.prefix(40), as: UTF8.self).debugDescription)"
     }
 
-    /// Bytes that all of the vault takes on the disk.
+    /// Bytes that the whole vault takes on the disk.
     func size() throws -> Int64 {
         let words = try run("du", ["-s", "--block-size=1", backing.path]).text.split(separator: "\t")
         return words.first.flatMap { Int64($0) } ?? .max

@@ -3,10 +3,10 @@ import Tampering
 import Testing
 
 extension MountTests {
-    /// Vaults whose makers knew the keys, through the real program: mount, read, write, list, lock, unlock, fsck, repair,
-    /// passwd, erase, and the reader in Python.
+    /// Vaults made by an attacker who knew the keys, through the real program: mount, read, write, list, lock, unlock,
+    /// fsck, repair, passwd, erase, and the reader in Python.
     ///
-    /// `LATCHKEY_HOSTILE` says which of them: `all`, `WORDS` of a name, or else a sample.
+    /// `LATCHKEY_HOSTILE` selects them: `all`, `WORDS` of a name, or else a sample.
     @Suite struct HostileVaults {
         @Test func nothingLeavesAVaultAndNothingTraps() throws {
             let arena = try Arena()
@@ -20,8 +20,8 @@ extension MountTests {
             }
         }
 
-        /// All runs use those that have done harm once, and a sample of the others: of crowds of entries more than of
-        /// vaults in which one thing is wrong.
+        /// Every run uses the vaults that have found an error before, and a sample of the others: more of those with
+        /// many entries than of those in which one thing is wrong.
         private func isWanted(_ hostile: HostileVault, _ index: Int, _ wanted: String?) -> Bool {
             if let wanted { return wanted == "all" || hostile.name.contains(wanted) }
             return hostile.isKnown || index % (hostile.isMountable ? 12 : 200) == 0

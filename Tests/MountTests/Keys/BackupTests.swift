@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `latchkey keybag`: the keys in a file of their own, and back from it.
+    /// `latchkey keybag`: the keys in a file of their own, and a keybag restored from it.
     @Suite struct KeybagBackups {
         private let vault: Vault
         private let passphrase: String
@@ -32,7 +32,7 @@ extension MountTests {
                     + ["--device-key", vault.folder.path("elsewhere.key")] + cost + [backup, path])
         }
 
-        /// A copy of the vault that has lost its keybag, on a machine that has never seen it: every byte is back.
+        /// A copy of the vault without its keybag, on a new machine: every byte is readable again.
         @Test(arguments: [false, true]) func opensACopyElsewhere(isMounted: Bool) throws {
             let mount = isMounted ? try MountedVault(vault) : nil
             try makeBackup(mount?.path ?? vault.path)
@@ -52,8 +52,7 @@ extension MountTests {
             #expect(try shell("cat b; seq 5000 | cmp - d/a && echo same", in: point).text == "secret\nsame\n")
         }
 
-        /// A folder that is no vault stays as it is; a mount is told from a vault; a passphrase that is soon found is
-        /// refused.
+        /// A folder that is no vault stays unchanged; a mount is not taken for a vault; a weak passphrase is refused.
         @Test func whereItDoesNotBelong() throws {
             try makeBackup(vault.path)
             let folder = try vault.folder.makeFolder("folder")
@@ -75,7 +74,7 @@ extension MountTests {
             #expect(outcome.status == 1 && outcome.errors.contains("too soon"), "\(outcome)")
         }
 
-        /// A wrong passphrase, another vault, one that is mounted: nothing is changed, and no device key made.
+        /// With a wrong passphrase, another vault or a mounted one: nothing is changed, and no device key is made.
         @Test func refusals() throws {
             try makeBackup(vault.path)
             let again = try vault.latchkey([

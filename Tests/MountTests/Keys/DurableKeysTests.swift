@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What has to be on the disk before a program goes on, as strace(1) sees its calls.
+    /// What must be durable before a program goes on, as strace(1) sees its calls.
     @Suite struct DurableKeys {
         private let vault: Vault
         private let deviceKey: String
@@ -13,10 +13,10 @@ extension MountTests {
             deviceKey = try vault.deviceKeyFile()
         }
 
-        /// The program's calls on files whose paths end so, each as its name and the end of the path.
+        /// The program's calls on files whose paths have these ends, each as its name and the end of the path.
         private func calls(_ arguments: [String], on ends: [String]) throws -> [String] {
             let log = vault.folder.path("trace")
-            // Whatever its exit code is: a wrong passcode has one of its own.
+            // The exit code is not checked: a wrong passcode has its own.
             _ = try attempt(
                 "strace",
                 ["-f", "-y", "-e", "trace=pwrite64,fsync,fdatasync,unlink,unlinkat", "-o", log, Built.latchkey]
@@ -29,14 +29,14 @@ extension MountTests {
             }
         }
 
-        /// A wrong passcode is counted on the disk before it is tried, and stays so.
+        /// A wrong passcode is counted durably before it is tried, and stays counted.
         @Test func aTryIsCountedDurably() throws {
             let wrong = try vault.folder.write("wrong", to: "wrong")
             let made = try calls(["slot", "test", "--passcode-file", wrong, vault.path], on: [".tries>"])
             #expect(made == ["pwrite64 .tries>", "fdatasync .tries>", "pwrite64 .tries>", "fdatasync .tries>"])
         }
 
-        /// The device key's bytes are gone from the disk before its name is.
+        /// The device key's bytes are overwritten durably before its name is removed.
         @Test func aDeviceKeyIsWrittenOverDurably() throws {
             let made = try calls(["erase", "--yes", vault.path], on: [".key>", ".key\""])
             #expect(

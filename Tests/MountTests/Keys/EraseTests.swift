@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A vault that nobody opens any more.
+    /// A vault after `latchkey erase`: no way in opens it any more.
     @Suite struct Erasing {
         private let vault: Vault
         private let deviceKey: String
@@ -18,7 +18,7 @@ extension MountTests {
             try run("cp", [vault.keybag, copy]).succeeded()
         }
 
-        /// Passcode and a copy of the keybag open nothing; with the recovery key it opens, which is why it says so.
+        /// A passcode and a copy of the keybag open nothing; a recovery key with a copy does, and the command says so.
         private func expectErased() throws {
             #expect(!Disk.exists(deviceKey) && !Disk.exists(deviceKey + ".tries") && !Disk.exists(vault.keybag))
             let point = try vault.folder.makeFolder("m\(UUID())")
@@ -46,7 +46,7 @@ extension MountTests {
             try expectErased()
         }
 
-        /// However deep folders lie in folders, and whatever may be opened at once.
+        /// Nested folders of any depth are erased, under any limit of open files.
         @Test func itsFilesGoFromADeepTree() throws {
             defer { _ = try? run("rm", ["-rf", vault.path]) }
             try run(
@@ -70,7 +70,7 @@ extension MountTests {
             #expect(try shell("ls -A", in: vault.path).text == "")
         }
 
-        /// With files open: they are gone for those who have them, and no key is in memory, for there is no process.
+        /// With files open: their users lose them, and no key is in memory, since the daemon has ended.
         @Test func whenItIsMounted() throws {
             let mount = try MountedVault(vault)
             defer { mount.detach() }
@@ -84,7 +84,7 @@ extension MountTests {
             try expectErased()
         }
 
-        /// While programs read and write: the daemon ends by itself, not by a signal, and leaves neither mount nor socket.
+        /// While programs read and write: the daemon exits by itself, without a signal, and no mount or socket stays.
         @Test func whenItIsBusy() throws {
             let mount = try MountedVault(vault)
             defer { mount.detach() }
@@ -115,14 +115,14 @@ extension MountTests {
             #expect(!Disk.exists(deviceKey))
         }
 
-        /// A vault that is damaged already, and one whose device key is elsewhere.
+        /// A vault that is already damaged, and one whose device key is elsewhere.
         @Test func whatIsMissingIsNoHindrance() throws {
             try FileManager.default.removeItem(atPath: deviceKey)
             try vault.latchkey(["erase", "--yes", vault.path]).succeeded()
             #expect(!Disk.exists(vault.keybag))
         }
 
-        /// A folder in it is not it, through the mount or beside that.
+        /// A folder inside the vault is not the vault, through the mount or beside it.
         @Test func aFolderInItIsNotErased() throws {
             let keybag = try Data(contentsOf: URL(filePath: vault.keybag))
             let inside = vault.path + "/" + Disk.tree(vault.path).first { !$0.hasPrefix("lk.") }!
@@ -138,7 +138,7 @@ extension MountTests {
             #expect(try Data(contentsOf: URL(filePath: vault.keybag)) == keybag && Disk.exists(deviceKey))
         }
 
-        /// What `--device-key` names has to be this vault's.
+        /// The file named by `--device-key` must be this vault's.
         @Test func noFileButTheDeviceKey() throws {
             let other = try Vault()
             let letter = try vault.folder.write("a letter", to: "letter")
@@ -148,7 +148,7 @@ extension MountTests {
                 #expect(outcome.status == 1 && outcome.errors.contains(words), "\(outcome)")
                 #expect(try Data(contentsOf: URL(filePath: path)) == before && Disk.exists(vault.keybag))
             }
-            // Nor a count beside the folder in which somebody stands, where the keybag does not tell whose it is.
+            // Nor is a count in the current folder removed, if the keybag does not tell whose it is.
             _ = try vault.folder.write("mine", to: ".tries")
             try Data([1, 2, 3]).write(to: URL(filePath: vault.keybag))
             let command = "cd '\(vault.folder.path(""))' && '\(Built.latchkey)' erase --yes vault"
@@ -156,7 +156,7 @@ extension MountTests {
             #expect(outcome.text.contains("nobody knows") && Disk.exists(vault.folder.path(".tries")), "\(outcome)")
         }
 
-        /// A link leads to it; a killed program has left it under another name; it is nowhere.
+        /// A link leads to the device key; a killed program has left it under another name; it is missing.
         @Test func whereTheDeviceKeyLies() throws {
             let stick = vault.folder.path("stick.key")
             let name = deviceKey.split(separator: "/").last!
@@ -175,7 +175,7 @@ extension MountTests {
                 again.contains("device key is not at \(deviceKey)") && !again.contains("nothing opens it"), "\(again)")
         }
 
-        /// A program that is stopped while it tries a passcode keeps nobody from erasing, nor from another way in.
+        /// A program that is stopped while it tries a passcode blocks neither erasing nor another way in.
         @Test func besideAStoppedGuess() throws {
             let mount = try MountedVault(vault)
             defer { mount.detach() }
@@ -193,7 +193,7 @@ extension MountTests {
             #expect(!Disk.exists(deviceKey) && !Disk.exists(vault.keybag))
         }
 
-        /// What could not be destroyed is said, and the keys in memory go all the same.
+        /// What could not be destroyed is reported, and the keys in memory are wiped all the same.
         @Test(.enabled(if: Immutable.isAvailable, Immutable.why)) func notAllCanBeDestroyed() throws {
             let mount = try MountedVault(vault)
             defer {
@@ -208,7 +208,7 @@ extension MountTests {
             #expect(!Disk.exists(deviceKey))
         }
 
-        /// A device key that has gone elsewhere under a mount.
+        /// The device key was moved while the vault is mounted.
         @Test func theDeviceKeyOfAMountIsElsewhere() throws {
             let mount = try MountedVault(vault)
             defer { mount.detach() }
@@ -220,7 +220,7 @@ extension MountTests {
 
         // MARK: --erase-after
 
-        /// The last wrong passcode through a mount that is unlocked: no key is left on the disk or in memory.
+        /// The last wrong passcode through an unlocked mount: no key stays on the disk or in memory.
         @Test func afterWrongPasscodes() throws {
             let vault = try Vault(["--erase-after", "4"])
             let deviceKey = try vault.deviceKeyFile()
@@ -229,7 +229,7 @@ extension MountTests {
             try shell("echo secret > b", in: mount.path).succeeded()
             for left in [3, 2, 1] {
                 let file = try vault.folder.write("wrong \(left)", to: "guess")
-                // The same one again counts once.
+                // The same wrong passcode again counts once.
                 for _ in 1...(left > 1 ? 2 : 1) {
                     let outcome = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
                     let words =
@@ -246,7 +246,7 @@ extension MountTests {
             let refused = try vault.latchkey(["unlock", "--passcode-file", file, mount.path])
             #expect(refused.status == 3 && refused.errors.contains("nothing was tried"), "\(refused)")
             #expect(refused.errors.contains("--last-try") && Disk.exists(vault.keybag), "\(refused)")
-            // A client that knows of no such thing is refused as well.
+            // A client without support for the question is refused as well.
             let answer = try bareCall("TestSlot", #"{"secret": 0}"#, secrets: ["wrong 5"], of: mount)
             #expect(answer.contains("io.latchkey.LastGuess"), "\(answer)")
             #expect(try Data(contentsOf: URL(filePath: deviceKey + ".tries"))[24] == 3)
@@ -257,7 +257,7 @@ extension MountTests {
             #expect(!Disk.exists(vault.keybag) && !Disk.exists(deviceKey))
         }
 
-        /// The same without a mount, by whichever command takes a passcode.
+        /// The same without a mount, by every command that takes a passcode.
         @Test func afterWrongPasscodesElsewhere() throws {
             let vault = try Vault(["--erase-after", "4"])
             let file = vault.folder.path("guess")
@@ -288,7 +288,7 @@ extension MountTests {
             #expect(!Disk.exists(vault.keybag))
         }
 
-        /// A person is asked, and nothing is tried without his word. A right passcode ends the count.
+        /// The user is asked first, and nothing is tried before he confirms. A right passcode resets the count.
         @Test(arguments: [
             ["unlock"], ["mount", "--unlock"], ["mount", "--unlock", "--foreground"], ["slot", "test"],
         ])
@@ -311,7 +311,7 @@ extension MountTests {
                 }
             }
             func trying(_ passcode: String, _ word: String) throws -> Outcome {
-                // A process that becomes the daemon has kept no passcode.
+                // The process that becomes the daemon has not kept the passcode.
                 let again = command.contains("--foreground") && word == "erase" ? [("Passcode: ", passcode)] : []
                 return try vault.latchkey(
                     command + places,
@@ -335,8 +335,9 @@ extension MountTests {
             #expect(!Disk.exists(vault.keybag))
         }
 
-        /// A policy may make a vault that takes one wrong passcode: each attempt is the last, and asks, the right one too; a command that
-        /// needs the passcode twice asks once, and a passcode that a recovery has just set is no guess.
+        /// A policy may allow only one wrong passcode. Then every attempt is the last and is asked about, also with the
+        /// right one. A command that needs the passcode twice asks once, and a passcode that a recovery has just set is
+        /// no guess.
         @Test func eachAttemptIsTheLast() throws {
             let policy = try TemporaryFolder()
             let rules = try policy.write("erase-after = 1\n", to: "policy.toml")
@@ -362,7 +363,8 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
         }
 
-        /// Many wrong ones at once, by the daemon and beside it, none of which may be the last: none is.
+        /// Many wrong passcodes at once, by the daemon and by commands, all without --last-try: the last attempt is not
+        /// made.
         @Test func noProcessRacesPastTheLastAttempt() throws {
             let vault = try Vault(["--erase-after", "4"])
             let copy = vault.folder.path("copy")
@@ -393,7 +395,8 @@ extension MountTests {
             return last
         }
 
-        /// What cannot be removed is said, no keys are left in memory, and no passcode is tried any more.
+        /// If the key cannot be removed, the command says so, no keys stay in memory, and no passcode is tried any
+        /// more.
         @Test(.enabled(if: Immutable.isAvailable, Immutable.why))
         func afterWrongPasscodesWhereNothingCanBeRemoved() throws {
             let vault = try Vault(["--erase-after", "4"])
@@ -417,7 +420,7 @@ extension MountTests {
             #expect(after.status == 3 && after.errors.contains("were erased"), "\(after)")
         }
 
-        /// By a command that opens the keybag beside the daemon: the mount goes, too.
+        /// By a command that opens the keybag beside the daemon: the mount ends, too.
         @Test func afterWrongPasscodesBesideTheMount() throws {
             let vault = try Vault(["--erase-after", "4"])
             let mount = try MountedVault(vault)
@@ -432,8 +435,8 @@ extension MountTests {
             mount.daemon.wait()
         }
 
-        /// By a copy that shares the device key: the mount of the original opens no more, and its keybag, which the recovery
-        /// key opens, stays.
+        /// By a copy that shares the device key: the mount of the original can no longer be unlocked. The original's
+        /// keybag stays, and the recovery key opens it.
         @Test func afterWrongPasscodesAtACopy() throws {
             let vault = try Vault(["--erase-after", "4"])
             let copy = vault.folder.path("copy")
@@ -462,7 +465,7 @@ extension MountTests {
 
         // MARK: Counting
 
-        /// Several at once wait for each other: each is counted.
+        /// Several attempts at once wait for each other: each is counted.
         @Test func fourGuessesAtOnce() throws {
             let guesses = try (1...4).map { try vault.folder.write("wrong \($0)", to: "guess\($0)") }
             try withMount(vault, unlocked: false) { mount in
@@ -491,7 +494,7 @@ extension MountTests {
             }
         }
 
-        /// The count is kept, and opening goes on, where the device key's disk is full.
+        /// If the device key's disk is full, the count stays and the right passcode still opens the vault.
         @Test(.enabled(if: LoopDisk.isAvailable)) func onAFullDisk() throws {
             let disk = try LoopDisk(size: "16M")
             let key = disk.path + "/device.key"
@@ -506,7 +509,7 @@ extension MountTests {
             #expect(try Data(contentsOf: URL(filePath: key + ".tries"))[24] == 0)
         }
 
-        /// Whatever lies where the count would: the vault opens.
+        /// Any file type in the count's path: the vault opens.
         @Test(arguments: ["mkdir", "mkfifo", "ln -s /nowhere", "touch x; chattr +i"]) func whereNothingCanBeCounted(
             making: String
         ) throws {
@@ -519,7 +522,7 @@ extension MountTests {
             #expect(try vault.latchkey(["slot", "test", "--passcode-file", guess, vault.path]).status == 3)
         }
 
-        /// A device key whose name leaves no room for that of its count, and one in the vault itself.
+        /// A device key whose name is too long for a count beside it, and one inside the vault.
         @Test func whereNoDeviceKeyBelongs() throws {
             let path = vault.folder.path("made")
             let names = [

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A device key that a TPM holds; here one in software.
+    /// A device key held by a TPM; here by one in software.
     @Suite struct DeviceKeysInHardware {
         private let tpm: SoftTPM
 
@@ -27,7 +27,8 @@ extension MountTests {
             }
         }
 
-        /// Everyday life: what is in the file is no key, `status` says what it is, and a power cycle of the machine is no matter.
+        /// Ordinary use: the file holds no key, `status` names its kind, and a power cycle of the machine changes
+        /// nothing.
         @Test func opensOnThisMachineOnly() throws {
             let vault = try made()
             try withMount(vault) { mount in
@@ -53,7 +54,7 @@ extension MountTests {
                 #expect(outcome.status == 1 && outcome.errors.contains(words), "\(outcome)")
                 #expect(try elsewhere(other, vault, ["device-key", "show", vault.path]).status == 1)
             }
-            // With the recovery key, where there is another TPM or none: a new device key, and all data.
+            // By the recovery key, on a machine with another TPM or none: a new device key, and all data.
             let moved = vault.folder.path("moved.key")
             let recovery = ["mount", "--recovery", "--recovery-key-file", vault.recoveryKeyFile]
             try elsewhere(
@@ -65,8 +66,8 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
         }
 
-        /// The chip counts wrong passcodes, and refuses the right one after too many: also with the other counter taken away.
-        /// So four digits are taken.
+        /// The TPM counts wrong passcodes, and after too many refuses the right one, also if the counter beside the
+        /// vault is removed. So four digits are allowed.
         @Test func theChipCounts() throws {
             let vault = try made()
             try check(vault)
@@ -93,8 +94,8 @@ extension MountTests {
             try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path]).succeeded()
         }
 
-        /// The count beside the device key keeps nothing of a wrong passcode, with which candidates for it could be tested past the
-        /// chip's lockout; nor does one of an earlier version, once it has been written.
+        /// The count beside the device key holds no digest of a wrong passcode, against which candidates could be
+        /// tested without the TPM's lockout. A count of an earlier version loses its digest when it is next written.
         @Test func theCountTellsNothingOfTheLastWrongOne() throws {
             let vault = try made()
             let count = URL(filePath: try vault.deviceKeyFile() + ".tries")
@@ -110,7 +111,8 @@ extension MountTests {
             #expect(Array(try Data(contentsOf: count))[24..<30] == [0, 0, 0, 0, 0, 0])
         }
 
-        /// Bound to registers: a machine that was started otherwise does not open it, until it is bound to how it is now.
+        /// Bound to PCRs: a machine that was started differently cannot open it, until it is bound to its present
+        /// state.
         @Test func boundToRegisters() throws {
             let vault = try made(["--pcrs", "7,16"])
             try check(vault)
@@ -119,14 +121,15 @@ extension MountTests {
             #expect(refused.status == 1 && refused.text.contains("started otherwise"), "\(refused)")
             let rebind = ["device-key", "rebind", "--pcrs", "7", "tpm2", vault.path]
             #expect(try vault.latchkey(rebind).status == 1)
-            // As it was: PCR 16 is the one for debugging, which a power cycle resets.
+            // The state before: PCR 16 is for debugging, and a power cycle resets it.
             try tpm.powerCycle()
             #expect(try vault.latchkey(rebind).succeeded().text.contains("while PCRs 7 stay"))
             try tpm.extend(pcr: 16)
             try check(vault)
         }
 
-        /// From a file to the TPM and back: the passcode stays, the file is no key any more and then one again.
+        /// From a file to the TPM and back: the passcode stays; the file first holds no key any more, then holds one
+        /// again.
         @Test func keptOtherwise() throws {
             let vault = try Vault(variables: ["LATCHKEY_TCTI": tpm.tcti])
             try check(vault)
@@ -143,7 +146,7 @@ extension MountTests {
             let exported = vault.folder.path("exported")
             try vault.latchkey(["device-key", "export", exported, vault.path]).succeeded()
             #expect(try Data(contentsOf: URL(filePath: exported)) == key)
-            // The chip holds a part of the passcode: the key alone does not do.
+            // The TPM holds a part of the passcode's key: the device key alone does not open the vault.
             let without = ["slot", "test", "--device-key", exported] + passcode + [vault.path]
             let refused = try vault.latchkey(without)
             #expect(refused.status == 1 && refused.errors.contains("has a part in a TPM"), "\(refused)")
@@ -159,7 +162,8 @@ extension MountTests {
             try vault.latchkey(["device-key", "show", vault.path]).text
         }
 
-        /// Broken off between the key and the passcode: everything opens, `show` says so, and the same again ends it.
+        /// Interrupted between the key and the passcode: everything opens, `show` reports it, and the same command
+        /// completes it.
         @Test func brokenOff() throws {
             let vault = try Vault(variables: ["LATCHKEY_TCTI": tpm.tcti])
             try check(vault)
@@ -173,11 +177,11 @@ extension MountTests {
             #expect(try !state(vault).contains("unfinished"))
             let exported = vault.folder.path("exported")
             try vault.latchkey(["device-key", "export", exported, vault.path]).succeeded()
-            // As it is when the second half has not come to pass.
+            // The state if the second half has not happened.
             try run("cp", [vault.folder.path("plain"), vault.keybag]).succeeded()
             #expect(try state(vault).contains("unfinished"))
             try check(vault)
-            // A new passcode does not leave the old ones beside it.
+            // A new passcode replaces the old ones.
             try vault.latchkey(["passwd"] + passcode + ["--new-passcode-file", another, vault.path]).succeeded()
             #expect(try !state(vault).contains("unfinished"))
             try run("cp", [vault.folder.path("plain"), vault.keybag]).succeeded()
@@ -189,7 +193,7 @@ extension MountTests {
                 ])
                 #expect(outcome.status == 1 && outcome.errors.contains("has a part in a TPM"), "\(outcome)")
             }
-            // Nor is there a last slot that nothing opens.
+            // Nor does a slot stay that no passcode opens.
             try vault.latchkey([
                 "slot", "remove", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "2", vault.path,
             ])
@@ -199,7 +203,7 @@ extension MountTests {
             try check(vault)
         }
 
-        /// Where the key cannot be replaced, all is as it was: no passcode that opens it without the TPM stays.
+        /// If the key cannot be replaced, nothing changes: no passcode stays that opens the vault without the TPM.
         @Test(.enabled(if: Immutable.isAvailable, Immutable.why)) func cannotBeKeptOtherwise() throws {
             let vault = try made()
             try check(vault)
@@ -215,7 +219,8 @@ extension MountTests {
             try check(vault)
         }
 
-        /// With the recovery key, whatever has become of the TPM, at the place where the device key lay: what is there is set aside.
+        /// With the recovery key, whatever happened to the TPM. The new device key goes to the old one's path; the old
+        /// file is kept under another name.
         @Test(arguments: ["another TPM", "no TPM", "other registers", "an empty file"]) func recovered(from: String)
             throws
         {
@@ -250,7 +255,8 @@ extension MountTests {
             try elsewhere(other, vault, ["slot", "test", "--passcode-file", vault.passcodeFile, vault.path]).succeeded()
         }
 
-        /// One passcode: the TPM would count each use of another as a wrong one. Four digits do in the TPM, and in a file they do not.
+        /// Only one passcode: the TPM would count each use of another as a wrong one. Four digits suffice with the TPM,
+        /// and not with a file.
         @Test func whatPasscodesATPMTakes() throws {
             let vault = try made()
             let passcode = ["--passcode-file", vault.passcodeFile]
@@ -270,7 +276,7 @@ extension MountTests {
             try vault.latchkey(["slot", "test", "--passcode-file", digits, vault.path]).succeeded()
         }
 
-        /// Bound anew without a word about registers it stays bound to the same.
+        /// Bound again without naming PCRs, it stays bound to the same ones.
         @Test func registersStay() throws {
             let vault = try made(["--pcrs", "16"])
             try tpm.powerCycle()

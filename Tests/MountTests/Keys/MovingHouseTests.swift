@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The vault's folder is its own backup, by whatever copies files: taken while it is mounted, and opened on a machine that
-    /// has never seen it.
+    /// The vault's folder is its own backup, by any program that copies files: taken while it is mounted, and opened on
+    /// a new machine.
     @Suite struct MovingHouse {
         enum State: CaseIterable {
             case unmounted, unlocked, locked
@@ -38,7 +38,7 @@ extension MountTests {
             """,
         ]
 
-        /// Each state by the one that reads most, and each program in a state of its own.
+        /// Each state is checked with the program that reads most, and each program in a state of its own.
         private static let cases: [(String, State)] =
             State.allCases.map { ("restic", $0) } + [("rclone", .locked), ("rclone", .unlocked), ("tar", .unlocked)]
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A vault that the device key alone opens says so everywhere, and is a good one once it has a passcode.
+    /// A vault that the device key alone opens: every command warns of it, and a passcode makes it an ordinary vault.
     @Suite struct WithoutPasscode {
         private let unprotected = "not protected: encrypted with the device key alone"
 
@@ -19,7 +19,7 @@ extension MountTests {
             #expect(try vault.latchkey(["status", "--json", point]).text.contains("\"hasPasscode\" : false"))
             #expect(try vault.latchkey(["explain", point + "/a"]).succeeded().text.contains(unprotected))
             #expect(try vault.latchkey(["slot", "list", point]).succeeded().text.contains("no-passcode"))
-            // A lock takes the keys away, and nothing has to be typed to get them back.
+            // A lock removes the keys from memory, and an unlock needs no typing.
             try vault.latchkey(["lock", "--now", point]).succeeded()
             #expect(try attemptShell("cat a", in: point).status != 0)
             try vault.latchkey(["unlock", point]).succeeded()
@@ -29,7 +29,7 @@ extension MountTests {
             try vault.latchkey(["passwd", "--new-passcode-file", vault.passcodeFile, point]).succeeded()
             #expect(try vault.latchkey(["status", point]).succeeded().text.contains(unprotected) == false)
             #expect(try vault.latchkey(["explain", point + "/a"]).succeeded().text.contains(unprotected) == false)
-            // Only the keybag is another one.
+            // Only the keybag has changed.
             let then = try shell("stat -c %Y.%s \(vault.path)/*", in: "/").text
             #expect(zip(inode.split(separator: "\n"), then.split(separator: "\n")).count { $0 != $1 } <= 1)
             try vault.latchkey(["lock", "--now", point]).succeeded()
@@ -38,7 +38,8 @@ extension MountTests {
             #expect(try shell("cat a", in: point).text == "secret\n")
         }
 
-        /// fsck and the slots ask for nothing. A passcode beside nothing would protect nothing: `slot add` says so.
+        /// fsck and the slot commands ask for nothing. A passcode beside an open vault would protect nothing: `slot
+        /// add` says so.
         @Test func commandsAskForNothing() throws {
             let vault = try Vault(hasPasscode: false)
             let checked = try vault.latchkey(["fsck", vault.path]).succeeded()
@@ -53,7 +54,7 @@ extension MountTests {
             try withMount(vault) { try shell("echo b > b", in: $0.path).succeeded() }
         }
 
-        /// What is about a passcode does not go with it.
+        /// Options about a passcode are refused beside `--no-passcode`.
         @Test func usage() throws {
             let vault = try Vault()
             for options in [["--weak"], ["--erase-after", "10"], ["--passcode-file", vault.passcodeFile]] {

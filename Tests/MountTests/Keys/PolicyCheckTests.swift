@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What the administrator demands, and whether a vault keeps it, by the command.
+    /// The command that says what the administrator's policy demands, and whether a vault keeps it.
     @Suite struct PolicyCheck {
         let vault: Vault
         let publicKey: String
@@ -47,7 +47,7 @@ extension MountTests {
             #expect(try check().succeeded().text == "Nothing is demanded: \(policy) is not there, or has no rules.\n")
         }
 
-        /// A policy that cannot be used is no policy that allows all.
+        /// A policy that cannot be parsed does not allow everything.
         @Test func refusals() throws {
             let head = "latchkey: the policy cannot be used: \(policy)"
             let missing = try check()
@@ -68,7 +68,7 @@ extension MountTests {
             #expect(try check(vault.folder.path).status == 5)
         }
 
-        /// What the keybag tells in clear, and through the mount what its daemon tells, locked or not.
+        /// What the keybag shows without a key, and what the daemon says through the mount, locked or not.
         @Test func aVaultIsHeldAgainstIt() throws {
             try write(
                 """
@@ -115,7 +115,7 @@ extension MountTests {
             }
         }
 
-        /// What stands behind the lines' numbers.
+        /// The text behind the line numbers.
         private func words(_ outcome: Outcome) -> [String] {
             outcome.text.split(separator: "\n").dropFirst().map { String($0.split(separator: " ")[2]) }
         }

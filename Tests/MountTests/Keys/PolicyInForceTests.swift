@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What breaks the policy is refused, with the line that forbids it.
+    /// A command that would break the policy is refused, and the message names the policy's line.
     @Suite struct PolicyInForce {
         private let vault: Vault
         private let policy: String
@@ -65,7 +65,7 @@ extension MountTests {
 
         @Test func passcodes() throws {
             try demand("minimum-passcode-strength = 3")
-            // Good enough where there is no policy.
+            // Strong enough without a policy.
             let weak = try vault.folder.write("kxqvzjw", to: "weak")
             let passcode = ["--passcode-file", vault.passcodeFile]
             let change = passcode + ["--new-passcode-file", weak, vault.path]
@@ -73,7 +73,7 @@ extension MountTests {
             try expectRefused(["slot", "add", "passcode"] + change, "strength")
             try expectRefused(making(passcode: weak), "strength")
             try expectRefused(making(["--no-passcode"]), "strength")
-            // The daemon holds to that with which it was mounted, whatever a command is told.
+            // The daemon keeps the policy that it was mounted with, whatever a command is given.
             try withMount(vault, options: ["--policy", policy]) { mount in
                 for command in [["passwd"], ["slot", "add", "passcode"]] {
                     let outcome = try vault.latchkey(
@@ -100,7 +100,7 @@ extension MountTests {
             }
         }
 
-        /// What is made gets no weaker class, though its folder has one from before there was a policy.
+        /// New files get no weaker class than the policy's, though their folder has one from before the policy.
         @Test func classesOfWhatIsMade() throws {
             let vault = try Vault(["--default-class", "none"])
             try withMount(vault) { try shell("mkdir d; echo a > d/a", in: $0.path).succeeded() }
@@ -118,7 +118,7 @@ extension MountTests {
             }
         }
 
-        /// A recovery that ends in a mount which the policy forbids changes nothing.
+        /// A recovery for a mount that the policy forbids changes nothing.
         @Test func recovery() throws {
             try demand("allowed-device-keys = [\"tpm2\"]")
             let before = Disk.tree(vault.path)
@@ -130,7 +130,7 @@ extension MountTests {
             #expect(try Data(contentsOf: URL(filePath: vault.keybag)) == keybag && Disk.tree(vault.path) == before)
         }
 
-        /// The grace, and a lock by itself: what the policy says holds where nobody says anything.
+        /// The grace and the idle lock: the policy's values hold unless the command line sets others.
         @Test func times() throws {
             try demand("longest-grace = 1", "lock-when-idle-after = 2")
             try expectRefused(try mounting(["--grace", "5"]), "grace of 5 seconds")
@@ -138,14 +138,14 @@ extension MountTests {
             try withMount(vault, grace: 0, options: ["--policy", policy]) { mount in
                 try shell("echo secret > a; setfattr -n user.latchkey.class -v complete a", in: mount.path).succeeded()
                 #expect(try mount.status().state == "unlocked")
-                // In use it stays unlocked.
+                // A mount in use stays unlocked.
                 let end = ContinuousClock.now + .seconds(4)
                 while ContinuousClock.now < end {
                     try shell("touch b", in: mount.path).succeeded()
                     usleep(300_000)
                 }
                 #expect(try mount.status().state == "unlocked")
-                // Asking for the status is no use of the files.
+                // A status request does not count as use of the files.
                 let limit = ContinuousClock.now + .seconds(20)
                 while try mount.status().state != "locked", ContinuousClock.now < limit { usleep(50_000) }
                 #expect(try mount.status().state == "locked")
@@ -153,7 +153,7 @@ extension MountTests {
             }
         }
 
-        /// A policy that cannot be used allows nothing.
+        /// A policy that cannot be parsed allows nothing.
         @Test func unusable() throws {
             try demand("longest-grace = \"soon\"")
             try expectRefused(try mounting(), "longest-grace")

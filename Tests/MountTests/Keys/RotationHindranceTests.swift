@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What keeps a file from getting a new key: the old ones stay for it, and nobody says that all is done.
+    /// What prevents a file from getting a new key: the old keys stay for it, and no command reports that all is done.
     @Suite struct RotationHindrances {
         private func opened(_ vault: Vault) throws -> Outcome {
             try run(
@@ -21,7 +21,7 @@ extension MountTests {
                     + ["--recovery-key-file", vault.folder.path("new-recovery-key")] + options + [place])
         }
 
-        /// Another program has a lease on the file in the vault, as servers of files do.
+        /// Another program has a lease on the file in the vault, as file servers do.
         @Test func aLease() throws {
             let vault = try Vault()
             try withMount(vault) { try shell("echo hello > a", in: $0.path).succeeded() }
@@ -49,8 +49,8 @@ extension MountTests {
             try opened(vault).succeeded()
         }
 
-        /// A copy that a sync program has made under another name, which nobody may write to: it is to open when it has its name
-        /// back.
+        /// A read-only copy that a sync program has made under another name: it must open when it is moved back to its
+        /// name.
         @Test(.enabled(if: Immutable.isAvailable, Immutable.why)) func aCopyThatIsImmutable() throws {
             let vault = try Vault()
             try withMount(vault) { try shell("echo hello > a", in: $0.path).succeeded() }
@@ -68,7 +68,7 @@ extension MountTests {
             try opened(vault).succeeded()
         }
 
-        /// On a disk whose listings do not tell files from folders.
+        /// On a disk whose listings do not give the type of an entry.
         @Test(.enabled(if: LoopDisk.isAvailable)) func listingsWithoutKinds() throws {
             let disk = try LoopDisk(options: ["-O", "^filetype"])
             let vault = try Vault(at: disk.path + "/vault")
@@ -81,7 +81,7 @@ extension MountTests {
             try opened(vault).succeeded()
         }
 
-        /// The daemon ends before it has answered: whichever recovery key the vault has then, somebody has it.
+        /// The daemon ends before it has answered: the recovery key that the vault has then is one that the user has.
         @Test(arguments: ["rotate", "slot"]) func theRecoveryKeyOfACommandInDoubt(command: String) throws {
             let vault = try Vault()
             let mount = try MountedVault(vault)
@@ -115,13 +115,13 @@ extension MountTests {
             mount.daemon.wait()
             let slots = try vault.latchkey(["slot", "list", vault.path]).succeeded().text
             #expect(slots.contains("3"), "the keybag was not changed: \(slots)")
-            // It may have answered in time, or said at least that the new key is the one.
+            // The command may have printed the new key in time, or at least said that the new one counts.
             let isKnown = outcome.errors.contains("The old recovery key opens the vault no more")
             if outcome.status != 0, !isKnown { #expect(outcome.errors.contains("Keep \(key)"), "\(outcome)") }
             try vault.latchkey(["slot", "test", "--recovery", "--recovery-key-file", key, vault.path]).succeeded()
         }
 
-        /// A vault that is only read keeps its old keys, and says so at once.
+        /// A read-only mount keeps its old keys, and says so at once.
         @Test(.enabled(if: Immutable.isAvailable, Immutable.why)) func readOnly() throws {
             let vault = try Vault()
             try withMount(vault) { try shell("echo hello > a", in: $0.path).succeeded() }

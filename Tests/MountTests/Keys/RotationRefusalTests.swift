@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What `latchkey rotate` does not do, and what it cannot yet.
+    /// What `latchkey rotate` refuses, and what it cannot do yet.
     @Suite struct RotationRefusals {
         @Test func changesNothing() throws {
             let scene = try RotationScene(5)
@@ -40,7 +40,8 @@ extension MountTests {
             }
         }
 
-        /// A disk without any room: what is begun goes on or waits, all reads, and once there is room it ends.
+        /// A disk without any room: the rotation goes on or waits, all files are readable, and once there is room it
+        /// ends.
         @Test func fullDisk() throws {
             guard LoopDisk.isAvailable else {
                 Issue.record("NOT TESTED: a small disk takes root and loop devices")
@@ -52,11 +53,11 @@ extension MountTests {
 
         private func rotateOnFullDisk(_ folder: TemporaryFolder) throws {
             let scene = try RotationScene(20, in: folder)
-            // Not in a file of the full disk.
+            // Not in a file on the full disk.
             let outside = try TemporaryFolder()
             let key = outside.path("recovery-key")
             try withMount(scene.vault) { mount in
-                // What is left is too little for a file of the vault, and enough for the keybag perhaps.
+                // The free space is too small for a file of the vault, and perhaps large enough for the keybag.
                 let filler = folder.path("filler")
                 func fill() throws {
                     let filling = try attempt("cp", ["/dev/zero", filler])
@@ -79,7 +80,7 @@ extension MountTests {
                 }
                 #expect(try scene.wrong(mount, count: 20) == "")
 
-                // Full when it is in the middle.
+                // The disk is filled while the rotation is half done.
                 try empty()
                 let backing = try mount.backingPath("A/several")
                 try run("chattr", ["+i", backing]).succeeded()
@@ -106,8 +107,8 @@ extension MountTests {
             #expect(try scene.openedByOldKeys() == [])
         }
 
-        /// A file that cannot be written to keeps its old key, and the vault those of before, until it can; read-only, with
-        /// another passcode and on another machine too.
+        /// A file that cannot be written to keeps its old key, and the vault the old keys, until it can: also
+        /// read-only, with another passcode and on another machine.
         @Test(.enabled(if: Immutable.isAvailable, Immutable.why)) func whatCannotBeWritten() throws {
             let scene = try RotationScene(30)
             var backing = ""
@@ -128,7 +129,7 @@ extension MountTests {
             }
             #expect(try scene.openedByOldKeys() == ["A/d0/f7"])
             #expect(try scene.vault.fsck().clean)
-            // Another passcode, and then a machine that has never seen it.
+            // With another passcode, and then on a new machine.
             let second = try scene.vault.folder.write("another passcode", to: "second")
             try scene.vault.latchkey(
                 [

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A vault with many files of all classes, whose keys are made anew.
+/// A vault with many files of all classes, whose keys are rotated.
 struct RotationScene {
     let vault: Vault
     let recoveryKey: String
@@ -56,7 +56,7 @@ struct RotationScene {
             make(deep + "/f")
         """
 
-    /// Reads all files of a folder that hold the beginning of their own names over and over; a line of those that do not.
+    /// Reads all files of a folder, each of which repeats its own name; prints a line for each that does not.
     private static let verify = """
         import os, sys
         top, seen = sys.argv[1], 0
@@ -91,7 +91,7 @@ struct RotationScene {
         return text
     }
 
-    /// Modes, sizes and times of all that is in the mount; not of its root, in which the keybag is replaced.
+    /// Modes, sizes and times of everything in the mount except its root, in which the keybag is replaced.
     func metadata(_ mount: MountedVault) throws -> [Substring] {
         try shell("find . -mindepth 1 -printf '%P %M %n %s %T@ %C@ %A@\\n' | sort", in: mount.path).text.split(
             separator: "\n")
@@ -111,7 +111,7 @@ struct RotationScene {
         return try JSONDecoder().decode(Status.self, from: Data(text)).rotation
     }
 
-    /// Returns when so many files were given new keys, or there is nothing left to do.
+    /// Returns when this many files have new keys, or no file is left to do.
     func waitUntilRenewed(_ count: Int, _ mount: MountedVault) throws {
         let end = ContinuousClock.now + .seconds(60)
         while let progress = try progress(mount), progress.renewed < count {
@@ -119,14 +119,14 @@ struct RotationScene {
         }
     }
 
-    /// Goes on with what is not finished, to its end.
+    /// Completes a rotation that was interrupted.
     func finish(_ mount: MountedVault) throws {
         guard try progress(mount) != nil else { return }
         try mount.latchkey("rotate", "--wait", mount.path, within: 120).succeeded()
         if let progress = try progress(mount) { throw HarnessError("still \(progress)") }
     }
 
-    /// Files that the keybag of before opens, in a copy of the vault as it is now, with the device key and passcode of then.
+    /// Files that the old keybag opens in a copy of the present vault, with the old device key and passcode.
     func openedByOldKeys() throws -> [String] {
         let copy = Vault(copy: vault.folder.path("copy"), of: vault)
         try run("rm", ["-rf", copy.path]).succeeded()
@@ -150,7 +150,7 @@ struct RotationScene {
         return text.split(separator: "\n").map(String.init)
     }
 
-    /// What the independent reader finds, with a keybag in the vault's place.
+    /// What the independent reader finds with another keybag in the vault.
     func read(keybag: [UInt8]? = nil) throws -> Outcome {
         let whole = try Disk.read(vault.keybag)
         defer { try? Data(whole).write(to: URL(fileURLWithPath: vault.keybag)) }

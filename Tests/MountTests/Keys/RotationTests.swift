@@ -4,18 +4,18 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `latchkey rotate`: all files get new keys while they are in use, and none is ever without one that opens it.
+    /// `latchkey rotate`: all files get new keys while they are in use, and at every moment one key opens each file.
     @Suite struct Rotations {
         private static let count = 120
 
-        /// All classes, deep folders, long names, links and files that may not be written to: each has the new keys,
-        /// nothing that stat(2) shows has changed, and the old keys open none.
+        /// All classes, deep folders, long names, links and read-only files: each has the new keys, nothing that
+        /// stat(2) shows has changed, and the old keys open none.
         @Test func allFiles() throws {
             let scene = try RotationScene(Self.count)
             try withMount(scene.vault) { mount in
-                // Headers that wait for the second to pass that stat(2) shows are written by and by.
+                // A header waits until the second that stat(2) shows has passed; then it is written.
                 try mount.dirty()
-                // The first listing notes that it was one.
+                // The first listing records in the vault that it has happened.
                 _ = try scene.metadata(mount)
                 let before = try scene.metadata(mount)
                 let said = try scene.rotate(mount)
@@ -47,8 +47,8 @@ extension MountTests {
             ).succeeded()
         }
 
-        /// A program that holds an open file, a mapping, one without a name yet, and one that has lost its name goes on
-        /// with all of them, over a lock and an unlock too.
+        /// A program that holds an open file, a mapping, a file without a name yet, and an unlinked one keeps the use
+        /// of all of them, also over a lock and an unlock.
         @Test func filesInUse() throws {
             let scene = try RotationScene(40)
             try withMount(scene.vault) { mount in
@@ -105,7 +105,7 @@ extension MountTests {
                 except Exception as error: print("error", repr(error).replace(" ", "_"), flush=True)
             """
 
-        /// Other programs rename, link, make, remove and reclass files and folders all the while: none is missed.
+        /// Other programs rename, link, create, remove and reclassify files and folders meanwhile: none is missed.
         @Test(arguments: [1]) func whatMoves(seed: Int) throws {
             let scene = try RotationScene(Self.count)
             try withMount(scene.vault) { mount in
@@ -115,7 +115,7 @@ extension MountTests {
                 try mover.ask("prepare", within: 60).required("making folders")
                 try mover.send(["begin"])
                 try scene.rotate(mount, []).succeeded()
-                // It must not end for want of a quiet moment.
+                // It must end although the vault is never idle.
                 try scene.finish(mount)
                 try mover.send(["end"])
                 try mover.answer(within: 60).required("moving")
@@ -195,8 +195,8 @@ extension MountTests {
                 except Exception as error: print("error", repr(error).replace(" ", "_"), flush=True)
             """
 
-        /// The daemon is killed at some moments, at the beginning, in the middle and near the end: each time all is
-        /// there, and in the end all files have the new keys.
+        /// The daemon is killed at the beginning, in the middle and near the end: each time all files are there, and in
+        /// the end all have the new keys.
         @Test func killedAndGoesOn() throws {
             let scene = try RotationScene(Self.count)
             var begun = false
@@ -211,7 +211,7 @@ extension MountTests {
                 mount.kill()
                 mount.detach()
             }
-            // Before the first unlock what needs none opens, whichever keys it has.
+            // Files that need no unlock open before the first one, with the old keys or the new.
             try withMount(scene.vault, unlocked: false) { mount in
                 let found = try shell("cat D/several D/d*/f*[1-9] > /dev/null && echo read", in: mount.path)
                 #expect(found.text == "read\n")
@@ -224,8 +224,8 @@ extension MountTests {
             #expect(try scene.openedByOldKeys() == [])
         }
 
-        /// Locked in the middle it stops, and the lock is as quick as ever; at the unlock it goes on. What is made of
-        /// class B meanwhile has the new keys.
+        /// A lock in the middle stops it, and takes no longer than usual; the unlock continues it. Class B files that
+        /// are made meanwhile have the new keys.
         @Test func lockedInTheMiddle() throws {
             let scene = try RotationScene(250)
             try withMount(scene.vault) { mount in
@@ -249,7 +249,7 @@ extension MountTests {
 }
 
 extension MountedVault {
-    /// Returns when what was written has come to rest.
+    /// Returns when no write is pending any more.
     fileprivate func dirty() throws { try run("sync", ["-f", path]).succeeded() }
 }
 

@@ -32,7 +32,7 @@ extension MountTests {
 
         private func keybag(_ vault: Vault) throws -> Data { try Data(contentsOf: URL(filePath: vault.keybag)) }
 
-        /// Added, listed, used for all that a passcode is used for, and removed; in the vault, and through its mount.
+        /// Added, listed, used for everything that takes a passcode, and removed; in the vault, and through its mount.
         @Test(arguments: [false, true], [nil, "1234"]) func everydayLife(isMounted: Bool, pin: String?) throws {
             let vault = try Vault()
             let key = try SoftKey(pin: pin)
@@ -68,7 +68,7 @@ extension MountTests {
             #expect(key.touches == touches)
         }
 
-        /// What has opened it for new keys opens it still; the passcode is to be added again.
+        /// The key that has opened the vault for new keys still opens it; the passcode must be added again.
         @Test func afterRotating() throws {
             let vault = try Vault()
             let key = try SoftKey()
@@ -86,7 +86,7 @@ extension MountTests {
             #expect(try vault.latchkey(["slot", "test"] + byPasscode(vault) + [vault.path]).status == 3)
         }
 
-        /// Each of two keys opens it, whatever else is plugged in; one that opens it already is not added again.
+        /// Each of two keys opens it, whatever else is plugged in; a key that already opens it is not added again.
         @Test func twoKeys() throws {
             let vault = try Vault()
             let (first, second, foreign) = (try SoftKey(), try SoftKey(), try SoftKey())
@@ -98,7 +98,7 @@ extension MountTests {
             let again = try add(first, to: vault)
             #expect(again.status == 1 && again.errors.contains("opens slot 3 already"), "\(again)")
             #expect(try keybag(vault) == before)
-            // The second by the first, and it is clear which is which.
+            // The second key by the first; the prompts name which is which.
             try vault.latchkey(["slot", "add", "--fido2"] + both + ["fido2", vault.path]).succeeded()
             #expect(first.touches == 4 && second.touches == 3)
             for (key, slot) in [(first, 3), (second, 4)] {
@@ -115,7 +115,8 @@ extension MountTests {
             #expect(try mount.status().state == "before-first-unlock")
         }
 
-        /// Each with the code that scripts rely on, words that say what to do next, and the keybag as it was.
+        /// Each failure has the code that scripts rely on, a message with the next step, and leaves the keybag
+        /// unchanged.
         @Test func refusals() throws {
             let vault = try Vault()
             let key = try SoftKey()
@@ -160,7 +161,8 @@ extension MountTests {
             #expect(added.status == 1 && added.errors.contains("no security key is plugged in"), "\(added)")
         }
 
-        /// A wrong PIN is told with how many more the key takes; then it takes none, and the passcode opens the vault still.
+        /// A wrong PIN is reported with the number of attempts left; then the key accepts none, and the passcode still
+        /// opens the vault.
         @Test func wrongPINs() throws {
             let vault = try Vault()
             let key = try SoftKey(pin: "1234")
@@ -189,12 +191,12 @@ extension MountTests {
             #expect(try vault.latchkey(["slot", "test"] + byKey(key) + short + [vault.path]).status == 1)
             #expect(try keybag(vault) == before && key.touches == 3)
             try vault.latchkey(["slot", "test"] + byPasscode(vault) + [vault.path]).succeeded()
-            // A key without a PIN is not taken for one that has one.
+            // A key without a PIN is not reported as one with a PIN.
             let plain = try add(SoftKey(), to: vault, right)
             #expect(plain.status == 1 && plain.errors.contains("has no PIN"), "\(plain)")
         }
 
-        /// A key whose PIN is of little use is said to be one.
+        /// If a key's PIN adds little protection, the command says so.
         @Test func anOldKey() throws {
             let vault = try Vault()
             let key = try SoftKey(pin: "1234")
@@ -204,7 +206,7 @@ extension MountTests {
             try vault.latchkey(["slot", "test"] + byKey(key) + right + [vault.path]).succeeded()
         }
 
-        /// One line of standard input after the other: the passcode, then the PIN.
+        /// Standard input in lines: the passcode, then the PIN.
         @Test func aPINFromStandardInput() throws {
             let vault = try Vault()
             let key = try SoftKey(pin: "1234")
@@ -220,7 +222,8 @@ extension MountTests {
             try run(Built.latchkey, by, input: Array("1234".utf8), environment: environment).succeeded()
         }
 
-        /// Another passcode changes nothing for it. On another machine it opens nothing: the device key is not there.
+        /// Another passcode does not affect the key. On another machine the key opens nothing, for lack of the device
+        /// key.
         @Test func withTheDeviceKeyOnly() throws {
             let vault = try Vault()
             let key = try SoftKey()
@@ -245,7 +248,7 @@ extension MountTests {
             #expect(outcome.status == 1 && outcome.errors.contains("no security key opens"), "\(outcome)")
         }
 
-        /// Alone it is a way in that stays.
+        /// The only way in is not removed.
         @Test func theLastWayIn() throws {
             let vault = try Vault()
             let key = try SoftKey()
@@ -258,7 +261,7 @@ extension MountTests {
             try vault.latchkey(["slot", "test"] + byKey(key) + [vault.path]).succeeded()
         }
 
-        /// Where libfido2 is missing everything else works, and this says what to install.
+        /// Without libfido2 everything else works, and the command says what to install.
         @Test func withoutTheLibrary() throws {
             let vault = try Vault()
             let key = try SoftKey()
@@ -275,7 +278,7 @@ extension MountTests {
             try run(Built.latchkey, tested, environment: environment).succeeded()
         }
 
-        /// Killed at any of the three touches, the vault is as it was.
+        /// Killed at any of the three touches, the vault is unchanged.
         @Test(arguments: [1, 2, 3]) func killedInTheMiddle(touch: Int) throws {
             let vault = try Vault()
             let key = try SoftKey()

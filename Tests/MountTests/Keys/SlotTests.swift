@@ -31,7 +31,7 @@ extension MountTests {
 
         private var byPasscode: [String] { ["--passcode-file", vault.passcodeFile] }
 
-        /// All kinds, added, listed, used to unlock, and removed, in the vault or through its mount.
+        /// All kinds of slots, added, listed, used to unlock, and removed, in the vault or through its mount.
         @Test(arguments: [false, true]) func allKinds(isMounted: Bool) throws {
             let second = try vault.folder.write("another passcode", to: "second")
             let keyFile = vault.folder.path("key")
@@ -80,7 +80,7 @@ extension MountTests {
             }
         }
 
-        /// The last way in stays; what a wrong one asks for is not done; a file that exists is not written over.
+        /// The last slot cannot be removed; a wrong secret authorizes nothing; an existing file is not overwritten.
         @Test func refusals() throws {
             let before = try Data(contentsOf: URL(filePath: vault.keybag))
             let wrong = try vault.folder.write("wrong", to: "wrong")
@@ -108,7 +108,7 @@ extension MountTests {
 
         static let weak = ["2580", "1234", "123456", "482913", "password1", "qwerty", "a", "abc"]
 
-        /// The daemon has the same rule, for a client that looks at no passcode itself.
+        /// The daemon itself refuses weak passcodes, for a client that does not measure their strength.
         @Test func theDaemonTakesNoWeakPasscode() throws {
             let before = try Data(contentsOf: URL(filePath: vault.keybag))
             try withMount(vault) { mount in
@@ -131,7 +131,8 @@ extension MountTests {
             #expect(try Data(contentsOf: URL(filePath: vault.keybag)) != before)
         }
 
-        /// The same rule where the vault is opened without its device key, or its keybag comes from a backup, or no daemon runs.
+        /// The rule also holds if the vault is opened without its device key, its keybag comes from a backup, or no
+        /// daemon runs.
         @Test(arguments: weak) func weakPasscodesWithoutADaemon(text: String) throws {
             let weak = try vault.folder.write(text, to: "weak")
             let point = try vault.folder.makeFolder("point")
@@ -165,7 +166,8 @@ extension MountTests {
             try vault.latchkey(["slot", "test", "--passcode-file", weak, vault.path]).succeeded()
         }
 
-        /// A weak one is taken only where that is asked for, wherever a passcode is set; and its owner is told what it is worth.
+        /// A weak passcode is accepted only with an explicit option, by every command that sets one; and its strength
+        /// is reported.
         @Test(arguments: ["2580", "password1"]) func weakPasscodes(text: String) throws {
             let four = try vault.folder.write(text, to: "four")
             let before = try Data(contentsOf: URL(filePath: vault.keybag))
@@ -198,7 +200,7 @@ extension MountTests {
             #expect(try changed.succeeded().text.contains("more than a million years"))
         }
 
-        /// A recovery key that a command shows is good, and nothing but that.
+        /// A recovery key that a command prints is valid, and stands alone in the output.
         @Test func aRecoveryKeyIsShown() throws {
             let outcome = try vault.latchkey(["slot", "add"] + byPasscode + ["recovery-key", vault.path]).succeeded()
             let key = try #require(outcome.text.split(separator: "\n").first { $0.hasPrefix("    ") })
@@ -207,7 +209,7 @@ extension MountTests {
             #expect(try tested.succeeded().text == "It opens slot 3 (recovery-key).\n")
         }
 
-        /// On a machine that has never seen it, by the organisation's key; what needs the old device key is gone.
+        /// On a new machine, by the organisation's key; slots that need the old device key are removed.
         @Test func escrowOpensItElsewhere() throws {
             let vault = try Vault(["--recovery-public-key", publicKey])
             let keyFile = vault.folder.path("key")
@@ -243,7 +245,7 @@ extension MountTests {
             #expect(try vault.latchkey(["fsck", "--key-file", keyFile, vault.path]).status == 1, "it is mounted")
         }
 
-        /// An encrypted private key asks for its passphrase, at a terminal only.
+        /// An encrypted private key asks for its passphrase, only at a terminal.
         @Test func anEncryptedPrivateKey() throws {
             let encrypted = vault.folder.path("encrypted.pem")
             try run(

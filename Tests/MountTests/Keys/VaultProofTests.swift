@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What the holder of an escrow key knows a vault by.
+    /// The proof by which the holder of an escrow key recognizes a vault.
     @Suite struct VaultProofs {
         let folder: TemporaryFolder
         let escrowKey: String
         let publicKey: String
         let vault: Vault
-        /// As `init` has shown it.
+        /// The proof as `init` has shown it.
         let proof: String
 
         init() throws {
@@ -68,7 +68,7 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
         }
 
-        /// It is the same by each way in, and stays over changes of passcodes and slots.
+        /// The proof is the same by each way in, and does not change with passcodes and slots.
         @Test func whereItIsShown() throws {
             let made = vault.folder.path("another")
             let shown = try vault.latchkey([
@@ -110,7 +110,7 @@ extension MountTests {
 
         @Test func somebodyTakesItWithout() throws { try expectRecovered(["--accept-unproven"]) }
 
-        /// A person is asked for the proof, or for the word.
+        /// At a terminal the user is asked for the proof, or for his consent to go on without one.
         @Test func aPersonIsAsked() throws {
             let other = "0123-4567-89ab-cdef-0123-4567-89ab-cdef"
             try expectRefused([], status: 6, "not the one that the proof is of", answering: other)
@@ -122,8 +122,8 @@ extension MountTests {
 
         @Test func aPersonTakesItWithout() throws { try expectRecovered([], answering: "unproven") }
 
-        /// Who knows the public key puts a vault of his own in the place of the true one. By a recovery key of the true one it opens
-        /// for nobody; by the escrow key only for who takes it without a proof.
+        /// An attacker with the public key replaces the vault by one of his own. The true vault's recovery keys do not
+        /// open it; the escrow key opens it only if the user accepts it without a proof.
         @Test func aVaultOfSomebodyElse() throws {
             let forged = try Vault(["--recovery-public-key", publicKey])
             try withMount(forged) { try shell("echo bait > a", in: $0.path).succeeded() }
@@ -134,8 +134,8 @@ extension MountTests {
             try expectRecovered(["--accept-unproven"])
         }
 
-        /// Nor does the device key help, which a thief of the whole disk has: with it he makes a keybag that opens on the owner's
-        /// machine too, with class keys of his own.
+        /// The device key does not help a thief of the whole disk either: with it he can make a keybag that opens on
+        /// the owner's machine, but with class keys of his own.
         @Test func aKeybagMadeWithTheDeviceKey() throws {
             try ForgedKeybag.forge(vault, Self.ownClassKeys)
             try expectRefused(["--vault-proof", proof], status: 6, "not the one that the proof is of")
@@ -163,7 +163,7 @@ extension MountTests {
             bag[-64:-32] = mac(mac_key, bag[:-64])
             """
 
-        /// New keys bring a new proof, which is told; the old one is of use with an older copy only.
+        /// New keys have a new proof, which is shown; the old one matches an older copy only.
         @Test func newKeys() throws {
             let copy = vault.folder.path("older")
             try run("cp", ["-a", vault.path, copy]).succeeded()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What passes through the daemon in clear is locked against swap as far as its limit allows; where it is not, it works,
+    /// Buffers with plaintext are locked against swap as far as the daemon's limit allows; beyond it the daemon works,
     /// and says so.
     @Suite struct LockedMemory {
         private static let mebibyte = 1 << 20
@@ -41,7 +41,7 @@ extension MountTests {
                 try work(in: mount)
                 let unlocked = try unlockedBytes(mount)
                 #expect(unlocked == 0)
-                // Twelve receive buffers, and what one read needs at the least.
+                // Twelve receive buffers, and the least that one read needs.
                 #expect(try lockedBytes(mount) > Self.arena + 13 * Self.mebibyte)
                 let text = try mount.latchkey("status", mount.path).succeeded().text
                 #expect(!text.contains("may be swapped out") && !mount.messages.contains("may be swapped out"))

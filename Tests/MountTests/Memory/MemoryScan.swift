@@ -1,12 +1,12 @@
 import Foundation
 import TestSupport
 
-/// Looks through the daemon's memory, as root may, for keys that an independent reader works out from the vault.
+/// Searches the daemon's memory, as root may, for keys that an independent reader derives from the vault.
 ///
-/// A cipher's expanded AES key begins with the key itself, so what is found or not found speaks for that, too.
+/// A cipher's expanded AES key begins with the key itself, so the search covers it as well.
 enum MemoryScan {
-    /// The names of what lies in the daemon's memory: "class key A" … "D", "passcode", "recovery key", "device key",
-    /// "file key NAME" for each of the files, and "plaintext N" for each of the plaintexts.
+    /// The names of the secrets in the daemon's memory: "class key A" ... "D", "passcode", "recovery key", "device
+    /// key", "file key NAME" for each of the files, and "plaintext N" for each of the plaintexts.
     static func found(in mount: MountedVault, files: [String] = [], plaintexts: [[UInt8]] = []) throws -> Set<String> {
         let vault = mount.vault
         let wanted = ["files": files, "plaintexts": plaintexts.map(\.hexadecimal)]

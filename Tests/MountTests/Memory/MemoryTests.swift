@@ -4,11 +4,11 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What lies in the daemon's memory in which lock state: the lock takes the keys out, not only the permission.
+    /// What the daemon's memory holds in which lock state: a lock removes the keys, not only the permission.
     @Suite struct Memory {
         private static let isRoot = geteuid() == 0
 
-        /// Something that is in no other program's memory.
+        /// Bytes that no other program's memory holds.
         private static func marked(_ seed: Int) -> [UInt8] {
             [UInt8](seed: seed, count: 64)
         }
@@ -16,7 +16,7 @@ extension MountTests {
         private func write(_ scene: Scene, _ name: String, _ protection: ProtectionClass, _ seed: Int) throws {
             try scene.makeFile(name, class: protection, [UInt8](repeating: 0x20, count: 3000))
             try scene.probe.open(seed, scene.path(name), "rw").required()
-            // Both ways: what was written, and what was read.
+            // In both directions: written bytes and read bytes.
             for offset in stride(from: 0, to: 100_000, by: 1000) {
                 try scene.probe.pwrite(seed, offset, Self.marked(seed)).required()
             }
@@ -44,7 +44,7 @@ extension MountTests {
                 }
                 #expect(!unlocked.contains("passcode"), "it is wiped once it has served")
 
-                // The last cipher that is keyed before the lock: nothing takes its place.
+                // The last cipher that is keyed before the lock: no later one overwrites it.
                 try scene.probe.pwrite(1, 0, Array(Self.marked(1)[..<64])).required()
                 try scene.mount.lockNow()
                 let locked = try found()
@@ -69,7 +69,7 @@ extension MountTests {
             }
         }
 
-        /// The cipher leaves the end of what it decrypts in registers, and those are saved on the stack now and then.
+        /// The cipher leaves the end of its output in registers, which are saved on the stack now and then.
         @Test(
             .enabled(if: isRoot, "only root may look into the daemon's memory"),
             arguments: [500, 1000, 1500, 2080, 84_000])
@@ -79,7 +79,7 @@ extension MountTests {
                 try scene.makeFile("strict", class: .complete, [0x20])
                 try scene.probe.open(1, scene.path("strict"), "rw").required()
                 try scene.probe.pwrite(1, 0, contents).required()
-                // From the vault again, not from the page cache.
+                // From the vault again, bypassing the page cache.
                 try scene.mount.lockNow()
                 try scene.mount.unlock()
                 #expect(try scene.probe.contents(scene.path("strict")) == contents)
@@ -104,7 +104,7 @@ extension MountTests {
             }
         }
 
-        /// A passcode, old or new, and a recovery key do not linger where they were used.
+        /// A passcode, old or new, and a recovery key do not stay in memory after use.
         @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
         func whatWasTypedDoesNotLinger() throws {
             try withScene(unlocked: false) { scene in
@@ -125,8 +125,8 @@ extension MountTests {
             }
         }
 
-        /// Nor what was found in a new passcode when its strength was measured: hashes of its parts, which are guessed one by one, and
-        /// what it costs to guess those.
+        /// Nor does the result of measuring a new passcode's strength: hashes of its parts, which could be guessed one
+        /// by one, and the cost of guessing those.
         @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"))
         func whatIsFoundInANewPasscodeDoesNotLinger() throws {
             try withScene(unlocked: false) { scene in

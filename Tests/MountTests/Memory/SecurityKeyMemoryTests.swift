@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What is left in memory of a process that has used a security key: a mount in the foreground, which lives on.
+    /// What the memory of a process holds after it has used a security key: a mount in the foreground, which lives on.
     @Suite(.enabled(if: geteuid() == 0, "memory can be looked through by root only")) struct SecurityKeyMemory {
         private static let pin = "a PIN of some length"
 
@@ -26,7 +26,7 @@ extension MountTests {
                     key.stateFile, "\(mount.daemon.pid)", Self.pin,
                 ]
             ).succeeded()
-            // That one has to be there: it shows that the search finds what it looks for.
+            // This secret must be found: it shows that the search works.
             #expect(outcome.text == "device key\n")
         }
 
