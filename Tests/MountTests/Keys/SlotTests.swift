@@ -200,7 +200,7 @@ extension MountTests {
             #expect(try changed.succeeded().text.contains("more than a million years"))
         }
 
-        /// A recovery key that a command prints is valid, and stands alone in the output.
+        /// A recovery key that a command prints opens the vault.
         @Test func aRecoveryKeyIsShown() throws {
             let outcome = try vault.latchkey(["slot", "add"] + byPasscode + ["recovery-key", vault.path]).succeeded()
             let key = try #require(outcome.text.split(separator: "\n").first { $0.hasPrefix("    ") })

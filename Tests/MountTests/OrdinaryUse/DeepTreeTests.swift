@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Folders in folders, deeper than there may be open files.
+    /// Nested folders, deeper than the limit of open files.
     @Suite struct DeepTrees {
         private static let depth = 300
 
@@ -45,7 +45,8 @@ extension MountTests {
             #expect(outcome.text.contains("All contents were read"), "\(outcome)")
         }
 
-        /// Rubbish that no interruption leaves: neither the descriptors nor the stack end the repair.
+        /// Temporary folders nested deeper than any interrupted operation leaves them: the repair exhausts neither
+        /// descriptors nor stack.
         @Test func aRepairLeavesWhatIsTooDeepToBeRubbish() throws {
             let vault = try Vault()
             defer { _ = try? run("rm", ["-rf", vault.path]) }

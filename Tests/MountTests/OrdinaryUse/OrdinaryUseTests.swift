@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Ordinary use with locks and unlocks in between: a build, git, SQLite, an editor, and no wrong byte.
+    /// Ordinary use with locks and unlocks in between: a build, git, SQLite, an editor. Every byte must be right.
     ///
-    /// LATCHKEY_SOAK_SECONDS says for how long; an hour is 3600. LATCHKEY_SOAK_SEED repeats a run.
+    /// LATCHKEY_SOAK_SECONDS is the duration; an hour is 3600. LATCHKEY_SOAK_SEED repeats a run.
     @Suite struct OrdinaryUse {
         private static func setting(_ name: String, _ usual: Int) -> Int {
             ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
@@ -22,7 +22,7 @@ extension MountTests {
             let end = ContinuousClock.now + .seconds(seconds)
             var numbers = SeededRandom(UInt64(seed))
             repeat {
-                // A mount a turn: what one has written the next must read.
+                // Each turn has a mount of its own: the next one must read what the previous one has written.
                 try withMount(vault, grace: 1) { mount in
                     let inside = mount.file("home")
                     var work = Workload(inside: inside, outside: outside, numbers: numbers)
@@ -48,7 +48,7 @@ extension MountTests {
             #expect(steps > 0 && locks > 0)
         }
 
-        /// While locked the work is refused; nothing else may come of it.
+        /// While locked the work is refused, and has no other effect.
         private func lockAndUnlock(_ mount: MountedVault, _ inside: String, gently: Bool) throws {
             try mount.latchkey(["lock", mount.path, "--wait"] + (gently ? [] : ["--now"])).succeeded()
             let refused = try attemptShell(

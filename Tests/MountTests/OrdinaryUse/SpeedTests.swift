@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `latchkey speed`, in numbers that mean something; how large they are is the machine's affair.
+    /// `latchkey speed` prints plausible numbers; their size depends on the machine.
     @Suite struct SpeedOfTheMachine {
         private struct Report: Decodable {
             struct Guess: Decodable {
@@ -37,7 +37,7 @@ extension MountTests {
             #expect(report.argon2id.memoryKiB >= 19_456 && report.argon2id.passes >= 2 && report.argon2id.lanes >= 1)
         }
 
-        /// What OpenSSL was told to leave alone it does not use, and that is said.
+        /// A processor feature that OpenSSL is told to ignore is not used, and the output says so.
         @Test(.enabled(if: isX86)) func withoutTheInstructions() throws {
             #expect(try !report(["OPENSSL_ia32cap": "~0x200000200000000"]).usesAESInstructions)
         }

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A day's work, small: the same steps on the mount and on the plain disk, and a comparison of every byte.
+/// A small day's work: the same steps on the mount and on the plain disk, and a comparison of every byte.
 struct Workload {
     /// The folder in the mount, and its shadow.
     let inside: String
@@ -37,7 +37,7 @@ struct Workload {
             """)
     }
 
-    /// One of the things that people do, chosen by chance.
+    /// One step of ordinary work, chosen at random.
     mutating func step(_ number: Int) throws {
         let chosen = random(6)
         let size = random(60_000) + 1
@@ -73,7 +73,7 @@ struct Workload {
                 sync text\(which).new; mv text\(which).new text\(which)
                 """)
         case 4:
-            // The save in place, the append, the crash.
+            // The save in place, the append, the truncation.
             try both(
                 """
                 cd texts; seq \(size) >> grown; printf 'patch \(number)' | dd of=grown bs=1 seek=\(size / 3) conv=notrunc \
@@ -88,7 +88,7 @@ struct Workload {
         }
     }
 
-    /// Every byte of every file, and what the databases and the repository say of themselves.
+    /// Every byte of every file, and the integrity checks of the databases and the repository.
     func compare() throws {
         try shell(
             """

@@ -5,7 +5,7 @@ import Testing
 extension MountTests {
     /// A vault is copied by rsync while programs write to it, and the copy is mounted in its place.
     @Suite struct Copies {
-        /// What rests, in all its kinds.
+        /// Files that do not change during the copy, of every kind.
         private static let rest = """
             mkdir -p still/deep shared; seq 30000 > still/numbers; : > still/empty; printf x > shared/one
             setfattr -n user.latchkey.class -v complete still/numbers
@@ -50,7 +50,7 @@ extension MountTests {
             let copies = (0..<3).map { vault.folder.path("copy\($0)") }
             for (index, copy) in copies.enumerated() {
                 waitForActs(20 * (index + 1))
-                // Into the last one twice: what rsync finds there is from another time.
+                // Into the last copy twice: rsync finds there a copy of another moment.
                 for _ in 0..<(index == 2 ? 2 : 1) {
                     let outcome = try attempt("rsync", ["-aHX", vault.path + "/", copy])
                     #expect(Self.isExpected(outcome), "\(outcome.status): \(outcome.errors.split(separator: "\n"))")
@@ -69,8 +69,8 @@ extension MountTests {
             print("crash: rsync of a vault in use: \(copies.count) copies during \(before) acts of each writer")
         }
 
-        /// A copier that does not know of hard links makes several files of one, with the same ID: what is written to
-        /// one of them is not written to another, and is there after the daemon was killed.
+        /// A copier without support for hard links makes several files of one, with the same ID: a write to one of them
+        /// does not change another, and is there after the daemon was killed.
         @Test func whoseLinksAreFilesOfTheirOwn() throws {
             let vault = try Vault()
             try withMount(vault) { try shell("seq 3000 > a; ln a b; ln a c", in: $0.path).succeeded() }
@@ -98,7 +98,7 @@ extension MountTests {
             }
         }
 
-        /// Files have vanished meanwhile (24), or were truncated while rsync read them (23, ENODATA), or a summary is
+        /// Files have vanished meanwhile (24), or were truncated while rsync read them (23, ENODATA), or a summary has
         /// gone with its file: rsync lists the attributes' names and reads longer values twice.
         private static func isExpected(_ rsync: Outcome) -> Bool {
             let known = [
@@ -113,8 +113,8 @@ extension MountTests {
                     }
         }
 
-        /// Mounts the copy with the keys of the vault: what rested is there, all else at most refused, and it takes
-        /// changes.
+        /// Mounts the copy with the keys of the vault: unchanged files are there, all others are whole or refused, and
+        /// it accepts changes.
         private func check(_ copy: String, of vault: Vault, _ kept: String, _ listed: String) throws {
             let other = Vault(copy: copy, of: vault)
             try withMount(other) { mount in

@@ -5,8 +5,8 @@ import Testing
 @testable import CrashSimulator
 
 extension MountTests.PowerLosses {
-    /// What a crash has left is mounted by the daemon: programs see in it what the simulator sees, which holds that
-    /// against the promise. LATCHKEY_CRASH_MOUNTS says how many states.
+    /// The daemon mounts the state after a crash: programs see in it what the simulator sees, which compares that with
+    /// the guarantee. LATCHKEY_CRASH_MOUNTS is the number of states.
     @Suite struct Daemons {
         @Test(arguments: SimulatedDisk.Order.allCases) func showWhatWasPromised(order: SimulatedDisk.Order) throws {
             if let missing = Built.missing { throw HarnessError(missing) }
@@ -27,7 +27,7 @@ extension MountTests.PowerLosses {
                 }
                 guard violations.isEmpty, let seen else { return violations }
                 try plain.hold(seen)
-                // And once more after the daemon's own end.
+                // And once more after a clean unmount.
                 return try differences(state, from: plain, seen, deviceKey: recorded.folder.keyPath)
                     + recorded.keys.check(state) { expected.violations(in: $0) }
             }
@@ -36,15 +36,15 @@ extension MountTests.PowerLosses {
             #expect(report.badStates == 0, "\(report)")
         }
 
-        /// What a mount of the vault in a folder shows otherwise than it was seen: names, contents, classes.
+        /// How a mount of the vault in a folder differs from the expected names, contents and classes.
         private func differences(
             _ state: StateFolder, from plain: StateFolder, _ seen: Observation, deviceKey: String
         ) throws -> [Violation] {
             let vault = try Vault(at: state.path, passcode: VaultKeys.passcodeText)
             return try withMount(vault, options: ["--device-key", deviceKey]) { mount in
-                // By a program, which can be killed.
+                // By a separate program, which can be killed.
                 let difference = try attempt("diff", ["-r", "--no-dereference", plain.path, mount.path])
-                // It fails where something has no class, as a link.
+                // It fails if an entry has no class, such as a link.
                 let listed = try attemptShell(
                     "getfattr -R -P -h -n user.latchkey.class . 2>/dev/null", in: mount.path
                 ).text

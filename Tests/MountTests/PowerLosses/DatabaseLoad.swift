@@ -1,9 +1,9 @@
 import Foundation
 import TestSupport
 
-/// Transactions of SQLite in a mount, by the program, which says each one that is done.
+/// Transactions of SQLite in a mount, by a program that prints each one that is committed.
 struct DatabaseLoad {
-    /// The last one that was acknowledged, or found.
+    /// The last transaction that was acknowledged or found.
     private(set) var transactions = 0
 
     func start(in mount: MountedVault, saying rows: StreamFile) throws -> Child {
@@ -28,7 +28,8 @@ struct DatabaseLoad {
         transactions = last ?? transactions
     }
 
-    /// Those acknowledged are there, and perhaps one more; what is there is what the next load goes on from.
+    /// All acknowledged transactions are there, and perhaps one more; the next load continues from those that are
+    /// found.
     mutating func flaws(in folder: String) throws -> [String] {
         guard FileManager.default.fileExists(atPath: folder + "/data.db") else {
             return transactions == 0 ? [] : ["the database is gone"]

@@ -4,8 +4,9 @@ import TestSupport
 import Testing
 
 extension MountTests.PowerLosses {
-    /// A vault on a disk of its own, with ext4, under load: the disk as it is at a random moment, without what the
-    /// kernel still keeps from it, is mounted, and the vault in it. LATCHKEY_CRASHES says how often.
+    /// A vault on a disk of its own, with ext4, under load. The disk loses its power at a random moment, with all
+    /// writes that the kernel has not sent to it; then it is mounted, and the vault in it. LATCHKEY_CRASHES is the
+    /// number of crashes.
     @Suite(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device")) struct Disks {
         @Test func underLoad() throws {
             let settings = ProcessInfo.processInfo.environment
@@ -35,10 +36,10 @@ extension MountTests.PowerLosses {
                     try mount.unmount()
                     break
                 }
-                // What was found need not have been synced: from now on it is, as the load takes it to be.
+                // Found contents need not have been synced. They are synced now, as the load assumes.
                 try run("find", [mount.path, "-type", "f", "-exec", "sync", "{}", "+"]).succeeded()
                 let running = try load.start(in: mount, seed: Int(seed) * 1000 + turn)
-                // Some go on until the vault checkpoints by the clock.
+                // Some turns run until the vault checkpoints by the clock.
                 usleep(UInt32.random(in: turn % 4 == 3 ? 4_000_000...8_000_000 : 50_000...1_500_000, using: &random))
                 try disk.losePower(under: mount.daemon) {
                     running.listen()
@@ -47,7 +48,7 @@ extension MountTests.PowerLosses {
                     running.end()
                     mount.detach()
                 }
-                // Here no daemon goes away in the middle of a request.
+                // In this test the daemon does not end in the middle of a request.
                 if let refusal = running.refusal {
                     refused += 1
                     print("crash: loss \(turn): \(refusal.suffix(300))\n\(mount.messages.suffix(400))")
@@ -82,7 +83,7 @@ extension MountTests.PowerLosses {
             }
             try run("sync", ["-f", disk.path]).succeeded()
             let mount = try MountedVault(vault)
-            // Once before: the next one has nothing new to say of the file but its name.
+            // Once beforehand: the next fsync has no change of the file but its name to record.
             try shell(long + "sync a;" + change.act, in: mount.path)
             try disk.losePower(under: mount.daemon) {
             } end: {
@@ -98,11 +99,11 @@ extension MountTests.PowerLosses {
             }
         }
 
-        /// What is appended to a file that has just lost its last name, and synced, is there if a crash brings the name
-        /// back.
+        /// Bytes that are appended to a file that has just lost its last name, and synced, are there if a crash brings
+        /// the name back.
         @Test(arguments: ["rm a", "mv k a"], ["fsync", "fdatasync"])
         func aFileWithoutANameHoldsWhatWasSynced(loss: String, sync: String) throws {
-            // A second sync has the journal know the file.
+            // The second sync records the file in the journal.
             for syncs in ["sync a", "sync a; sync a"] {
                 let (vault, disk) = try Self.vault()
                 try withMount(vault) { mount in
@@ -110,7 +111,7 @@ extension MountTests.PowerLosses {
                 }
                 try run("sync", ["-f", disk.path]).succeeded()
                 let mount = try MountedVault(vault)
-                // Synced before a close does anything.
+                // fsync runs before any close can write the file back.
                 let append = "dd if=/dev/zero of=/dev/fd/3 bs=5000 count=1 status=none oflag=append conv=notrunc,"
                 try shell("exec 3<a; \(syncs); \(loss); \(append)\(sync)", in: mount.path)
                 try disk.losePower(under: mount.daemon) {
@@ -127,7 +128,7 @@ extension MountTests.PowerLosses {
             }
         }
 
-        /// A crash takes back what was removed just before, and with it the space that was used since.
+        /// A crash undoes a removal just before it, and with it the use of the freed space.
         @Test func aFullDiskDoesNotStopTheMount() throws {
             let (vault, disk) = try Self.vault()
             try withMount(vault) { mount in
@@ -136,7 +137,7 @@ extension MountTests.PowerLosses {
             try run("sync", ["-f", disk.path]).succeeded()
             let mount = try MountedVault(vault)
             try shell("dd if=/dev/zero of=filling bs=1k 2> /dev/null || true; sync filling", in: disk.path)
-            // The second sync moves no metadata of the disk's.
+            // The second sync changes no metadata of the disk.
             try shell("echo 2 >> kept; sync -d kept; rm removed; seq 15000 >> kept; sync -d kept", in: mount.path)
             try disk.losePower(under: mount.daemon) {
             } end: {

@@ -5,8 +5,9 @@ import Testing
 
 extension MountTests.PowerLosses {
     @Suite struct Repositories {
-        /// Commits, each made durable to the last name, as git itself does not do it. So is the pack before what it
-        /// replaces goes: `git gc` relies on the order of names there, and loses objects where they have none.
+        /// Commits, each made durable including its names, which git itself does not do. The pack is made durable
+        /// before the objects that it replaces are removed: `git gc` relies on the order of names, and loses objects on
+        /// file systems without it.
         private static func commit(_ number: Int) -> String {
             """
             mkdir -p src/$((\(number) % 3)); seq \(number * 10) > src/$((\(number) % 3))/file\(number % 5)
@@ -47,14 +48,14 @@ extension MountTests.PowerLosses {
             in path: String, _ commits: [String], _ order: SimulatedDisk.Order
         ) throws -> [Violation] {
             guard let last = commits.last else { return [] }
-            // Nothing of it may be missing or damaged.
+            // No object of the acknowledged commits may be missing or damaged.
             let history = try attempt("git", ["-C", path, "rev-list", "--count", last])
             let objects = try attemptShell(
                 "git rev-list --objects \(last) | cut -c1-40 | git cat-file --batch > /dev/null", in: path)
             guard history.status == 0, objects.status == 0, history.text == "\(commits.count)\n" else {
                 return [Violation(.program, "commit \(commits.count) of \(commits.count): \(history) \(objects)")]
             }
-            // A branch that moved on before its objects were durable is git's own doing where names have no order.
+            // A branch that refers to objects that were not durable is git's own fault where names have no order.
             guard order == .ordered else { return [] }
             let check = try attempt("git", ["-C", path, "fsck", "--strict", "--no-dangling"])
             let isAncestor = try attempt("git", ["-C", path, "merge-base", "--is-ancestor", last, "HEAD"])

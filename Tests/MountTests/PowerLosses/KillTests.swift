@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The daemon is killed at random moments under load, and the vault mounted again: as after a power loss, what was
-    /// synced is there, and nothing is broken. LATCHKEY_KILLS says how often.
+    /// The daemon is killed at random moments under load, and the vault mounted again: as after a power loss, synced
+    /// bytes are there, and nothing is damaged. LATCHKEY_KILLS is the number of kills.
     @Suite struct Kills {
         @Test func underLoad() throws {
             let times = ProcessInfo.processInfo.environment["LATCHKEY_KILLS"].flatMap { Int($0) } ?? 20
@@ -21,16 +21,16 @@ extension MountTests {
                 if !flaws.isEmpty {
                     flawed += 1
                     print("crash: kill \(turn): \(flaws.prefix(5).joined(separator: "; "))")
-                    // Anew: what is damaged stays damaged.
+                    // Continue with a new vault: damage would show in every later turn.
                     (acts, transactions) = (acts + load.acknowledged, transactions + load.transactions)
                     (vault, load) = (try Vault(), MixedLoad(writers: 1))
                     continue
                 }
-                // The last turn only looks.
+                // The last turn only checks.
                 if turn == times { break }
                 let running = try load.start(in: mount, seed: turn)
                 usleep(UInt32.random(in: 20_000...400_000, using: &random))
-                // Before: once the daemon is dead, the kernel answers EIO to what it was in the middle of handing over.
+                // Before the kill: once the daemon is dead, the kernel answers EIO to the requests that were under way.
                 running.listen()
                 if let refusal = running.refusal {
                     refused += 1

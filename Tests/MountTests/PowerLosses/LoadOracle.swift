@@ -3,22 +3,22 @@ import TestSupport
 
 @testable import CrashSimulator
 
-/// What must be found of the files of the program `load`, which says before each thing what it does and after it ".".
+/// What the files of the program `load` must hold. It prints each act before it, and "." after it.
 struct LoadOracle {
-    /// The files that are written to: by blocks, old or new.
+    /// Files that are written in blocks; each block is the old or the new one.
     private var data = [FileHistory](repeating: FileHistory(), count: 3)
-    /// The files that are saved whole: one of these, the last being the newest. Nil is no file.
+    /// Files that are replaced as a whole: one of these versions, the last being the newest. Nil means no file.
     private var docs = [[[UInt8]?]](repeating: [nil], count: 3)
-    /// The files that are made, moved and removed, each durably. Nil where both is possible: then the second array says
-    /// what they hold.
+    /// Files that are created, moved and removed, each durably. Nil if the file may exist or not: then the second array
+    /// has the possible contents.
     private var new: [Int: (isCertain: Bool, bytes: [UInt8])] = [:]
-    /// A move under way: what is at one of the two names.
+    /// A move under way: the contents are at one of the two names.
     private var moving: (from: Int, to: Int, bytes: [UInt8])?
 
-    /// What a load said until it was refused.
+    /// The output of a load until it was refused.
     mutating func follow(_ text: String) throws {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        // A line that was not finished was not acted upon.
+        // An incomplete line was not acted upon.
         lines.removeLast()
         var index = 0
         while index < lines.count {
@@ -48,13 +48,13 @@ struct LoadOracle {
             let to = Int(numbers[1])
             guard let old = new.removeValue(forKey: first) else { throw HarnessError("a move of nothing") }
             if isDone { new[to] = old } else { moving = (first, to, old.bytes) }
-        // What a file holds is the same by another descriptor, and in another class.
+        // The contents do not change by another descriptor or another class.
         case "reopen", "class": break
         default: throw HarnessError("the load said \(act)")
         }
     }
 
-    /// What is wrong with a copy of the mount's contents. What is found is what the next load goes on from.
+    /// What is wrong with a copy of the mount's contents. The next load continues from what is found.
     mutating func flaws(in path: String) throws -> [String] {
         var flaws: [String] = []
         for index in data.indices {
@@ -63,7 +63,7 @@ struct LoadOracle {
                 continue
             }
             if let flaw = data[index].flaw(in: bytes) { flaws.append("data\(index): \(flaw)") }
-            // A dead daemon is no power loss: what was found stays.
+            // A killed daemon is no power loss: found contents stay.
             data[index].found(bytes)
             data[index].synchronize()
             let doc = FileManager.default.contents(atPath: "\(path)/docs/\(index)").map { [UInt8]($0) }
@@ -102,7 +102,7 @@ struct LoadOracle {
                 if expected.isCertain { flaws.append("new/\(number) is gone") }
                 continue
             }
-            // One that was being made may be short.
+            // A file whose creation was under way may be short.
             let isRight = expected.isCertain ? bytes == expected.bytes : expected.bytes.starts(with: bytes)
             if !isRight { flaws.append("new/\(number) holds something else") }
         }

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// Programs that write to a mount until its daemon is gone, and what must be found of that afterwards: several of
+/// Programs that write to a mount until its daemon is gone, and what their files must hold afterwards: several of
 /// `load`, each in a folder of its own, and a database.
 struct MixedLoad {
     private var oracles: [LoadOracle]
@@ -16,11 +16,11 @@ struct MixedLoad {
         oracles = Array(repeating: LoadOracle(), count: writers)
     }
 
-    /// Programs at work.
+    /// The running programs.
     final class Running {
         fileprivate let writers: [(process: Child, said: StreamFile)]
         fileprivate let database: (process: Child, said: StreamFile)
-        /// What they had said when they were last asked.
+        /// Their output up to the last `listen`.
         fileprivate var texts: [String] = []
         fileprivate var rows = ""
 
@@ -29,13 +29,13 @@ struct MixedLoad {
             self.database = database
         }
 
-        /// Takes what they say by now for all that was acknowledged.
+        /// Counts all their output until now as acknowledged.
         func listen() {
             texts = writers.map { String(decoding: $0.said.contents, as: UTF8.self) }
             rows = String(decoding: database.said.contents, as: UTF8.self)
         }
 
-        /// What was said, when they were last listened to, by one that was refused something, if there is one.
+        /// The output of a program whose call was refused, at the last `listen`; nil if none was.
         var refusal: String? {
             texts.first { $0.contains("refused") } ?? (rows.lowercased().contains("error") ? rows : nil)
         }
@@ -64,7 +64,7 @@ struct MixedLoad {
         return Running(writers: writers, database: (try database.start(in: mount, saying: rows), rows))
     }
 
-    /// What they said is what must be found.
+    /// Their output says what must be found.
     mutating func follow(_ running: Running) throws {
         for (index, text) in running.texts.enumerated() {
             acknowledged += text.split(separator: "\n").count { $0 == "." }
@@ -73,14 +73,14 @@ struct MixedLoad {
         database.follow(running.rows)
     }
 
-    /// What is wrong with what a mount shows. What is found is what the next load goes on from.
+    /// What is wrong with the contents of a mount. The next load continues from what is found.
     mutating func flaws(in mount: MountedVault) throws -> [String] {
         let copy = try TemporaryFolder()
-        // By a program, which can be killed.
+        // By a separate program, which can be killed.
         let plain = copy.path("plain")
         let outcome = try attempt("cp", ["-r", mount.path, plain])
         var flaws = outcome.status == 0 ? [] : ["\(outcome)"]
-        // All but the index of the WAL.
+        // Every file but the index of the WAL.
         try? FileManager.default.removeItem(atPath: plain + "/data.db-shm")
         for index in oracles.indices {
             flaws += try oracles[index].flaws(in: plain + "/load\(index)").map { "load\(index)/\($0)" }

@@ -5,22 +5,22 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The power fails under real programs: what a mount has done to its folder is recorded, and each state that a
-    /// disk may hold then is opened and given back to the program.
+    /// Power losses under real programs: a recorder keeps all changes that a mount makes to its folder. Each state that
+    /// a disk may hold after a crash is opened and given back to the program.
     @Suite struct PowerLosses {}
 }
 
-/// What a program was told and when: how many records there were by then.
+/// What a program acknowledged and when, as the number of records by then.
 struct Acknowledgements<Value> {
     private(set) var all: [(records: Int, value: Value)] = []
 
     mutating func add(_ value: Value, at records: Int) { all.append((records, value)) }
 
-    /// How many of them come before a crash.
+    /// How many of the acknowledgements come before a crash.
     func count(before crash: Int) -> Int { all.prefix { $0.records <= crash }.count }
 }
 
-/// Tries so many states, or as many as LATCHKEY_CRASH_STATES says; prints the counts.
+/// Tries this many states, or LATCHKEY_CRASH_STATES of them; prints the counts.
 func losePower(
     _ name: String, _ order: SimulatedDisk.Order, _ recorded: (records: [Record], found: Int), states: Int,
     _ check: (StateFolder, Int) throws -> [Violation]

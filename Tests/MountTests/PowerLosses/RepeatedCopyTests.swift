@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// rsync goes into the same copy twice, by nothing but size and whole second of the time of modification: the
-    /// second run misses nothing that has happened since the first one.
+    /// rsync copies into the same copy twice and compares only size and whole second of the modification time: the
+    /// second run misses no change since the first one.
     @Suite struct RepeatedCopies {
-        /// What lies there before, checkpointed, each file for one change.
+        /// The files before, checkpointed, one for each change.
         private static let before = """
             mkdir plain linked replaced
             for file in appended overwritten grown shrunk regrown classed cleared renamed back rekeyed; do
@@ -18,7 +18,7 @@ extension MountTests {
             find . -type f -exec touch -d '2020-02-02 02:02:02.123456789' {} +
             """
 
-        /// What changes a header, and the contents. Where it can, it leaves size and time as they were.
+        /// What changes headers and contents, and leaves size and time as they were if possible.
         private static let changes = """
             old='2020-02-02 02:02:02.123456789'
             printf more >> plain/appended; sync plain/appended
@@ -37,10 +37,10 @@ extension MountTests {
             ln linked/one plain/two
             """
 
-        /// Within one second, if it can be.
+        /// Within one second, if possible.
         private static let beginning = "now=$(date +%s); while [ $(date +%s) = $now ]; do :; done"
 
-        /// When the vault is brought up to date.
+        /// How the vault is checkpointed.
         enum CheckpointTime: CaseIterable {
             case never, afterTheChange, afterTheFirstCopy
         }
@@ -57,7 +57,7 @@ extension MountTests {
             let mount = try MountedVault(vault)
             defer { mount.detach() }
             var script = checkpoint == .afterTheFirstCopy ? [Self.changes, rsync] : [rsync, Self.changes]
-            // As some programs do: a new key, and all else as it was.
+            // As some programs do: a new key, and everything else unchanged.
             script.insert("'\(Built.latchkey)' class set --rekey complete plain/rekeyed", at: 1)
             if checkpoint == .never { script.append(rsync) }
             try shell(
@@ -72,7 +72,7 @@ extension MountTests {
             let result = try other.fsck()
             #expect(result.damaged == 0 && result.leftovers == 0, "\(result.findings)")
             try withMount(other) { try check($0, listing, kept) }
-            // And once more, when all of it is checkpointed there.
+            // And once more, after the mount of the copy has checkpointed all of it.
             #expect(try other.fsck().findings.isEmpty)
         }
 
@@ -87,12 +87,12 @@ extension MountTests {
         }
 
         private func check(_ mount: MountedVault, _ listing: String, _ kept: String) throws {
-            // Without --delete a name that is gone stays in the copy.
+            // Without --delete a removed name stays in the copy.
             try shell("rm -f plain/renamed", in: mount.path).succeeded()
             try shell("diff -r '\(kept)' . && (\(listing)) | diff '\(kept).list' -", in: mount.path).succeeded()
         }
 
-        /// A keybag is as long as the one before it, and its time may be of the same second.
+        /// A keybag is as long as the one before it, and may have a time of the same second.
         @Test func aNewPasscodeIsInTheCopy() throws {
             let vault = try Vault()
             let copy = vault.folder.path("copy")
@@ -113,7 +113,7 @@ extension MountTests {
         }
     }
 
-    /// What stat(2) shows is kept to the nanosecond, whatever writes the header.
+    /// The times that stat(2) shows are kept to the nanosecond, whatever writes the header.
     @Suite struct Times {
         private static let files = """
             for file in touched written synced moved linked classed chmodded stamped; do seq 2000 > $file; done
@@ -143,7 +143,7 @@ extension MountTests {
             #expect(before.contains("./touched 1580608922.1234567890\n"))
             try shell(Self.changes, in: mount.path).succeeded()
             #expect(try times(mount) == before)
-            // What a copy by time sees is set as the time.
+            // A copy by time sees the time that was set.
             let stamp = try shell("stat -c %Y '\(try mount.backingPath("stamped"))'").succeeded().text
             try shell("touch -d @\(stamp.dropLast()) stamped; sync stamped", in: mount.path).succeeded()
             let after = try times(mount)

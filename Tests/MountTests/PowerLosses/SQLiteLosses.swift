@@ -72,12 +72,12 @@ extension MountTests.PowerLosses {
             ) throws -> [Violation] {
                 try sqlite.ask(".open :memory:")
                 try folder.hold(observation)
-                // The index of the WAL: nothing syncs it, and SQLite makes it anew.
+                // The index of the WAL is never synced, and SQLite makes it anew.
                 try? FileManager.default.removeItem(atPath: folder.path + "/data.db-shm")
                 try sqlite.ask(".open '\(folder.path)/data.db'")
                 let count = told.count(before: crash)
                 let answer = try sqlite.ask("PRAGMA integrity_check; \(inquiry)")
-                // Those acknowledged, or one more that was under way; the table's making is the first.
+                // Those acknowledged, or one more that was under way; the first is the creation of the table.
                 let first = max(0, count - 1 - mode.unsafe)
                 let allowed = told.all[first..<min(told.all.count, count + 1)].map(\.value)
                 if count <= mode.unsafe, answer.contains("no such table") { return [] }

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Times of access move when a program reads, as with relatime, and not when the daemon looks at headers.
+    /// Access times change when a program reads, as with relatime, and not when the daemon reads headers.
     @Suite struct AccessTimes {
         private static let set = """
             printf contents > file; ln -s target link; mkdir folder

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Programs cannot tell the mount from ext4: the same acts in a folder of an ext4 file system and in a mount of a
-    /// vault on that, and what a program sees of them compared line by line; then what is left of them, from a mount
-    /// that has not seen them done.
+    /// Programs cannot tell the mount from ext4: the same acts run in a folder of an ext4 file system and in a mount of
+    /// a vault on it. Their output is compared line by line; then the resulting trees are, the vault's from a new
+    /// mount.
     @Suite(.enabled(if: LoopDisk.isAvailable, "needs root and loop devices")) struct Acts {
         private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Acts").path
@@ -39,7 +39,7 @@ extension MountTests {
             return try outcome.succeeded().text.split(separator: "\n").map(String.init)
         }
 
-        /// Every name with all that is known of it.
+        /// Every name with all its metadata.
         private func tree(_ folder: String) throws -> [String] {
             try run("python3", ["-B", Self.script + "/tree.py", folder], within: 120).succeeded().text
                 .split(separator: "\n").map(String.init)

@@ -62,7 +62,7 @@ extension MountTests {
             }
         }
 
-        /// setfacl(1) and getfacl(1); what is made in a folder with a default list, by whom, and what becomes of it.
+        /// setfacl(1) and getfacl(1); files that several users make in a folder with a default list, and their changes.
         @Test func accessControlLists() throws {
             try withScene { scene in
                 try shell(
@@ -94,7 +94,7 @@ extension MountTests {
             }
         }
 
-        /// The kernel judges by a list; who is not named has what the others have.
+        /// The kernel checks the list; a user whom it does not name has the rights of others.
         @Test(.enabled(if: geteuid() == 0, "needs root")) func areEnforced() throws {
             try withScene(options: ["-o", "allow_other"]) { scene in
                 try shell(

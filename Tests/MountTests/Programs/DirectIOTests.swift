@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What read(2) and a mapping show is never older than a write that has been answered, however it was made.
+    /// read(2) and a mapping never show bytes older than an acknowledged write, of whatever kind.
     @Suite struct DirectIO {
         @Test func nothingOlderThanAWriteIsRead() throws {
             try withScene { scene in
@@ -11,7 +11,7 @@ extension MountTests {
             }
         }
 
-        /// Four processes read the file through the page cache, over and over, while it is written in each way.
+        /// Four processes read the file through the page cache in a loop, while it is written in each way.
         private static let program = """
             import ctypes, mmap, os, select, struct, sys
             os.chdir(sys.argv[1])

@@ -4,7 +4,7 @@ import Testing
 extension MountTests {
     /// How editors save.
     @Suite struct Editors {
-        /// vim as it comes, with a backup while it writes, and with each way of making that backup.
+        /// vim with its default settings, and with each way of making its backup while it writes.
         @Test(arguments: ["auto", "yes", "no"], [false, true])
         func vim(_ way: String, _ isExplicit: Bool) throws {
             guard try attempt("sh", ["-c", "command -v vim"]).status == 0 else {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What every program takes for granted.
+    /// Calls that every program relies on.
     @Suite struct Everyday {
         @Test func anUnlinkedFileGoesOn() throws {
             try withScene(["--default-class", "complete"]) { scene in
@@ -28,7 +28,7 @@ extension MountTests {
             + "if libc.renameat2(-100, a.encode(), -100, b.encode(), int(flags)):\n"
             + "    sys.exit(os.strerror(ctypes.get_errno()))"
 
-        /// What overlay file systems and atomic replacements of folders take.
+        /// Calls that overlay file systems and atomic replacements of folders need.
         @Test func renamesOfAllKinds() throws {
             try withScene { scene in
                 try shell(
@@ -60,7 +60,7 @@ extension MountTests {
             }
         }
 
-        /// open(2) with O_TMPFILE, and the name that such a file may get.
+        /// open(2) with O_TMPFILE, and a name for such a file by linkat(2).
         @Test func aFileWithoutAName() throws {
             let vault = try Vault()
             try withMount(vault) { mount in
@@ -100,7 +100,7 @@ extension MountTests {
             }
         }
 
-        /// statx(2) tells when it was made, as far as the backing file system knows.
+        /// statx(2) tells the time of birth, if the backing file system records it.
         @Test func theTimeOfBirth() throws {
             try withScene { scene in
                 try scene.makeFile("file", [1])
@@ -113,7 +113,7 @@ extension MountTests {
             }
         }
 
-        /// What goes on behind a file moves no time of change: git and its like would read each file again.
+        /// Background writeback changes no ctime: git and similar programs would read each file again.
         @Test func theTimeOfChangeStays() throws {
             let vault = try Vault()
             var before = ""
@@ -127,7 +127,7 @@ extension MountTests {
                     """, in: mount.path
                 ).succeeded()
                 before = try shell(times, in: mount.path).succeeded().text
-                // It checkpoints what is locked, and what is unmounted.
+                // A lock and an unmount checkpoint.
                 try mount.lockNow()
                 try mount.unlock()
                 #expect(try shell(times, in: mount.path).succeeded().text == before)
@@ -147,7 +147,7 @@ extension MountTests {
             }
         }
 
-        /// A FIFO that is still open has metadata, also when its name has gone.
+        /// A FIFO that is still open keeps its metadata, also when it is unlinked.
         @Test func anUnlinkedFIFOGoesOn() throws {
             try withScene { scene in
                 try shell(
@@ -163,7 +163,7 @@ extension MountTests {
             }
         }
 
-        /// What a mapping has been written to is data, though nobody has written it back.
+        /// A store into a mapping counts as data before it is written back.
         @Test func aMappingIsNoHole() throws {
             try withScene { scene in
                 try scene.probe.open(0, scene.path("file"), "rw,creat").required()
@@ -176,7 +176,7 @@ extension MountTests {
                 #expect(data <= 40 << 20)
                 try scene.probe.ask("munmap", "0").required()
                 try scene.probe.close(0).required()
-                // The daemon hears of the close when that has returned.
+                // The daemon receives the close after close(2) has returned.
                 let end = ContinuousClock.now + .seconds(20)
                 while try reader.ask("lseek", "0", "\(4 << 20)", "data").number() <= 4 << 20 {
                     try #require(ContinuousClock.now < end, "still no hole after the close")
@@ -184,7 +184,7 @@ extension MountTests {
             }
         }
 
-        /// One of two names is removed behind the mount's back, as a sync program does.
+        /// One of two names is removed without the mount's knowledge, as a sync program does.
         @Test func aFileIsLinkedByTheNameThatItHas() throws {
             try withScene { scene in
                 try scene.makeFile("one", [1, 2, 3])
@@ -235,7 +235,7 @@ extension MountTests {
             }
         }
 
-        /// More files than descriptors: none is held for a file that was only looked up.
+        /// More files than descriptors: the daemon holds none for a file that was only looked up.
         @Test func moreFilesThanDescriptors() throws {
             try withScene { scene in
                 try shell(

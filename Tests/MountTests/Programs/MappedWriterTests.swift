@@ -29,7 +29,7 @@ extension MountTests {
             }
         }
 
-        /// Stores that nobody synced before the lock are accepted by it, and there after the unlock.
+        /// A lock accepts stores that were not synced before it, and they are there after the unlock.
         @Test func dirtyPagesSurviveTheLock() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 let contents = [UInt8](seed: 2, count: 400_000)
@@ -47,7 +47,7 @@ extension MountTests {
             }
         }
 
-        /// Locked into memory by mlock(2), pages are taken away all the same.
+        /// Pages that mlock(2) holds in memory are removed all the same.
         @Test func mlockDoesNotKeepThePlaintext() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 try scene.makeFile("file", [UInt8](seed: 3, count: 8192))

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What ext4 can do and a mount cannot: a block's number is in its tag, so blocks are not moved.
+    /// Calls that ext4 supports and a mount does not: a block's number is in its tag, so blocks cannot be moved.
     @Suite struct MovedRanges {
         @Test func areRefusedAndHarmNothing() throws {
             try withScene { scene in

@@ -1,7 +1,7 @@
 import TestSupport
 
 extension MountTests.RandomOperations {
-    /// Makes one call, and has the model do the same.
+    /// Makes one call, and applies it to the model.
     func step(_ number: Int, _ model: inout Model, _ scene: Scene) throws -> String {
         let probe = scene.probe
         let offset = model.random(4) == 0 ? model.random(30) * 4096 : model.random(Self.longest - 20_000)
@@ -87,7 +87,7 @@ extension MountTests.RandomOperations {
 
     private func copyWithin(_ offset: Int, _ count: Int, _ model: inout Model, _ probe: Probe) throws -> String {
         let to = model.random(Self.longest - 20_000)
-        // Ranges that overlap are EINVAL, and nothing changes.
+        // Overlapping ranges fail with EINVAL, and nothing changes.
         let expected = abs(to - offset) < min(count, model.bytes.count - offset) ? nil : model.part(offset, count)
         let answer = try probe.ask("copyrange", "0", "\(offset)", "0", "\(to)", "\(count)")
         if let expected {
@@ -99,7 +99,7 @@ extension MountTests.RandomOperations {
         return "copy \(offset) \(count) to \(to): \(answer)"
     }
 
-    /// There, or back.
+    /// In either direction.
     private func copyBetween(_ offset: Int, _ count: Int, _ model: inout Model, _ probe: Probe) throws -> String {
         let to = model.random(Self.longest - 20_000)
         let isBack = model.random(2) == 0

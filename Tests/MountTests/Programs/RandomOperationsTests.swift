@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Thousands of calls chosen by chance on a file, and one that it is copied to and from, each answer compared with a model
+    /// Thousands of random calls on a file, and on one that it is copied to and from, each answer compared with a model
     /// in memory (after fsx).
     @Suite struct RandomOperations {
         static let longest = 150_000
@@ -69,7 +69,7 @@ extension MountTests {
             #expect(try vault.fsck().findings.isEmpty, "seed \(seed)")
         }
 
-        /// What the probe has open: the file, the same to append to it, and one that it is copied to and from.
+        /// The probe's handles: the file, the same for appends, and the one that it is copied to and from.
         enum Handle: Int, CaseIterable {
             case file, appending, other
         }

@@ -66,7 +66,7 @@ extension MountTests {
             #expect(recovered.output == files["class-A"], "\(recovered.errors)")
         }
 
-        /// What the lock leaves behind in the vault, and what a mount in use has synced, is a whole vault.
+        /// The vault is complete after a lock, and while a mount is in use after a sync.
         @Test func readsAVaultInUse() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 var contents = [UInt8](seed: 1, count: 50_000)
@@ -75,7 +75,7 @@ extension MountTests {
                 try scene.probe.fsync(0).required()
                 let outcome = try read(scene.mount.vault, ["cat", "/file"])
                 #expect(outcome.output == contents, "\(outcome.errors)")
-                // Over bytes that are durable, and across the end: this stands in the journal first.
+                // Over durable bytes, and across the end: both go into the journal first.
                 contents.replaceSubrange(4000..<6000, with: [UInt8](seed: 2, count: 2000))
                 try scene.probe.pwrite(0, 4000, Array(contents[4000..<6000])).required()
                 contents.replaceSubrange(49_990..., with: [UInt8](seed: 3, count: 5000))
@@ -87,7 +87,7 @@ extension MountTests {
             }
         }
 
-        /// Of files too large for one attribute of the backing store, and of what is no file.
+        /// Of files too large for one attribute of the backing store, and of entries that are not files.
         @Test(.enabled(if: LoopDisk.isAvailable, "needs root and loop devices")) func readsAttributes() throws {
             let disk = try LoopDisk(options: ["-O", "ea_inode"])
             let vault = try Vault(at: disk.path + "/vault")
@@ -114,7 +114,7 @@ extension MountTests {
             #expect(try read(vault, ["verify"]).status == 0)
         }
 
-        /// Both refuse what was tampered with.
+        /// Both refuse a vault that was tampered with.
         @Test func refusesWhatTheMountRefuses() throws {
             let scene = try AttackScene()
             try scene.file("first").swapBlocks(0, 1)

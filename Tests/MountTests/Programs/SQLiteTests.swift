@@ -12,7 +12,7 @@ extension MountTests {
             Self.rows.replacingOccurrences(of: "%", with: "\(count)")
         }
 
-        /// Another program than those that have it open.
+        /// A process other than those that have it open.
         private func expectCannotOpen(_ path: String) throws {
             let other = try attempt("sqlite3", [path, "SELECT count(*) FROM t;"])
             #expect(other.status != 0 && other.errors.contains("unable to open database"), "\(other)")
@@ -59,8 +59,8 @@ extension MountTests {
             }
         }
 
-        /// The lock while a program holds the database open: it is refused, never told of damage, and goes on after
-        /// the unlock, in WAL mode without having been killed by its mapped index.
+        /// A lock while a program has the database open: its calls are refused, without a report of damage, and it
+        /// continues after the unlock; in WAL mode the mapped index does not kill it.
         @Test(arguments: ["wal", "delete"])
         func goesOnAfterALock(_ mode: String) throws {
             try withScene(["--default-class", "complete"]) { scene in
@@ -83,13 +83,13 @@ extension MountTests {
             }
         }
 
-        /// A transaction that the lock interrupts is rolled back, and the connection goes on after the unlock.
+        /// A transaction that the lock interrupts is rolled back, and the connection continues after the unlock.
         @Test(arguments: ["wal", "delete"])
         func anInterruptedTransactionIsRolledBack(_ mode: String) throws {
             try withScene(["--default-class", "complete"]) { scene in
                 let database = try SQLite(scene.path("data.db"))
                 try database.ask("PRAGMA journal_mode=\(mode); CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
-                // Little enough that the transaction has to use the disk before its end.
+                // A cache so small that the transaction must use the disk before its end.
                 try database.ask("PRAGMA cache_size=2;")
                 try database.ask(insert(100))
                 try database.ask("BEGIN; \(insert(3000))")
@@ -108,7 +108,7 @@ extension MountTests {
             }
         }
 
-        /// A database of class B that is open goes on while locked, transactions and all; nobody else can open it.
+        /// An open database of class B works while locked, transactions included; no other program can open it.
         @Test(arguments: ["wal", "delete"])
         func anOpenOneOfClassBGoesOn(_ mode: String) throws {
             try withScene(["--default-class", "complete-unless-open"]) { scene in
@@ -127,7 +127,7 @@ extension MountTests {
             }
         }
 
-        /// A transaction that the lock interrupts is not half there.
+        /// A transaction that the lock interrupts leaves no half.
         @Test func anInterruptedTransactionIsWholeOrAbsent() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 let database = try SQLite(scene.path("data.db"))

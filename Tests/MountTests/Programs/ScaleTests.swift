@@ -8,9 +8,9 @@ extension MountTests {
     @Suite(.enabled(if: ProcessUse.isTold, "only root may see what a daemon uses")) struct Scale {
         private static let files = 50_000
         private static let folders = 500
-        /// The folder with the tree, those in it, and those in them.
+        /// The folder with the tree, the folders in it, and the folders in those.
         private static let nodes = files + folders + folders / 100 + 1
-        /// There are more folders than the daemon may hold open with it.
+        /// There are more folders than the daemon may have open with this limit.
         private static let descriptorLimit = 1200
 
         private static func count(below path: String) throws -> Int {
@@ -20,7 +20,7 @@ extension MountTests {
 
         @Test(.timeLimit(.minutes(5))) func fiftyThousandFiles() throws {
             let vault = try Vault(["--default-class", "complete"])
-            // Most are empty: with contents they take a debug build a minute more.
+            // Most are empty: with contents a debug build needs a minute more.
             let shape = ["\(Self.files)", "\(Self.folders)", "50", "4"]
             try withMount(vault, descriptorLimit: Self.descriptorLimit) { mount in
                 let use = ProcessUse(pid: mount.daemon.pid)
@@ -37,12 +37,12 @@ extension MountTests {
                     during: "/usr/bin/env", ["find", tree, "-size", "+1"], within: 120)
                 #expect(walked < Self.descriptorLimit / 2, "descriptors, when they are walked through")
                 #expect(try Self.count(below: tree) == Self.nodes)
-                // Beside the nodes: what twelve threads have in hand, and the entries of a folder that is listed.
+                // Besides the nodes: the buffers of twelve threads, and the entries of a folder that is listed.
                 let grown = try use.anonymous() - memory
                 #expect(grown < 200 * Self.nodes + 4 << 20, "bytes in memory for the tree")
                 #expect(try use.mostResident() < 200 * Self.nodes + 64 << 20)
 
-                // What the kernel forgets is let go.
+                // The daemon frees the nodes that the kernel forgets.
                 try Disk.write(Array("2\n".utf8), to: "/proc/sys/vm/drop_caches")
                 #expect(try use.untilDescriptors(atMost: 64) <= 64, "descriptors of folders that nobody knows any more")
 
@@ -56,8 +56,8 @@ extension MountTests {
             #expect(Disk.tree(vault.path).allSatisfy { $0.hasPrefix("lk.") }, "nothing else is left in the vault")
         }
 
-        /// Whoever holds files open leaves room for others: what the daemon keeps open by itself is a part of what it
-        /// may.
+        /// Programs with many open files leave descriptors for others: the daemon uses only a part of its limit for
+        /// files that it keeps open itself.
         @Test func openFilesLeaveRoomForOthers() throws {
             let vault = try Vault(["--default-class", "complete"])
             try withMount(vault, descriptorLimit: Self.descriptorLimit) { mount in
@@ -90,7 +90,7 @@ extension MountTests {
             }
         }
 
-        /// In a file that is nearly all holes nothing takes time, room or memory by its length.
+        /// In a sparse file the length costs neither time nor disk space nor memory.
         @Test func aTebibyteOfHoles() throws {
             let vault = try Vault(["--default-class", "complete"])
             try withMount(vault) { mount in
@@ -100,7 +100,7 @@ extension MountTests {
                 try run(Built.scale, ["holes", file, "\(1 << 20)"]).succeeded()
                 try run(Built.scale, ["sparse", file, "\(1 << 20)"]).succeeded()
                 try run(Built.scale, ["ends", file, "\(1 << 20)", "1"]).succeeded()
-                // A bit for each block would be 32 MiB; what a dozen threads have in hand is less.
+                // A bit for each block would be 32 MiB; the buffers of a dozen threads are less.
                 #expect(try use.anonymous() - memory < 24 << 20, "bytes in memory")
                 let used = try shell("du -s --block-size=1M '\(file)'").succeeded().text.prefix { $0.isNumber }
                 #expect(Int(used)! <= 8, "MiB on the disk, as the mount says")

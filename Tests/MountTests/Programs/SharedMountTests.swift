@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// One mount, several users; and what the mount says of the disk that they share.
+    /// One mount with several users, and what it reports of the disk that they share.
     @Suite(.enabled(if: geteuid() == 0, "needs root")) struct SharedMounts {
         private static let helpers = """
             refused() { if "$@" > /dev/null 2>&1; then echo "not refused: $*"; exit 1; fi; }
             as() { user=$1; shift; setpriv --reuid=$user --regid=$user --clear-groups -- "$@"; }
             """
 
-        /// Who takes the vault's folder away as root, to a disk with quotas or a copy, finds the same owners there.
+        /// If root copies the vault's folder away, or to a disk with quotas, the copy has the same owners.
         @Test func filesAreTheirMakersInTheVaultToo() throws {
             try withScene(options: ["-o", "allow_other"]) { scene in
                 try shell(
@@ -50,7 +50,7 @@ extension MountTests {
             }
         }
 
-        /// df(1) tells of the vault's disk, and du(1) adds up to what is used there.
+        /// df(1) shows the vault's disk, and du(1) adds up to what is used there.
         @Test(.enabled(if: LoopDisk.isAvailable, "needs loop devices")) func spaceIsThatOfTheDisk() throws {
             let disk = try LoopDisk(size: "256M")
             let vault = try Vault(at: disk.path + "/vault")

@@ -3,9 +3,8 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Eight processes that make, move, link, truncate, map, mark and remove things in one tree, each without a thought
-    /// for the others (after fsstress). No answer may be one that a race does not explain, and what there is in the end
-    /// must be sound.
+    /// Eight processes create, move, link, truncate, map, mark and remove entries in one tree without coordination
+    /// (after fsstress). A race must explain each answer, and the tree must be sound in the end.
     @Suite struct SharedTree {
         private static let calls = 1000
 
@@ -13,7 +12,7 @@ extension MountTests {
             try stress(.completeUntilFirstUserAuthentication) { _ in }
         }
 
-        /// ENOKEY is an answer too then.
+        /// ENOKEY is a valid answer then.
         @Test func holdsWhileItIsLockedAndUnlocked() throws {
             try stress(.complete, "locks") { mount in
                 try mount.lockNow()
@@ -21,7 +20,7 @@ extension MountTests {
             }
         }
 
-        /// - Parameter meanwhile: done again and again while the processes run.
+        /// - Parameter meanwhile: repeated while the processes run.
         private func stress(
             _ protection: ProtectionClass, _ options: String..., meanwhile: (MountedVault) throws -> Void
         ) throws {
@@ -62,8 +61,8 @@ extension MountTests {
             Set(try run(Built.stress, ["walk", mount.path]).succeeded().text.split(separator: "\n"))
         }
 
-        /// Whoever has come to something by a name goes on with it when the name is another's: open(2) too, between its
-        /// own steps.
+        /// A program that has looked up a file continues with it although the name goes to another file: also open(2),
+        /// between its own steps.
         @Test func whatHasLostItsNameIsThere() throws {
             try withScene { scene in
                 let said = try run("python3", ["-c", Self.losing, scene.mount.path]).succeeded().text
@@ -92,7 +91,7 @@ extension MountTests {
             print(os.readlink("", dir_fd=link))
             """
 
-        /// A name that is given to one thing after another is there at every moment.
+        /// A name that is given to one file after another exists at every moment.
         @Test func aNameThatIsReplacedIsAlwaysThere() throws {
             try withScene { scene in
                 let said = try run("python3", ["-c", Self.replacing, scene.mount.path]).succeeded().text
@@ -130,8 +129,8 @@ extension MountTests {
             if any([os.wait()[1] for _ in range(2)]): sys.exit("a watching process failed")
             """
 
-        /// A call on a name that another process replaces, moves or exchanges meanwhile is about the old file or the
-        /// new one; about none only where the name, or the file that the call had found, was gone for a moment.
+        /// If another process replaces, moves or exchanges a name meanwhile, a call on it finds the old file or the new
+        /// one. It finds none only if the name, or the file that the call had found, was gone for a moment.
         @Test func callsOnANameThatIsReplacedFindAFile() throws {
             try withScene { scene in
                 let said = try run("python3", ["-c", Self.calling, scene.mount.path]).succeeded().text

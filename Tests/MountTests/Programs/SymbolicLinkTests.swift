@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Links whose targets are longer than an encrypted one may be in the backing store.
+    /// Links whose encrypted targets are too long for a symlink of the backing store.
     @Suite struct SymbolicLinks {
         private static let make = """
             target() { printf "%$1s" | tr ' ' "$2"; }
@@ -39,17 +39,17 @@ extension MountTests {
                 try shell("rm folder/moved; mv -f just long", in: mount.path).succeeded()
                 #expect(try shell("readlink folder/second | tr -d '\\n' | wc -c", in: mount.path).text == "4095\n")
             }
-            // What replaced the other link took its target away.
+            // The link that was replaced took its target with it.
             #expect(try targets(of: vault) == 1)
             try withMount(vault) { try shell("rm folder/second", in: $0.path).succeeded() }
-            // It has had two names: whether others name the target only a look at all of them can tell.
+            // The link has had two names: only a search through all links can tell whether another one uses the target.
             #expect(try targets(of: vault) == 1)
             #expect(try vault.fsck("--repair").repaired == 1)
             #expect(try targets(of: vault) == 0)
             #expect(try vault.fsck().clean)
         }
 
-        /// A copier that does not know of hard links makes two links of one, with one target.
+        /// A copier without support for hard links makes two links of one, with one target.
         @Test func aCopyOfALinkKeepsTheTarget() throws {
             let vault = try Vault()
             try withMount(vault) { try shell(Self.make + "; ln -P longest second", in: $0.path).succeeded() }
@@ -62,7 +62,7 @@ extension MountTests {
             #expect(try other.fsck().clean)
         }
 
-        /// A target that nothing names any more is a leftover; one that is missing is damage.
+        /// A target that no link names any more is an orphan; a missing target is damage.
         @Test func targetsAreChecked() throws {
             let vault = try Vault()
             try withMount(vault) { try shell(Self.make, in: $0.path).succeeded() }
@@ -70,7 +70,7 @@ extension MountTests {
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             let orphan = folder + "/lk.target." + String(repeating: "A", count: 22)
             try FileManager.default.copyItem(atPath: "\(folder)/\(names[0])", toPath: orphan)
-            // A link may be in what is not looked into.
+            // The link may be in a folder that cannot be read.
             try FileManager.default.createDirectory(
                 atPath: vault.path + "/a friend's", withIntermediateDirectories: false)
             #expect(try vault.fsck("--repair").findings.map(\.kind) == ["foreign"])

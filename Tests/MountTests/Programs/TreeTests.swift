@@ -4,7 +4,7 @@ import Testing
 extension MountTests {
     /// Whole trees in and out: every byte, mode, time, owner, link and attribute.
     @Suite struct Trees {
-        /// Everything that a tree can have, on the plain disk.
+        /// A tree with everything that a file system can hold, on the plain disk.
         static func makeTree(in folder: TemporaryFolder) throws -> String {
             try shell(
                 """
@@ -29,7 +29,8 @@ extension MountTests {
             return folder.path("tree")
         }
 
-        /// The lists are in it as lists: as attributes too they would stand in the order in which a file system tells them.
+        /// It has the access lists as lists: as attributes too they would appear in the order of the file system's
+        /// listing.
         private static let archive =
             "tar --sort=name --numeric-owner --format=posix --xattrs --xattrs-exclude='system.*' --acls "
             + "--pax-option=delete=atime,delete=ctime"
@@ -42,7 +43,7 @@ extension MountTests {
                 try shell("mkdir tree; tar --xattrs --acls -xpf ../before.tar -C tree", in: mount.path).succeeded()
                 try shell("tar --xattrs --acls --compare -f ../before.tar -C tree", in: mount.path).succeeded()
             }
-            // And byte for byte, from a mount that has never seen the files.
+            // Byte for byte, from a mount that has not seen the writes.
             try withMount(vault) { mount in
                 try shell("\(Self.archive) -C tree -cf ../after.tar .; cmp ../before.tar ../after.tar", in: mount.path)
                     .succeeded()
@@ -64,7 +65,7 @@ extension MountTests {
             }
         }
 
-        /// rsync -X removes the attributes that its source lacks: that must not weaken a file, nor fail.
+        /// rsync -X removes attributes that its source lacks: that must not weaken a file's class, nor fail.
         @Test func rsyncOverAClassedFileDoesNotWeakenIt() throws {
             try withScene { scene in
                 try scene.makeFolder("to")

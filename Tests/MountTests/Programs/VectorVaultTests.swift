@@ -6,12 +6,12 @@ import Testing
 extension MountTests {
     /// The vaults of Tests/Vectors, which tools/make-vectors.py makes from docs/FORMAT.md and without Latchkey.
     @Suite struct VectorVault {
-        /// Files of all classes, holes, several links, long names, interrupted renames, lengths that nothing confirmed,
-        /// residue of a crash, foreign names; or what a crash leaves with a journal to replay.
+        /// Files of all classes, holes, several links, long names, interrupted renames, unconfirmed lengths, orphans
+        /// and stale tails of a crash, foreign names; or the state after a crash with a journal to replay.
         @Test(arguments: [[], ["--journal"]])
         func showsWhatTheFormatSays(_ which: [String]) throws {
             let vault = try Vault()
-            // Its own files go; the folder, the names in it and the environment stay.
+            // Removes the vault's own files; the folder, the names in it and the environment stay.
             for path in [vault.path, vault.passcodeFile, vault.recoveryKeyFile, try vault.deviceKeyFile()] {
                 try FileManager.default.removeItem(atPath: path)
             }
@@ -27,7 +27,7 @@ extension MountTests {
             try withMount(vault) { mount in
                 try run("python3", [tool, "--compare", mount.path] + which).succeeded()
             }
-            // What the mount repaired or left alone is a whole vault still.
+            // The vault is complete after what the mount has repaired or left alone.
             try run(
                 "python3",
                 [Built.project + "/tools/read-vault.py", vault.path, "--device-key", vault.deviceKeyFile()]

@@ -52,8 +52,8 @@ extension MountTests {
             }
         }
 
-        /// Who has a file of class B open may use it while that is locked, and nobody else: not by way of a weaker class either,
-        /// which it would take from a file that it replaces.
+        /// A program that has a file of class B open may use it while that is locked, and no other program may: also
+        /// not by way of a weaker class that a file takes from the one that it replaces.
         @Test(arguments: [ProtectionClass.completeUntilFirstUserAuthentication, .none])
         func anOpenFileOfClassBTakesNoWeakerOneWhileLocked(_ weaker: ProtectionClass) throws {
             try withScene { scene in
@@ -72,7 +72,7 @@ extension MountTests {
             }
         }
 
-        /// The one exception to "rename always works".
+        /// The only case in which a rename fails for want of a key.
         @Test func withoutTheKeysItIsRefusedAndBothFilesStay() throws {
             try withScene { scene in
                 try scene.makeFile("file", class: .complete, [1, 2, 3])
@@ -86,7 +86,7 @@ extension MountTests {
             }
         }
 
-        /// B's public key is always at hand, so a save over an explicit B works while locked.
+        /// B's public key is always in memory, so a save over an explicit B works while locked.
         @Test func overBItWorksWhileLocked() throws {
             try withScene { scene in
                 try scene.makeFile("file", class: .completeUnlessOpen)
@@ -99,7 +99,7 @@ extension MountTests {
             }
         }
 
-        /// What held the replaced file open goes on with it.
+        /// A program that had the replaced file open keeps the use of it.
         @Test func aHandleOfTheReplacedFileKeepsIt() throws {
             try withScene { scene in
                 try scene.makeFile("file", class: .complete, [1, 2, 3])

@@ -45,7 +45,7 @@ extension MountTests {
             }
         }
 
-        /// Classes that were set by hand, and what explain says of each file then.
+        /// Classes that were set by hand, and the output of explain for each file.
         @Test func explainWarnsWhereTheyDoNotGoTogether() throws {
             try withScene { scene in
                 func warnings(_ name: String) throws -> [String] {

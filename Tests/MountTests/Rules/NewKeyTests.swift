@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Whether a file's key was replaced shows in its header: RFC 3394 is deterministic, so the wrap under one class key
-    /// comes back the same after a turn through another class, unless the file key within is a new one.
+    /// The header shows whether a file's key was replaced: RFC 3394 is deterministic, so the wrap under one class key
+    /// is the same after a change to another class and back, unless the file key is a new one.
     @Suite struct NewKey {
         private func wrap(_ scene: Scene, _ name: String) throws -> [UInt8] {
             try BackingFile(scene.mount.backingPath(name)).header.wrap
@@ -21,7 +21,7 @@ extension MountTests {
             }
         }
 
-        /// A file with contents keeps the key that it has: so the stricter class has made it.
+        /// A file with contents keeps its key when the class gets weaker: so the stricter class must have made the key.
         @Test func theNewKeyIsThatOfTheStricterClass() throws {
             try withScene { scene in
                 try scene.makeFile("file", [])

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `class set -R` over many files: it can be stopped, and goes on where it was.
+    /// `class set -R` over many files: it can be interrupted, and continues where it stopped.
     @Suite struct RecursiveClass {
         private static let count = 60
 
@@ -17,7 +17,7 @@ extension MountTests {
 
         private func name(_ number: Int) -> String { "folder/\(number + 100)" }
 
-        /// The backing inode of each: a file that has got a new key has a new one.
+        /// The backing inode of each file: a file with a new key has a new inode.
         private func inodes(_ scene: Scene) throws -> [UInt64] {
             try (0..<Self.count).map { UInt64(try scene.probe.ask("stat", scene.path(name($0))).words()[5])! }
         }
@@ -30,7 +30,7 @@ extension MountTests {
             #expect(try scene.probe.list(scene.path("folder")).count == Self.count, "no rest of a copy")
         }
 
-        /// Begins the work, and sends the signal once the first files are done.
+        /// Starts the command, and sends the signal once the first files are done.
         private func interrupt(
             _ scene: Scene, _ signal: Int32, _ protection: ProtectionClass = .complete
         ) throws -> (status: Int32, said: String) {
@@ -69,20 +69,20 @@ extension MountTests {
                 for number in 0..<Self.count where !isDone[number] {
                     #expect(then[number] != after[number], "\(name(number)), once")
                 }
-                // Killed between the rename and the note of it, one is done again.
+                // If it is killed between the rename and the record of it, one file is done again.
                 let again = (0..<Self.count).count { isDone[$0] && then[$0] != after[$0] }
                 #expect(again <= (signal == SIGKILL ? 1 : 0), "not twice")
                 try expectAllAreThere(scene)
 
-                // Nothing of it is left: the next one is one of its own.
+                // The finished run has left no record: the next one starts anew.
                 try scene.mount.latchkey("class", "set", "-R", "--rekey", "complete", scene.path("folder")).succeeded()
                 let third = try inodes(scene)
                 #expect(zip(after, third).allSatisfy { $0 != $1 })
             }
         }
 
-        /// A file that came meanwhile by way of another class has a key that a weaker class has wrapped, whoever gave it its
-        /// class in the end: a second run that was stopped as well, or an editor.
+        /// A file that came meanwhile by way of another class has a key that a weaker class has wrapped, whether a
+        /// second interrupted run or an editor set its class in the end.
         @Test func onlyWhatHasGotANewKeyCountsAsDone() throws {
             try withScene { scene in
                 try makeFiles(scene)
@@ -101,7 +101,7 @@ extension MountTests {
             }
         }
 
-        /// A key that was made for a weaker class is no new one for a stricter.
+        /// A key that was made for a weaker class does not count as new for a stricter one.
         @Test func whatWasDoneForAnotherClassIsNotDone() throws {
             try withScene { scene in
                 try makeFiles(scene)
@@ -114,7 +114,7 @@ extension MountTests {
             }
         }
 
-        /// What was weakened since is done again.
+        /// A file that got a weaker class since is done again.
         @Test func onlyWhatHasTheClassCountsAsDone() throws {
             try withScene { scene in
                 try makeFiles(scene)
@@ -129,7 +129,7 @@ extension MountTests {
             }
         }
 
-        /// What a killed run has left is removed; what another one is at work with is not.
+        /// Temporary files of a killed run are removed; those of a run that is at work are not.
         @Test func copiesThatWereLeftAreRemoved() throws {
             try withScene { scene in
                 try makeFiles(scene)
@@ -166,7 +166,7 @@ extension MountTests {
             }
         }
 
-        /// A second time nothing is written: no file's time of change moves.
+        /// A second run writes nothing: no file's ctime changes.
         @Test func whatHasItsClassIsLeftAlone() throws {
             try withScene { scene in
                 try makeFiles(scene)

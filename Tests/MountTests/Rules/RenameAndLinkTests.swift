@@ -30,7 +30,8 @@ extension MountTests {
             }
         }
 
-        /// The names of a folder are encrypted under its ID, the folder's record under its place: all must open after.
+        /// The names of a folder are encrypted under its ID, and its record under its name binding: all must open after
+        /// the move.
         @Test func aMovedFolderOpensWithAllThatIsInIt() throws {
             let vault = try Vault()
             let probe = try Probe()
@@ -74,7 +75,7 @@ extension MountTests {
                 try scene.makeFile("b", [2])
                 #expect(try scene.probe.rename(scene.path("a"), scene.path("b"), "noreplace") == .refused("EEXIST"))
                 let answer = try scene.probe.rename(scene.path("a"), scene.path("b"), "exchange")
-                // Either the names are exchanged whole, or the call is not offered.
+                // Either the call exchanges both names, or it is not supported.
                 if answer.succeeded {
                     #expect(try scene.contents("a") == [2])
                     #expect(try scene.contents("b") == [1])
@@ -102,7 +103,7 @@ extension MountTests {
                 let tooLong = try scene.probe.open(0, scene.path(long + "n"), "rw,creat")
                 #expect(tooLong == .refused("ENAMETOOLONG"))
             }
-            // They go when all is durable, in the end at the latest.
+            // The sidecars of long names go when all is durable, at the latest with the unmount.
             #expect(!Disk.tree(vault.path).contains { $0.contains("lk.long") }, "no sidecar is left")
         }
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A daemon that dies leaves a mount that fails closed and a vault that mounts again.
+    /// After a daemon has died its mount fails closed, and the vault can be mounted again.
     @Suite struct Death {
         @Test func failsClosedAndMountsAgain() throws {
             let vault = try Vault(["--default-class", "complete"])
@@ -32,13 +32,13 @@ extension MountTests {
                 let growing = try other.contents(mount.file("growing"))
                 #expect(growing.count >= 10_000)
                 #expect(Array(growing.prefix(10_000)) == [UInt8](seed: 2, count: 10_000))
-                // And it can be written again.
+                // The file can be written to again.
                 try other.write(mount.file("growing"), [1])
                 #expect(try other.contents(mount.file("growing")) == [1])
             }
         }
 
-        /// Nobody tells of the close of a new file: its length is kept with each write that makes it longer.
+        /// The file is never closed before the daemon dies: each write that extends it makes its length durable.
         @Test func whatIsWrittenToANewFileOutlivesIt() throws {
             let vault = try Vault()
             let bytes = [UInt8](seed: 7, count: 20_000)
@@ -63,10 +63,11 @@ extension MountTests {
             }
         }
 
-        /// What is written to a file of an earlier session is told by each close, also where another handle stays open.
+        /// For a file of an earlier session, each close records the writes before it, also while another handle stays
+        /// open.
         @Test func whatWasClosedOutlivesIt() throws {
             let vault = try Vault()
-            // Whole blocks: what is written next comes behind what is durable.
+            // Whole blocks: the next write begins behind the durable ones.
             let before = [UInt8](seed: 9, count: 8192)
             let bytes = [UInt8](seed: 8, count: 20_000)
             let probe = try Probe()
@@ -92,7 +93,7 @@ extension MountTests {
             }
         }
 
-        /// A crash is a death too: no handler that keeps the process, or prints what is in its memory.
+        /// A crash ends the daemon like a kill: no handler keeps the process or prints its memory.
         @Test(arguments: [SIGSEGV, SIGABRT, SIGILL, SIGBUS])
         func aCrashEndsItAtOnce(_ signal: Int32) throws {
             let mount = try MountedVault(try Vault())
@@ -103,7 +104,7 @@ extension MountTests {
             mount.detach()
         }
 
-        /// The dead mount lies in the way: `latchkey unmount` takes it away, or `latchkey mount` says what to do.
+        /// The dead mount blocks the mount point: `latchkey unmount` removes it, and `latchkey mount` says so.
         @Test func theDeadMountIsSpokenOf() throws {
             let vault = try Vault()
             let mount = try MountedVault(vault)
@@ -118,7 +119,8 @@ extension MountTests {
             }
         }
 
-        /// Names are made, moved, linked and removed when it dies: nothing is broken afterwards, nothing reads as EIO.
+        /// Names are made, moved, linked and removed when the daemon dies: afterwards nothing is damaged, no read gives
+        /// EIO.
         @Test func diesAmidChangesOfNamesWithoutHarm() throws {
             let vault = try Vault()
             let nowhere = try StreamFile()
@@ -179,7 +181,7 @@ extension MountTests {
             }
             try withMount(vault) { mount in
                 #expect(try probe.contents(mount.file("untouched")) == [UInt8](seed: 1, count: 100_000))
-                // A block that was being written reads as its old or its new contents: nothing reads as EIO.
+                // A block whose write was under way reads as its old or its new contents: no read gives EIO.
                 let written = try probe.contents(mount.file("written"))
                 #expect(written.count >= 100_000)
             }

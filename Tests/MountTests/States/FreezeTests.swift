@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A mount on which open(2) and read(2) of what is locked wait for the unlock.
+    /// A mount on which open(2) and read(2) of locked files wait for the unlock.
     @Suite(.enabled(if: geteuid() == 0, "the daemon has to see in which call a program waits")) struct Freeze {
         private static let contents = [UInt8](seed: 1, count: 100_000)
 
@@ -36,7 +36,7 @@ extension MountTests {
             }
         }
 
-        /// Nothing that others need is held by who waits: not the file, not its folder.
+        /// A waiting call holds nothing that others need: neither the file nor its folder.
         private func expectOthersGoOn(_ scene: Scene, _ other: Probe) throws {
             #expect(try other.list(scene.path("folder")).contains("file"))
             #expect(try other.ask("stat", scene.path("folder/file")).succeeded)
@@ -75,14 +75,14 @@ extension MountTests {
                     let start = call[0] == "read" ? 0 : min(Int(call[2])!, Self.contents.count)
                     let end = min(start + Int(call.last!)!, Self.contents.count)
                     #expect(try scene.probe.answer(to: call).bytes() == Array(Self.contents[start..<end]))
-                    // What lies in the page cache now must not be there at the next lock.
+                    // Pages that are cached now must be gone at the next lock.
                     try scene.mount.lockNow()
                 }
                 try scene.mount.unlock()
             }
         }
 
-        /// A file may be removed while somebody waits for its contents.
+        /// A file may be removed while another program waits for its contents.
         @Test func whoWaitsKeepsNobodyFromRemovingTheFile() throws {
             try withLockedFile { scene, other in
                 try scene.probe.send(["pread", "0", "0", "3"])
@@ -94,7 +94,7 @@ extension MountTests {
             }
         }
 
-        /// What would hold up others if it waited, and what the kernel asks for too late.
+        /// Calls that are refused, because their wait would block others or the kernel sends them too late.
         @Test func whatCannotWaitIsRefused() throws {
             try withLockedFile { scene, _ in
                 let probe = scene.probe
@@ -131,7 +131,7 @@ extension MountTests {
             try withLockedFile(["--freeze-timeout", "1"]) { scene, other in
                 #expect(try scene.probe.pread(0, 0, 3) == .noKey)
                 #expect(try other.open(0, scene.path("folder/file")) == .noKey)
-                // The time of one says nothing of the next.
+                // The timeout of one call does not affect the next.
                 try scene.probe.send(["pread", "0", "0", "3"])
                 try until(waiting: 1, scene.mount)
                 try scene.mount.unlock()
@@ -151,7 +151,7 @@ extension MountTests {
             }
         }
 
-        /// Also those that wait in several programs, across more than one lock.
+        /// Also calls that wait in several programs, across more than one lock.
         @Test func manyWait() throws {
             try withLockedFile(isOpen: false) { scene, _ in
                 let probes = try (0..<20).map { _ in try Probe() }
@@ -180,7 +180,7 @@ extension MountTests {
             }
         }
 
-        /// With a lazy unmount nobody unlocks any more: who waits is told so.
+        /// After a lazy unmount no unlock can come any more: waiting calls get an error.
         @Test func aLazyUnmountRefusesThem() throws {
             let vault = try Vault(["--default-class", "complete"])
             let mount = try MountedVault(vault, options: ["--when-locked", "freeze"])

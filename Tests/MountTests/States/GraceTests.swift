@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Ten seconds: the keys are there until the grace ends, and gone when it has.
+    /// Ten seconds: the keys are in memory until the grace ends, and gone afterwards.
     @Suite struct Grace {
         private func wait(until instant: ContinuousClock.Instant) {
             Thread.sleep(forTimeInterval: max(0, (instant - .now) / .seconds(1)))
         }
 
-        /// The default: there at 9 s, gone at 11 s.
+        /// The default: the keys are in memory at 9 s, and gone at 11 s.
         @Test func tenSeconds() throws {
             let vault = try Vault(["--default-class", "complete"])
             let mount = try MountedVault(vault, grace: nil)
@@ -40,7 +40,7 @@ extension MountTests {
             try mount.unmount()
         }
 
-        /// The same at another scale, many times over one mount.
+        /// The same on another scale, many times in one mount.
         @Test func manyTimes() throws {
             try withScene(["--default-class", "complete"], grace: 1) { scene in
                 try scene.makeFile("file")
@@ -60,8 +60,8 @@ extension MountTests {
             }
         }
 
-        /// A machine that wakes up wakes all threads at once, the one that takes the keys out among them. A daemon that is
-        /// stopped and continued is as near as a test comes to it.
+        /// A machine that wakes up wakes all threads at once, the one that evicts the keys among them. To stop and
+        /// continue the daemon is the nearest that a test comes to it.
         @Test func whoSleepsPastTheDeadlineServesNobodyFirst() throws {
             try withScene(["--default-class", "complete"], grace: 1) { scene in
                 let probes = try (0..<12).map { _ in try Probe() }
@@ -72,7 +72,7 @@ extension MountTests {
                         probe.process.wait()
                     }
                 }
-                // Past the page cache, each in a file of its own: every read is a request.
+                // Bypassing the page cache, each in a file of its own: every read is a request.
                 for (number, probe) in probes.enumerated() {
                     try scene.makeFile("\(number)", [UInt8](seed: 1, count: 4096))
                     try probe.open(0, scene.path("\(number)"), "r,direct").required()
@@ -91,7 +91,7 @@ extension MountTests {
             }
         }
 
-        /// Returns when no thread of it runs any more.
+        /// Returns when every thread of the process is stopped.
         private func stop(_ pid: pid_t) throws {
             kill(pid, SIGSTOP)
             let end = ContinuousClock.now + .seconds(10)
@@ -106,7 +106,7 @@ extension MountTests {
             }
         }
 
-        /// The boot clock goes on while the machine is suspended.
+        /// The boot clock runs while the machine is suspended.
         @Test(.enabled(if: geteuid() == 0, "nobody else may look at the daemon")) func theTimerIsOfTheBootClock() throws
         {
             try withScene(grace: 3600) { scene in

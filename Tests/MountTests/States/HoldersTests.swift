@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `status --holders`: who has which files open or mapped.
+    /// `status --holders`: which programs have which files open or mapped.
     @Suite struct HolderTests {
         private func holders(_ scene: Scene) throws -> MountStatus {
             let outcome = try scene.mount.latchkey("status", scene.mount.path, "--holders", "--json").succeeded()
@@ -39,7 +39,7 @@ extension MountTests {
                 #expect(second.mappedFiles == ["complete-unless-open": 1])
                 #expect(status.unseenProcesses != nil)
 
-                // It is told while locked too, and of a file without a name.
+                // The command also answers while locked, and for an unlinked file.
                 try scene.probe.ask("unlink", scene.path("file-A")).required()
                 try scene.mount.lockNow()
                 #expect(try holder(scene.probe.process, in: try holders(scene)) == first)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A mount that is unmounted while programs use it: its keys do not stay behind in a place that nobody sees.
+    /// A mount that is lazily unmounted while programs use it: its keys do not stay in memory out of sight.
     @Suite struct LazyUnmount {
         private func makeScene(_ body: (MountedVault, Probe) throws -> Void) throws {
             let vault = try Vault(["--default-class", "complete"])
@@ -35,7 +35,7 @@ extension MountTests {
             #expect(said.text.contains("locked: A and closed files of B"), "\(said)")
         }
 
-        /// What was acknowledged is there, and the daemon ends with the last user.
+        /// Acknowledged writes are there, and the daemon ends with the last user.
         private func expectEnd(_ mount: MountedVault, _ probe: Probe) throws {
             try probe.close(0).required()
             try probe.close(1).required()
@@ -52,7 +52,7 @@ extension MountTests {
                 #expect(said.text.contains("\(mount.path) is ending"), "\(said)")
                 #expect(said.text.contains("\(probe.process.pid) (probe): A: 1 open; D: 1 open"), "\(said)")
                 try expectLocked(mount, probe)
-                // By the place where it was as well.
+                // Also by the path of the former mount point.
                 let status = try mount.latchkey("status", mount.path, "--json").succeeded()
                 #expect(status.text.contains(#""ending" : true"#), "\(status)")
 
@@ -68,7 +68,7 @@ extension MountTests {
             }
         }
 
-        /// Handles that stay open obey the lock in both directions.
+        /// Handles that stay open obey a lock and an unlock.
         @Test func itUnlocksForThoseWhoUseIt() throws {
             try makeScene { mount, probe in
                 try mount.latchkey("unmount", "--lazy", mount.path).succeeded()
@@ -80,7 +80,7 @@ extension MountTests {
             }
         }
 
-        /// By umount(8), which asks the daemon for nothing.
+        /// By umount(8), which sends the daemon no request.
         @Test func takenAwayByTheKernelItLocks() throws {
             try makeScene { mount, probe in
                 try #require(unsafe umount2(mount.path, Int32(MNT_DETACH)) == 0)
@@ -99,7 +99,7 @@ extension MountTests {
             }
         }
 
-        /// A shell that works in a folder of it is a user like others.
+        /// A shell whose working folder is in the mount counts as a user.
         @Test func aWorkingFolderIsNamed() throws {
             let vault = try Vault()
             let mount = try MountedVault(vault)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Programs that write while the lock happens: nothing that was acknowledged is lost, nothing is admitted later.
+    /// Programs that write during a lock: no acknowledged write is lost, and none is accepted after it.
     @Suite struct LockUnderLoad {
         private func counters(_ bytes: [UInt8]) -> [UInt64] {
             stride(from: 0, to: bytes.count - 7, by: 8).map { start in
@@ -36,7 +36,7 @@ extension MountTests {
             }
         }
 
-        /// A store that returned before the page was taken away is kept; later ones raise SIGBUS.
+        /// A store that returned before the page was removed is kept; later ones raise SIGBUS.
         @Test func storesThroughAMappingAreKeptUpToTheSIGBUS() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 for turn in 0..<4 {
@@ -55,7 +55,7 @@ extension MountTests {
                     try scene.mount.unlock()
                     let pages = counters(try scene.contents(name)).enumerated().filter { $0.offset % 512 == 0 }
                     let last = pages.map(\.element).max() ?? 0
-                    // Refused late stores are reported, by msync or fsync; without a report nothing is missing.
+                    // msync or fsync reports stores that were refused late; without a report no store is missing.
                     if synced.contains(.noKey) {
                         #expect(last <= UInt64(stored))
                     } else {
@@ -68,7 +68,7 @@ extension MountTests {
             }
         }
 
-        /// sync(1) of everything, while dirty files are locked, comes back.
+        /// sync(1) of everything returns while dirty files are locked.
         @Test func syncComesBackWhileLocked() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 try scene.makeFile("file", [UInt8](seed: 1, count: 100_000))

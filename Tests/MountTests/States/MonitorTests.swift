@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `latchkey monitor`, and `lock --wait`: what is said while a mount's state changes.
+    /// `latchkey monitor`, and `lock --wait`: their output while a mount's state changes.
     @Suite struct Monitoring {
         private struct Line: Decodable {
             struct Status: Decodable {
@@ -21,7 +21,7 @@ extension MountTests {
             String(decoding: output.contents, as: UTF8.self).split(separator: "\n").map(String.init)
         }
 
-        /// Returns when so many lines are there.
+        /// Returns when there are this many lines.
         private func wait(for count: Int, _ output: StreamFile) throws -> [String] {
             let end = ContinuousClock.now + .seconds(20)
             while true {
@@ -58,7 +58,7 @@ extension MountTests {
                 _ = try wait(for: 6, text.1)
                 _ = try wait(for: 6, json.1)
             }
-            // The mount has ended, and they with it.
+            // The mount has ended, and the monitors with it.
             let (watchers, written) = (try #require(watching), try #require(outputs))
             #expect(watchers.text.wait(seconds: 20) == 0)
             #expect(watchers.json.wait(seconds: 20) == 0)
@@ -80,7 +80,7 @@ extension MountTests {
             #expect(json[2].status.lastLockDuration != nil)
         }
 
-        /// One that does not run for a while costs nobody anything, and has missed nothing when it does again.
+        /// A monitor that is stopped for a while delays no other program, and has missed nothing when it continues.
         @Test func aStoppedMonitorMissesNothing() throws {
             try withScene(grace: 0) { scene in
                 let (child, output) = try monitor(scene, ["--json"])

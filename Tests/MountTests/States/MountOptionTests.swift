@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// `latchkey mount` as a person types it: it returns when mounted, and takes the usual options.
+    /// `latchkey mount` as a user types it: it returns when mounted, and accepts the usual options.
     @Suite struct MountOptions {
         private func withDetachedMount(_ vault: Vault, _ options: [String], _ body: (String) throws -> Void) throws {
             let path = try vault.folder.makeFolder("detached")
@@ -20,7 +20,7 @@ extension MountTests {
                 throw error
             }
             #expect(mountLines(of: path).isEmpty)
-            // A zombie has ended; it is init's, which need not have looked yet.
+            // A zombie counts as ended; init reaps it, perhaps later.
             let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
             #expect(stat?.contains(") Z ") ?? true, "the daemon has ended when unmount returns: \(stat ?? "")")
         }
@@ -41,7 +41,7 @@ extension MountTests {
             }
         }
 
-        /// Where mounting fails, the command says so, and no process stays.
+        /// If mounting fails, the command reports it, and no process stays.
         @Test func aWrongPasscodeLeavesNothing() throws {
             let vault = try Vault()
             let wrong = try vault.folder.write("wrong", to: "wrong")
@@ -91,7 +91,7 @@ extension MountTests {
             #expect(mountLines(of: path).isEmpty)
         }
 
-        /// A mount in use is not taken away from its users, unless that is asked for.
+        /// A mount in use is not taken from its users unless an option asks for it.
         @Test func aMountInUseIsBusy() throws {
             let vault = try Vault(["--default-class", "complete"])
             let probe = try Probe()
@@ -113,7 +113,7 @@ extension MountTests {
             }
         }
 
-        /// Two vaults side by side do not know of each other.
+        /// Two vaults side by side do not affect each other.
         @Test func twoVaults() throws {
             let one = try Vault(["--default-class", "complete"])
             let two = try Vault(["--default-class", "complete"])

@@ -18,7 +18,7 @@ extension MountTests {
             return nil
         }()
 
-        /// A script that is run by a user who is nobody in particular. Where the tests are run by one, by that one.
+        /// Runs a script as an ordinary user. If an ordinary user runs the tests, as that one.
         @discardableResult private func asOrdinaryUser(
             _ script: String, in folder: TemporaryFolder, user: uid_t = 65_534
         ) throws -> Outcome {
@@ -81,8 +81,8 @@ extension MountTests {
             ).succeeded()
         }
 
-        /// A mount that was made in a session is found without that session's environment, and after logind has removed its
-        /// folder; root finds it too, and locks it.
+        /// A mount made in a session is found without the session's environment, and after logind has removed its
+        /// folder; root finds and locks it too.
         @Test func isFoundWithoutTheSession() throws {
             if let missing = Self.missing {
                 Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")
@@ -105,7 +105,7 @@ extension MountTests {
                 """, in: folder
             ).succeeded()
             guard geteuid() == 0 else { return }
-            // Mounted in a namespace of its own it is not in root's table, but its daemon is asked all the same.
+            // A mount in a namespace of its own is not in root's table, but its daemon answers all the same.
             let another = try TemporaryFolder()
             try asOrdinaryUser(
                 """
@@ -117,14 +117,14 @@ extension MountTests {
             let vault = another.path("vault")
             defer { _ = try? run(Built.latchkey, ["unmount", vault]) }
             #expect(try run(Built.latchkey, ["status"]).text.contains(another.path("mount")))
-            // No thread can be made any more: the calls are answered on the thread that takes them in.
+            // No more threads can be created: the thread that receives calls answers them.
             try run(Built.latchkey, ["status", vault]).succeeded()
             try run(Built.latchkey, ["lock", "--all", "--now", "--wait"]).succeeded()
             #expect(try run(Built.latchkey, ["status", vault]).succeeded().text.contains("locked: A"))
         }
 
-        /// However few threads the user may have: the mount is refused and nothing is left of it, or it is there and does all
-        /// that a mount does.
+        /// However few threads the user may have, either the mount is refused and nothing stays, or it works
+        /// completely.
         @Test(.enabled(if: geteuid() == 0, "needs a user who runs nothing else")) func whereThreadsRunOut() throws {
             if let missing = Self.missing {
                 Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")
@@ -171,8 +171,7 @@ extension MountTests {
                 """, in: folder, user: 61_234)
         }
 
-        /// What ext4 lets the owner of a file do, whatever its mode; and what programs notice of a file that is only
-        /// read.
+        /// What ext4 allows the owner of a file, whatever its mode; and what programs see of a file that is only read.
         @Test func modesStandInTheWayOfNothingThatExt4Allows() throws {
             if let missing = Self.missing {
                 Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")

@@ -6,8 +6,8 @@ import Testing
 extension MountTests {
     /// Users who share a mount with its owner, by -o allow_other.
     @Suite(.enabled(if: geteuid() == 0, "another user is needed")) struct OtherUsers {
-        /// One who holds as many files and folders open as he can runs out of them himself: the daemon has descriptors for
-        /// its owner, for root and for a lock.
+        /// A user who holds as many files and folders open as possible exhausts only his own share: the daemon keeps
+        /// descriptors for its owner, for root and for a lock.
         @Test(arguments: ["files", "folders", "made"]) func holdFilesOpenUntilTheyAreRefused(_ what: String) throws {
             let vault = try Vault(["--default-class", "complete"])
             try shell("chmod 755 \(vault.folder.path)")
@@ -17,7 +17,7 @@ extension MountTests {
                 try shell("chmod 644 \(mount.path)/theirs/*").succeeded()
                 let said = try attempt("python3", ["-c", Self.script, what, mount.path, Built.latchkey])
                 #expect(said.status == 0, "\(said)")
-                // He has as much as before once he has given it back.
+                // The user has as many as before once he has closed them.
                 try mount.untilNothingIsOpen()
                 try mount.unlock()
                 let again = try attempt("python3", ["-c", Self.script, what, mount.path, Built.latchkey])
@@ -25,7 +25,7 @@ extension MountTests {
             }
         }
 
-        /// Opens as two users of no name until both are refused; then does as the owner what the owner does.
+        /// Opens files as two other users until both are refused; then works as the owner.
         private static let script = """
             import errno, os, subprocess, sys
             what, mount, latchkey = sys.argv[1:]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What the kernel's page cache holds of a file, as mincore(2) tells.
+    /// What the kernel's page cache holds of a file, as mincore(2) shows.
     @Suite struct PageCache {
         private static let pages = 200
 
@@ -12,7 +12,7 @@ extension MountTests {
                 try scene.makeFile("file", [UInt8](seed: 1, count: Self.pages * 4096))
                 try scene.probe.open(0, scene.path("file"), "rw").required()
                 try scene.probe.map(0, 0, Self.pages * 4096).required()
-                // Read in, and kept from a kernel that needs memory for something else: what drops them after this is us.
+                // Loaded, and locked against reclaim by the kernel: only the daemon drops them after this.
                 try scene.probe.ask("mlock", "0").required()
                 let before = try resident(scene)
                 #expect(before == Self.pages)
@@ -22,11 +22,11 @@ extension MountTests {
 
         private func resident(_ scene: Scene) throws -> Int { try scene.probe.ask("resident", "0").number() }
 
-        /// The kernel compares times of modification, and may be told not to drop a file's pages for that.
+        /// The kernel compares modification times, and can be told to keep a file's pages if they are equal.
         @Test func ourOwnWriteKeepsIt() throws {
             try withMappedFile { scene in
                 try scene.probe.pwrite(0, 5, [7]).required()
-                // Longer than attributes are good: then it asks for them.
+                // Longer than the attributes are valid: then the kernel asks for them.
                 Thread.sleep(forTimeInterval: 1.1)
                 try scene.probe.ask("stat", scene.path("file")).required()
                 try scene.probe.pread(0, 0, 10).required()
@@ -35,7 +35,7 @@ extension MountTests {
             }
         }
 
-        /// A close and an open as well: the file is as it was.
+        /// Also over a close and an open: the file is unchanged.
         @Test func openingItAgainKeepsIt() throws {
             try withMappedFile { scene in
                 let contents = try scene.contents("file")
@@ -58,7 +58,7 @@ extension MountTests {
             }
         }
 
-        /// How many pages a file has that somebody has just opened, and not read.
+        /// How many pages of a file are cached just after an open, before any read.
         private func residentAnew(_ scene: Scene) throws -> Int {
             try scene.probe.open(2, scene.path("file")).required()
             try scene.probe.map(2, 2, Self.pages * 4096, "shared", "r").required()
@@ -77,7 +77,7 @@ extension MountTests {
             }
         }
 
-        /// What nobody has open has pages too.
+        /// Files that no program has open have pages too.
         @Test func aLockEmptiesAClosedFileOfClassB() throws {
             try withFileOfClassB { scene in
                 try scene.mount.untilNothingIsOpen()
@@ -87,7 +87,7 @@ extension MountTests {
             }
         }
 
-        /// What somebody has open stays, until he closes it.
+        /// The pages of an open file stay until it is closed.
         @Test func theLastCloseUnderALockEmptiesIt() throws {
             try withFileOfClassB { scene in
                 try scene.probe.open(1, scene.path("file")).required()
@@ -95,7 +95,7 @@ extension MountTests {
                 #expect(try scene.probe.pread(1, 0, 4096 * Self.pages).bytes().count == 4096 * Self.pages)
                 try scene.probe.close(1).required()
                 try scene.mount.untilNothingIsOpen()
-                // Its pages go by a thread of the daemon's own.
+                // A thread of the daemon drops its pages.
                 let end = ContinuousClock.now + .seconds(20)
                 try scene.mount.unlock()
                 while try residentAnew(scene) > 0 {

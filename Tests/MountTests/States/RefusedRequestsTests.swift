@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Programs that do not take the refusal for an answer.
+    /// Programs that repeat refused calls.
     @Suite struct RefusedRequests {
         /// A refused write must not leave its page in the cache, where a mapping would see it.
         @Test func aRefusedWriteLeavesNoPage() throws {
@@ -24,7 +24,7 @@ extension MountTests {
             }
         }
 
-        /// Offsets at the end of all that there are: no file is so long, locked or not.
+        /// Offsets near the largest possible one: no file is so long, locked or not.
         @Test(arguments: [ProtectionClass.complete, .none]) func aWriteBehindEverything(_ protection: ProtectionClass)
             throws
         {
@@ -45,8 +45,8 @@ extension MountTests {
             }
         }
 
-        /// A mapping that is populated or mlocked while locked makes the kernel ask again and again: neither the daemon
-        /// nor anybody else may suffer.
+        /// A mapping that is populated or mlocked while locked makes the kernel repeat its request: neither the daemon
+        /// nor other programs may suffer.
         @Test(arguments: ["populate", "mlock"])
         func populatingALockedMappingBurnsNoProcessor(_ way: String) throws {
             try withScene(["--default-class", "complete"]) { scene in
@@ -62,7 +62,7 @@ extension MountTests {
                 Thread.sleep(forTimeInterval: 1)
                 let count = Double(try requests(to: scene.mount.daemon.pid) - before)
                 let seconds = (ContinuousClock.now - start) / .seconds(1)
-                // It does ask again; and four times in two milliseconds at most, some for other reasons.
+                // The kernel does repeat it; and at most four times in two milliseconds, some for other reasons.
                 #expect(count > 20 && count < 3000 * seconds, "\(count) requests in \(seconds) s")
                 #expect(try scene.contents("other") == [4, 5, 6])
                 // Neither the unlock nor the next lock waits for it.
@@ -74,14 +74,14 @@ extension MountTests {
             }
         }
 
-        /// Calls of read(2) by the daemon, of which each takes a request from the kernel.
+        /// The daemon's calls of read(2), each of which receives a request from the kernel.
         private func requests(to pid: pid_t) throws -> Int {
             let lines = try String(contentsOfFile: "/proc/\(pid)/io", encoding: .utf8).split(separator: "\n")
             return try #require(lines.first { $0.hasPrefix("syscr: ") }.flatMap { Int($0.dropFirst(7)) })
         }
 
-        /// The kernel holds the last page of a short write locked until the answer comes: what drops the pages of one
-        /// refused write must not stand in the way of the next one's answer.
+        /// The kernel keeps the last page of a short write locked until the answer arrives: the code that drops the
+        /// pages of one refused write must not delay the answer to the next.
         @Test func refusedWritesInARowAreAllAnswered() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 try scene.makeFile("file", [UInt8](seed: 1, count: 100))
@@ -116,7 +116,7 @@ extension MountTests {
                 for (writer, loop) in writers {
                     try writer.send(loop)
                 }
-                // A lock, and the rest of the mount, while they knock.
+                // A lock, and other files in the mount, while the programs repeat their calls.
                 try scene.mount.lockNow()
                 #expect(try scene.contents("other") == [1, 2, 3])
                 for (writer, loop) in writers {
@@ -132,7 +132,7 @@ extension MountTests {
             }
         }
 
-        /// The same while locks and unlocks come and go: some writes are taken, and no error but ENOKEY is heard.
+        /// The same while locks and unlocks alternate: some writes are accepted, and ENOKEY is the only error.
         @Test func writersAcrossManyLocks() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 let writers = try (0..<4).map { number in

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// What a sync program brings while the vault is mounted.
+    /// Files that a sync program replaces while the vault is mounted.
     @Suite struct ReplacedFiles {
         /// A file of the same ID and another class, before the kernel has looked it up again.
         @Test func aStricterClassThanTheKernelKnows() throws {

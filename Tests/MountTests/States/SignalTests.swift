@@ -9,14 +9,14 @@ extension MountTests {
             try withScene(["--default-class", "complete"], grace: 1) { scene in
                 try scene.makeFile("file")
                 scene.mount.daemon.send(SIGUSR1)
-                // The signal has no answer; a lock that waits has, and does not move the deadline.
+                // The signal has no answer; a lock that waits has one, and does not move the deadline.
                 try scene.mount.latchkey("lock", scene.mount.path, "--wait").succeeded()
                 #expect(try scene.mount.status().state == "locked")
                 #expect(try scene.probe.open(0, scene.path("file")) == .noKey)
             }
         }
 
-        /// Alone, too, with no command that locks.
+        /// Also without a command that locks.
         @Test func userSignalAloneLocks() throws {
             try withScene(["--default-class", "complete"], grace: 1) { scene in
                 try scene.makeFile("file")
@@ -46,7 +46,7 @@ extension MountTests {
             }
         }
 
-        /// Unmounted by somebody else's umount(8), the daemon ends as well.
+        /// The daemon also ends when umount(8) unmounts it.
         @Test func umountEndsTheDaemon() throws {
             let mount = try MountedVault(try Vault())
             try run("umount", [mount.path]).succeeded()
@@ -57,7 +57,7 @@ extension MountTests {
             try withScene(["--default-class", "complete"], grace: 2) { scene in
                 try scene.makeFile("file")
                 let nowhere = try StreamFile()
-                // One that waits for the lock, killed while it waits: the lock goes on.
+                // A command that waits for the lock is killed: the lock goes on.
                 let locking = try Child(
                     Built.latchkey, ["lock", scene.mount.path, "--wait"], environment: scene.mount.vault.environment,
                     input: nowhere.descriptor, output: nowhere.descriptor, errors: nowhere.descriptor)
@@ -68,7 +68,7 @@ extension MountTests {
                 try scene.mount.latchkey("lock", scene.mount.path, "--wait").succeeded()
                 #expect(try scene.mount.status().state == "locked")
 
-                // One that has not yet sent its passcode.
+                // A command that has not yet sent its passcode.
                 var unlocking: Child? = try Child(
                     "sh", ["-c", "sleep 60 | exec \(Built.latchkey) unlock \(scene.mount.path)"],
                     environment: scene.mount.vault.environment,
@@ -83,7 +83,7 @@ extension MountTests {
             }
         }
 
-        /// Without its socket the mount goes on, and still locks by the signal and ends by the other.
+        /// Without its socket the mount works, and still locks and ends by signals.
         @Test func aLostSocketChangesNothing() throws {
             let mount = try MountedVault(try Vault(["--default-class", "complete"]), grace: 0)
             let probe = try Probe()
@@ -104,7 +104,7 @@ extension MountTests {
             mount.expectEnded(status: 0)
         }
 
-        /// A client that sends rubbish or half a message, or closes at once.
+        /// A client that sends invalid bytes or half a message, or closes at once.
         @Test(arguments: ["", "{\"method\":\"io.latchkey.Lo", "rubbish\\0", "{}\\0", "\\0\\0\\0", "[[[[[[\\0"])
         func aBrokenClientChangesNothing(_ message: String) throws {
             try withScene { scene in

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A daemon that cannot be asked may hold keys: no command calls its mount one that is not there.
+    /// A daemon that does not answer may hold keys: no command reports its mount as missing.
     @Suite struct SilentDaemon {
         @Test func withoutItsSocketItIsNamed() throws {
             try withMount(try Vault()) { mount in
@@ -23,7 +23,7 @@ extension MountTests {
                 for command in [["status"], ["status", mount.path], ["lock", mount.path], ["lock", "--all"]] {
                     try expectNamed(mount, command, "kill -USR1 \(mount.daemon.pid)")
                 }
-                // The way that is told works.
+                // The advice in the message works.
                 mount.daemon.send(SIGUSR1)
             }
         }
@@ -34,13 +34,13 @@ extension MountTests {
                 defer { mount.daemon.send(SIGCONT) }
                 try expectNamed(mount, ["status"], "kill -CONT \(mount.daemon.pid)")
                 try expectNamed(mount, ["lock", "--now", mount.path], "kill -CONT \(mount.daemon.pid)")
-                // Unmounted it would live on with its keys, and no command would find it.
+                // After an unmount the daemon would live on with its keys, and no command would find it.
                 try expectNamed(mount, ["unmount", "--lazy", mount.path], "kill -CONT \(mount.daemon.pid)")
                 #expect(!mountLines(of: mount.path).isEmpty)
             }
         }
 
-        /// A path that is not there, in a mount that is well, says nothing of the mount.
+        /// A missing path in a working mount says nothing of the mount.
         @Test func aMistypedPathIsNotTheMount() throws {
             try withMount(try Vault()) { mount in
                 try probeLink(mount)
@@ -65,7 +65,7 @@ extension MountTests {
             #expect(!said.text.contains("No vault is mounted"), "\(said)")
         }
 
-        /// What runs out does not keep the lock from being asked for: connections of those who watch.
+        /// If monitors use up their connections, a lock can still be requested.
         @Test func aLockIsTakenBesideManyWhoWatch() throws {
             try withMount(try Vault()) { mount in
                 let said = try run("python3", ["-c", Self.watching, mount.socket(), Built.latchkey, mount.path])
@@ -89,7 +89,7 @@ extension MountTests {
             sys.exit(subprocess.run([sys.argv[2], "lock", "--now", "--wait", sys.argv[3]]).returncode)
             """
 
-        /// Descriptors: somebody holds files open until there are no more.
+        /// Descriptors: a program opens files until there are no more.
         @Test func aLockIsTakenWithoutDescriptors() throws {
             try withMount(try Vault(), descriptorLimit: 96) { mount in
                 let said = try run("python3", ["-c", Self.opening, mount.path, Built.latchkey])
@@ -150,7 +150,7 @@ extension MountTests {
             ).succeeded()
         }
 
-        /// Two mounts of one vault: the second is refused at once, by name.
+        /// A second mount of the same vault is refused at once, and the message names the first.
         @Test func aMountedVaultIsNotWaitedFor() throws {
             try withMount(try Vault()) { mount in
                 let other = try mount.vault.folder.makeFolder("other")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// A vault on a disk that does not answer: what waits for it is the request that needs it, and nothing else.
+    /// A vault on a disk that does not answer: only requests that need the disk wait.
     @Suite(.enabled(if: geteuid() == 0, "root alone sees what waits for a file system")) struct SlowDisk {
         private func withStoppableVault(_ body: (StoppableDisk, MountedVault, Probe) throws -> Void) throws {
             let disk = try StoppableDisk()
@@ -21,7 +21,7 @@ extension MountTests {
             withExtendedLifetime(disk) {}
         }
 
-        /// The last close of a file without a name removes it from the disk: the daemon waits with the node's lock.
+        /// The last close of an unlinked file removes it from the disk: the daemon waits with the node's lock held.
         @Test func aRequestThatIsStuckDelaysNeitherStatusNorLock() throws {
             try withStoppableVault { disk, mount, probe in
                 try probe.write(mount.file("file"), [1, 2, 3])
@@ -48,7 +48,7 @@ extension MountTests {
             }
         }
 
-        /// A request that is inside its class's gate: what opens the gates must not wait for it.
+        /// A request that is inside its class's gate: opening the gates must not wait for it.
         @Test func aRequestThatIsStuckDelaysNoUnlock() throws {
             try withStoppableVault { disk, mount, probe in
                 let other = try Probe()
@@ -63,7 +63,7 @@ extension MountTests {
                 try mount.lockNow()
 
                 try disk.stop()
-                // Not in the page cache: what is written over is read by the daemon.
+                // Not in the page cache: the daemon must read the block that is partly overwritten.
                 try probe.send(["pwrite", "0", "50000", "010203"])
                 try disk.untilWaiting(1)
                 try mount.unlock()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Where daemons put their sockets: what others have made there, and what killed daemons have left.
+    /// The folder for the daemons' sockets, with entries that other users have made, and those of killed daemons.
     @Suite struct SocketFolders {
         private func device(_ mount: MountedVault) throws -> UInt64 {
             var status = stat()
@@ -28,7 +28,7 @@ extension MountTests {
             first.kill()
             first.detach()
             #expect(try links(to: socket) == ["device-\(number)"])
-            // The number is another file system's by now; and a vault's, then.
+            // The number belongs to another file system by now; and later to a vault's.
             let taken = try vault.folder.makeFolder("taken")
             try run("mount", ["-t", "tmpfs", "none", taken]).succeeded()
             defer { unsafe umount2(taken, Int32(MNT_DETACH)) }
@@ -50,7 +50,7 @@ extension MountTests {
             }
         }
 
-        /// In a /tmp of its own: another user has made what is called as this one's folder, and links.
+        /// With a /tmp of its own: another user has made a folder and links with the names that this user needs.
         @Test func whatAnotherUserHasMadeIsNotUsedAndNotInTheWay() throws {
             guard geteuid() == 0 else { return }
             let folder = try TemporaryFolder()

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The lock states as the commands show them.
+    /// The lock states as the commands print them.
     @Suite struct States {
         @Test func aMountBeginsBeforeTheFirstUnlock() throws {
             try withScene(unlocked: false) { scene in
@@ -10,7 +10,7 @@ extension MountTests {
                 #expect(status.state == "before-first-unlock")
                 #expect(status.pid == Int(scene.mount.daemon.pid))
                 #expect(status.classKeys == ["none"], "class D alone")
-                // There is nothing to lock yet, and locking must not turn class C's files off for good.
+                // There is nothing to lock yet, and a lock must not close class C for good.
                 _ = try scene.mount.latchkey("lock", scene.mount.path, "--now", "--wait")
                 try scene.mount.unlock()
                 #expect(try scene.mount.status().state == "unlocked")
@@ -78,7 +78,7 @@ extension MountTests {
             }
         }
 
-        /// Programs hold their files over many cycles, and each time find them as they were.
+        /// Programs keep their files open over many cycles, and find them unchanged each time.
         @Test func handlesServeAgainAfterEveryUnlock() throws {
             try withScene(["--default-class", "complete"]) { scene in
                 let contents = [UInt8](seed: 1, count: 200_000)

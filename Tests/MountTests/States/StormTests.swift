@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Everything at once: programs that write and read, folders that are walked, and locks that come and go.
+    /// Everything at once: programs write and read, folders are listed, and locks alternate with unlocks.
     @Suite struct Storm {
-        /// One program with a file of its own, and what the file must hold.
+        /// One program with a file of its own, and the contents that it must have.
         private final class Worker {
             let probe: Probe
             let path: String
@@ -21,7 +21,7 @@ extension MountTests {
                 try probe.open(0, path, "rw,creat").required()
             }
 
-            /// What was read: all that there is, or less where a lock came between two pages and refuses the rest.
+            /// The bytes read: all, or fewer if a lock came between two pages and refuses the later ones.
             private func check(_ first: [UInt8], at offset: Int, _ count: Int, step number: Int) throws {
                 let expected = Array(model.bytes.dropFirst(offset).prefix(count))
                 var (bytes, isRefused) = (first, false)
@@ -38,7 +38,7 @@ extension MountTests {
                 }
             }
 
-            /// A call that may be refused while locked, and then has changed nothing; any other errno is an error.
+            /// A call that may be refused while locked, and then has changed nothing; any other errno is a failure.
             func step(_ number: Int) throws {
                 let offset = model.random(100_000)
                 let patch = [UInt8](seed: number, count: 1 + model.random(20_000))
@@ -47,7 +47,7 @@ extension MountTests {
                 switch call {
                 case 0...4:
                     answer = try probe.pwrite(0, offset, patch)
-                    // A write of several requests may be taken in part.
+                    // Of a write that takes several requests a part may be accepted.
                     if answer.succeeded { model.write(Array(patch.prefix(try answer.number())), at: offset) }
                 case 5...7:
                     answer = try probe.pread(0, offset, patch.count)

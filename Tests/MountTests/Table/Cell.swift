@@ -4,7 +4,7 @@ import Testing
 /// One cell of the table: a file of the class, brought to the state, and the call that is made there.
 struct Cell {
     static let size = 10_000
-    /// The handle of a file that takes what is copied.
+    /// The handle of a file that receives copied bytes.
     static let scratch = 61
     static let patch = [UInt8](repeating: 0x5a, count: 200)
 
@@ -27,7 +27,7 @@ struct Cell {
         try probe.ask("setxattr", path, "user.note", Array("a note".utf8).hexadecimal).required("setxattr")
     }
 
-    /// The handle that the call goes through, opened while that is allowed; it makes the file where there is none.
+    /// The handle for the call, opened while that is allowed; it creates the file if there is none.
     func openHandle() throws {
         let isNew = try !probe.exists(path)
         try probe.open(number, path, call == .readDirect ? "rw,creat,direct" : "rw,creat").required("opening \(path)")
@@ -35,7 +35,7 @@ struct Cell {
             try probe.pwrite(number, 0, original).required("writing \(path)")
         }
         if call == .synchronize || call == .close {
-            // What write(2) returned must be kept by the fsync or close to come.
+            // The next fsync or close must keep the bytes that write(2) acknowledged.
             try probe.pwrite(number, 4000, Cell.patch).required("writing \(path)")
         }
         guard call.needsMapping else { return }
@@ -50,7 +50,7 @@ struct Cell {
 
     // MARK: The call
 
-    /// Makes the call; what a successful one returns is checked here.
+    /// Makes the call; checks the result of a successful one.
     func perform() throws -> Answer {
         switch call {
         case .create: try create()
@@ -124,7 +124,7 @@ struct Cell {
 
     // MARK: After
 
-    /// What the file must hold in the end, where the call was allowed or not.
+    /// What the file must hold in the end, whether the call was allowed or not.
     func contents(allowed: Bool) -> [UInt8] {
         var bytes = original
         if call == .synchronize || call == .close || allowed && (call == .write || call == .store) {
@@ -141,7 +141,7 @@ struct Cell {
         }
     }
 
-    /// Checks, unlocked, that the file is what it must be; an earlier handle or mapping must serve again.
+    /// Checks, unlocked, that the file has the right contents; an earlier handle or mapping must work again.
     func verify(allowed: Bool, class protection: ProtectionClass) throws {
         let expected = contents(allowed: allowed)
         if call == .create && allowed {

@@ -32,7 +32,7 @@ extension MountTests {
             }
         }
 
-        /// Survives a remount, too: nothing of the file was kept in memory only.
+        /// Also after a remount: nothing of the file was only in memory.
         @Test func isReadAfterARemount() throws {
             let vault = try Vault(["--default-class", "B"])
             let contents = [UInt8](seed: 8, count: 70_000)
@@ -46,7 +46,8 @@ extension MountTests {
             }
         }
 
-        /// Every handle keeps the file; the last close drops it, and its pages in the kernel's cache with it.
+        /// While a handle is open the file key stays; the last close drops it, and the file's pages in the kernel's
+        /// cache.
         @Test func staysOpenUntilItsLastClose() throws {
             let vault = try Vault(["--default-class", "B"])
             let contents = [UInt8](seed: 9, count: 50_000)
@@ -66,7 +67,7 @@ extension MountTests {
             }
         }
 
-        /// A mapping holds the file as a handle does.
+        /// A mapping keeps the file key as a handle does.
         @Test func aMappingHoldsIt() throws {
             let vault = try Vault(["--default-class", "B"])
             let contents = [UInt8](seed: 10, count: 8192)

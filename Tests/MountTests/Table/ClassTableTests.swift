@@ -13,7 +13,7 @@ extension MountTests {
         func cells(_ protection: ProtectionClass, _ state: LockState) throws {
             let vault = try Vault()
             let probe = try Probe()
-            // Over the root, whose class is C, so that files take the class from their own directory.
+            // Instead of the root, whose class is C, so that files take the class from their own directory.
             var cells: [Cell] = []
             var mount = try MountedVault(vault, grace: 3600)
             let directory = mount.file("classed")

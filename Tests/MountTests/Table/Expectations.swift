@@ -1,13 +1,13 @@
 import Foundation
 
-/// What a cell of the table says.
+/// The expected result of a cell of the table.
 enum Expected: String {
     case yes
-    /// ENOKEY, and nothing has changed.
+    /// ENOKEY, and no change.
     case noKey = "ENOKEY"
-    /// SIGBUS, and nothing has changed.
+    /// SIGBUS, and no change.
     case bus = "SIGBUS"
-    /// There is no such cell: no handle of such a file can have been opened, or the class is the same.
+    /// The cell does not exist: no handle of such a file can have been opened, or the class is the same.
     case absent = "n/a"
 
     func fits(_ answer: Answer) -> Bool {
@@ -38,7 +38,7 @@ struct Expectation {
     }
 
     func cell(_ protection: ProtectionClass, _ state: LockState) -> Expected {
-        // Which cells there are does not depend on the keys: a handle from before the mount cannot be.
+        // Which cells exist does not depend on the keys: a handle from before the mount is impossible.
         let away =
             switch (protection, state) {
             case (.complete, _): a

@@ -1,7 +1,7 @@
 import Tampering
 import TestSupport
 
-/// Reads through a mount what a program sees at a path, by calls of its own.
+/// Reads through a mount what a program sees at a path, with system calls of its own.
 struct MountReader {
     let mount: MountedVault
     let probe: Probe
@@ -31,7 +31,7 @@ struct MountReader {
         }
     }
 
-    /// What was answered, if it was no refusal.
+    /// The answer, if it is no refusal.
     private func taken(_ answer: Answer) throws -> Answer {
         switch answer {
         case .ok: return answer
@@ -44,7 +44,7 @@ struct MountReader {
     private func file(at path: String, _ size: Int) throws -> Seen {
         _ = try taken(try probe.open(0, path))
         defer { _ = try? probe.close(0) }
-        // From the end: what the kernel reads ahead is not asked for before.
+        // From the end, so that the kernel's readahead does not ask for blocks before.
         var blocks: [[UInt8]?] = []
         for offset in stride(from: 0, to: size, by: 4096).reversed() {
             let answer = try probe.pread(0, offset, min(4096, size - offset))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// The table of attacks once more, through the program, its mount and its log: a fresh daemon for each kind.
+    /// The table of attacks again, through the program, its mount and its log: a new daemon for each kind.
     @Suite struct TamperedMounts {
         @Test func `every kind of attack, on every class, through a mount`() throws {
             let scene = try TamperScene()
@@ -25,7 +25,7 @@ extension MountTests {
             }
         }
 
-        /// Tries of each kind to choose from; tools/tamper asks for more than a run of all tests does.
+        /// How many attempts of each kind are chosen; tools/tamper tries more than a run of all tests.
         private var extent: Int { ProcessInfo.processInfo.environment["LATCHKEY_TAMPER"] == "all" ? 300 : 40 }
 
         private func judge(
@@ -45,7 +45,7 @@ extension MountTests {
             }
         }
 
-        /// While it is mounted and open: the daemon has header and key, the kernel is passed by.
+        /// While it is mounted and open: the daemon has header and key in memory, and the page cache is bypassed.
         @Test func `blocks and headers changed under an open file`() throws {
             let scene = try TamperScene()
             try scene.folder.hold(scene.current, afresh: true)
@@ -81,7 +81,7 @@ extension MountTests {
             }
         }
 
-        /// Nothing of a vault is shown whose root, journal or keybag is not as it was left.
+        /// If the vault's root, journal or keybag was changed, no entry of it is shown.
         @Test(arguments: ["lk.dir", "lk.journal", "lk.keybag"])
         func `a vault whose own files were changed is not mounted`(_ name: String) throws {
             let scene = try TamperScene()
@@ -107,7 +107,7 @@ extension MountTests {
 }
 
 extension TamperScene {
-    /// A path and whatever else the log may name in its place: other names of the file, a folder above that was refused.
+    /// A path, and the other paths that the log may name instead: other names of the file, a refused folder above it.
     fileprivate func others(of path: String) -> [String] {
         let number = current.names[knowledge.backing[path]!]
         var names = knowledge.paths.filter { current.names[knowledge.backing[$0]!] == number && number != nil } + [path]
