@@ -93,8 +93,8 @@ import Testing
         #expect(throws: Failure.methodNotFound(method: "io.latchkey.Nonsense")) {
             let _: NoParameters = try client.call("Nonsense", NoParameters())
         }
-        #expect(throws: Failure.interfaceNotFound(interface: "io.nobody")) {
-            let _: NoParameters = try client.call("Status", of: "io.nobody", NoParameters())
+        #expect(throws: Failure.interfaceNotFound(interface: "io.unknown")) {
+            let _: NoParameters = try client.call("Status", of: "io.unknown", NoParameters())
         }
         #expect(throws: Failure.expectedMore) {
             let _: NoParameters = try client.call("Monitor", NoParameters())
@@ -122,9 +122,9 @@ import Testing
             let file = URL(filePath: #filePath).appending(path: "../../../Sources/Control/\(interface).varlink")
             #expect(try Data(contentsOf: file.standardized) == Data(reply.description.utf8))
         }
-        #expect(throws: Failure.interfaceNotFound(interface: "io.nobody")) {
+        #expect(throws: Failure.interfaceNotFound(interface: "io.unknown")) {
             let _: InterfaceReply = try client.call(
-                "GetInterfaceDescription", of: "org.varlink.service", InterfaceParameters(interface: "io.nobody"))
+                "GetInterfaceDescription", of: "org.varlink.service", InterfaceParameters(interface: "io.unknown"))
         }
     }
 
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// What a client receives over as many connections as it needs, each closed after `atATime` changes.
-    @Test(arguments: 1...7) func `who comes back misses nothing and hears nothing twice`(_ atATime: Int) throws {
+    @Test(arguments: 1...7) func `a client that reconnects receives each change once`(_ atATime: Int) throws {
         var heard: [StatusChange] = []
         var last: MonitorPosition?
         var turn = 0
@@ -166,7 +166,7 @@ import Testing
         #expect(numbers == Array(numbers[0]..<(numbers[0] + numbers.count)))
     }
 
-    @Test func `without anything new, who comes back is told the state`() throws {
+    @Test func `without a change, a client that reconnects receives the state`() throws {
         folder.service.set(.unlocked)
         var first: StatusChange?
         try client.monitor(after: MonitorPosition(instance: TestService.instance, sequence: 1)) { change in
@@ -185,7 +185,7 @@ import Testing
         MonitorPosition(instance: TestService.instance, sequence: .min),
         MonitorPosition(instance: TestService.instance, sequence: -1),
     ])
-    func `who asks for what is not known is told the state`(_ position: MonitorPosition) throws {
+    func `an unknown position gets the state`(_ position: MonitorPosition) throws {
         for _ in 0..<100 {
             folder.service.set(.unlocked)
             folder.service.set(.locked)

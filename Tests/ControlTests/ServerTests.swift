@@ -128,7 +128,7 @@ import Testing
         return true
     }
 
-    @Test func `a monitor that does not read is dropped, and nobody waits for it`() throws {
+    @Test func `a monitor that does not read is dropped and delays no other client`() throws {
         let folder = try ServedFolder(limits: ControlServer.Limits(connections: 2, message: 0.2))
         let lazy = try folder.stream()
         try lazy.send(message(#"{"method":"io.latchkey.Monitor","more":true}"#), by: .after(seconds: 5))

@@ -50,7 +50,7 @@ import Testing
         #expect(try folder.client().status().state == .beforeFirstUnlock)
     }
 
-    @Test func `the socket of a dead daemon is removed, and in nobody's way`() throws {
+    @Test func `the socket of a dead daemon is removed and blocks no other daemon`() throws {
         let folder = try ServedFolder()
         let dead = folder.directory.socket(volume: "dead")
         _ = try listen(at: dead)
@@ -65,7 +65,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `what killed daemons have left goes with the next mount, and leads nobody astray`() throws {
+    @Test func `the next mount removes the links of killed daemons, and until then they lead to no mount`() throws {
         let folder = try ServedFolder(device: 7)
         let manager = FileManager.default
         func links() -> [String] {
@@ -155,7 +155,7 @@ import Testing
         let link = folder.directory.link(device: device)
         #expect(try SocketDirectories([folder.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)
         var pending = [pollfd(fd: hanging.number, events: Int16(POLLIN), revents: 0)]
-        #expect(unsafe poll(&pending, 1, 0) == 0, "nobody has connected to it")
+        #expect(unsafe poll(&pending, 1, 0) == 0, "no client has connected to it")
 
         folder.directory.withdraw(volume: "other", device: device)
         #expect(FileManager.default.fileExists(atPath: link))

@@ -69,7 +69,7 @@ import Testing
         #expect(admitted(gates, .complete) == "page")
     }
 
-    @Test func `opening waits for nobody`() {
+    @Test func `opening waits for no request`() {
         gates.shut(to: .closed, [.complete, .completeUnlessOpen])
         #expect(gates.admit(.none, for: .use))
         #expect(gates.admit(.completeUnlessOpen, for: .use))
@@ -78,7 +78,7 @@ import Testing
         #expect(gates.admit(.complete, for: .open))
     }
 
-    @Test func `shutting waits for who is inside, and lets nobody in meanwhile`() {
+    @Test func `shutting waits for the requests inside, and admits none meanwhile`() {
         #expect(gates.admit(.complete, for: .use))
         let isShut = DispatchSemaphore(value: 0)
         Thread.detachNewThread { [gates] in
@@ -104,7 +104,7 @@ import Testing
         #expect(isShut.wait(timeout: .now() + 10) == .success)
     }
 
-    @Test func `who has waited at a gate is looked at again`() {
+    @Test func `a request that has waited at a gate is checked again`() {
         #expect(gates.admit(.complete, for: .use))
         // The closing waits for the request inside; a later request waits behind it, though the gate is open.
         Thread.detachNewThread { [gates] in gates.drain(.complete) }

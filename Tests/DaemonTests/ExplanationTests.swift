@@ -35,7 +35,7 @@ import Testing
             explanation(.complete, canOpen: false).actions[1].reason == "the class key is not in memory while locked")
     }
 
-    @Test func `who had a file of class B open goes on`() {
+    @Test func `an open file of class B stays usable`() {
         let open = explanation(.completeUnlessOpen, canOpen: false, hasKey: true, handles: 1)
         #expect(allowed(open) == [true, false, true, false])
         let closed = explanation(.completeUnlessOpen, canOpen: false)

@@ -23,7 +23,7 @@ import Testing
         #expect(line.split(separator: "\n").count == 1)
     }
 
-    @Test func `a log that nobody reads holds nobody up`() throws {
+    @Test func `an unread log delays no thread`() throws {
         // As the daemon does: the pipe ends before its writer.
         signal(SIGPIPE, SIG_IGN)
         let pipe = try Pipe()

@@ -59,7 +59,7 @@ import Testing
         withExtendedLifetime(pipe) {}
     }
 
-    @Test func `the passcode is changed by who knows the old one`() throws {
+    @Test func `only the old passcode allows a new one`() throws {
         #expect(throws: Failure.wrongPasscode()) {
             try service.changePasscode(Opener(.passcode), from: pipe("horse"), to: pipe("battery"), allowingWeak: false)
         }
@@ -84,7 +84,7 @@ import Testing
     }
 
     /// The kernel may need long after the end of the session. The daemon does not exit before that is done.
-    @Test func `who unmounts is answered before the daemon ends`() throws {
+    @Test func `an unmount is answered before the daemon ends`() throws {
         let mount = TestMount()
         let lock = try MountLock(mount: mount, facts: .test(grace: .seconds(10)), log: .silent)
         let service = MountService(lock: lock, mount: mount, keyholder: TestKeyholder(mount: mount), log: .silent)

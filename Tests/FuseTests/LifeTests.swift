@@ -102,7 +102,7 @@ extension FuseTests {
     }
 
     /// In a mount namespace in which every user may open the device.
-    @Test(.enabled(if: geteuid() == 0, "needs root, to become somebody else"))
+    @Test(.enabled(if: geteuid() == 0, "needs root, to become another user"))
     func anOrdinaryUserMountsThroughFusermount() throws {
         let folder = try TemporaryFolder()
         for name in ["device", "source", "mount"] { _ = try folder.makeFolder(name, mode: 0o777) }

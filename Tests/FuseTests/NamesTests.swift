@@ -99,7 +99,7 @@ extension FuseTests {
     }
 
     /// The kernel leaves this to the file system, and says in the request when to do it.
-    @Test(.enabled(if: geteuid() == 0, "needs root, to write as somebody else"))
+    @Test(.enabled(if: geteuid() == 0, "needs root, to write as another user"))
     func clearsSetIDBitsWhenOthersWrite() throws {
         let mounted = try Mounted(options: ["allow_other", "default_permissions"])
         for (name, script) in [

@@ -10,7 +10,7 @@ import Testing
         (["60", "0"], [], false), (["0", "60"], ["--freeze-timeout", "31"], false),
         (["60", "300"], ["--freeze-timeout", "30"], true), (["60", "300"], ["--freeze-timeout", "150"], false),
     ])
-    func `a wait that the kernel would not bear is refused`(_ limits: [String], _ words: [String], _ isBorne: Bool)
+    func `a wait longer than the kernel's limit is refused`(_ limits: [String], _ words: [String], _ isAllowed: Bool)
         throws
     {
         let folder = try TemporaryFolder()
@@ -18,7 +18,7 @@ import Testing
             _ = try folder.write(limit + "\n", to: name)
         }
         let options = try FreezeOptions.parse(["--when-locked", "freeze"] + words)
-        if isBorne {
+        if isAllowed {
             try options.checkKernel(folder.path)
         } else {
             #expect(throws: CommandError.self) { try options.checkKernel(folder.path) }

@@ -48,7 +48,7 @@ import Testing
                 """)
     }
 
-    @Test func holdersAreListedAndWhoCouldNotBeSeenIsSaid() {
+    @Test func holdersAreListedWithTheNumberOfUnseenProcesses() {
         let text = StatusReport(status, holders).text.text
         #expect(
             text.contains(
@@ -57,8 +57,8 @@ import Testing
                               99 (sqlite3): B: 1 mapped
                               12 processes could not be looked at: only root sees all
                 """))
-        let nobody = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
-        #expect(nobody.contains("  held by     nobody\n  last lock"))
+        let unheld = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
+        #expect(unheld.contains("  held by     nobody\n  last lock"))
         #expect(!StatusReport(status).text.text.contains("held by"))
     }
 
@@ -107,7 +107,7 @@ import Testing
             (0o664, "read by every user of this machine, and changed by the group 7"),
             (0o606, "read and changed by every user of this machine"),
         ] as [(UInt32, String?)])
-    func whoMayUseADeviceKeyIsToldByItsMode(_ mode: UInt32, _ who: String?) {
+    func theModeOfADeviceKeyNamesItsUsers(_ mode: UInt32, _ who: String?) {
         let exposure = DeviceKeyExposure("/k", owner: 5, group: 7, mode: mode, vaultOwner: nil, user: 5)
         #expect(exposure?.reason == who.map { "the file of the device key can be \($0)" })
     }

@@ -33,7 +33,7 @@ import Testing
         #expect(try Policy.load(path: folder + "/none/policy.toml").isEmpty)
     }
 
-    @Test func absenceOfOneThatSomebodyNames() {
+    @Test func absenceOfANamedFile() {
         #expect(refusal(isRequired: true)?.description == "\(path): there is no such file")
     }
 

@@ -49,7 +49,7 @@ import Testing
         #expect(policy.statements.map(\.line) == [3, 4, 5, 7, 8, 9, 10, 11])
     }
 
-    @Test func nothingIsDemandedOfNobody() throws {
+    @Test func anEmptyPolicyDemandsNothing() throws {
         let policy = try policy("# nothing yet\n")
         #expect(policy.isEmpty && policy == Policy(path: Self.path))
         #expect(policy.statements.isEmpty && policy.violations(of: Facts()).isEmpty)

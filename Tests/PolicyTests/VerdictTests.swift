@@ -127,7 +127,7 @@ import Testing
     }
 
     /// A program that fails to read the key's file refuses every vault, rather than none.
-    @Test func aKeyThatNobodyHasReadIsNoSlots() throws {
+    @Test func anUnreadEscrowKeyMatchesNoSlot() throws {
         let policy = try Policy(parsing: "required-escrow-key = '/etc/escrow.pem'", path: "p")
         #expect(policy.violations(of: good).map(\.rule) == [.requiredEscrowKey])
     }

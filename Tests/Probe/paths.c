@@ -160,7 +160,7 @@ static void do_listxattr(char **argument) {
     }
 }
 
-// become UID GID: for the rest of the program's life.
+// become UID GID: until the program ends.
 static void do_become(char **argument) {
     uid_t user = (uid_t)number(argument[0]);
     gid_t group = (gid_t)number(argument[1]);

@@ -38,7 +38,7 @@ class Folder:
             return None
         return entry.contents.name, libc.telldir(self.stream)
 
-    def rest(self):
+    def remaining(self):
         entries = []
         while (entry := self.next()) is not None:
             entries.append(entry)
@@ -90,7 +90,7 @@ def while_others_change_it(say):
     os.close(told)
     for _ in range(2):
         folder = Folder("big")
-        seen = names(folder.rest())
+        seen = names(folder.remaining())
         folder.close()
         kept = [name for name in seen if name in staying]
         say(len(kept) == SIZE, set(kept) == staying, len(seen) == len(set(seen)))
@@ -108,7 +108,7 @@ def telldir(say):
     for number in range(count):
         make(f"entry-{number}")
     folder = Folder(".")
-    entries = folder.rest()
+    entries = folder.remaining()
     say(len(entries) == count, len({offset for _, offset in entries}) == count)
     order = names(entries)
     # Each offset leads back to its own entry, in any order.
@@ -128,10 +128,10 @@ def telldir(say):
     for number in range(200):
         make(f"new-{number}")
     expected = [name for name in order[half + 1:] if name not in removed]
-    seen = [name for name in names(folder.rest()) if name in set(order) - removed]
+    seen = [name for name in names(folder.remaining()) if name in set(order) - removed]
     say(seen == expected)
     folder.rewind()
-    seen = names(folder.rest())
+    seen = names(folder.remaining())
     say(set(seen) == (set(order) - removed) | {b"new-%d" % number for number in range(200)}, len(seen) == len(set(seen)))
     folder.close()
 
@@ -144,7 +144,7 @@ def that_are_gone(say):
     here = os.open("gone", os.O_RDONLY)
     os.unlink("gone/file")
     os.rmdir("gone")
-    say(attempt(folder.rest), os.fstat(here).st_nlink, attempt(os.open, "new", os.O_CREAT, dir_fd=here))
+    say(attempt(folder.remaining), os.fstat(here).st_nlink, attempt(os.open, "new", os.O_CREAT, dir_fd=here))
     say(attempt(os.mkdir, "new", dir_fd=here), attempt(os.stat, "..", dir_fd=here) != "ENOENT")
     folder.close()
     os.close(here)

@@ -32,17 +32,17 @@ def ofd(file, command, kind, start=0, length=0):
 
 def patiently(body, *arguments):
     """Whether a blocking call is still blocked when the alarm fires."""
-    class Ring(Exception):
+    class Alarm(Exception):
         pass
 
-    def ring(number, frame):
-        raise Ring
+    def alarm(number, frame):
+        raise Alarm
 
-    signal.signal(signal.SIGALRM, ring)
+    signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, 0.15)
     try:
         return body(*arguments)
-    except Ring:
+    except Alarm:
         return "still blocked"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -81,7 +81,7 @@ extension MountTests {
             try shell(
                 """
                 cd '\(folder)'; touch '.syncthing.tmp' 'conflict (1)' lk.tmp.xyz lk.long.AAAA.name AAAAAAAAAAAAAAAAAAAAAAAA
-                echo rubbish > lk.long.BBBB; mkdir lk.tmp.dir 'foreign dir'; ln -s /etc/passwd lk.what
+                echo garbage > lk.long.BBBB; mkdir lk.tmp.dir 'foreign dir'; ln -s /etc/passwd lk.what
                 """
             ).succeeded()
             try scene.afterwards(except: []) { scene throws in

@@ -129,7 +129,7 @@ extension MountTests {
         }
 
         @Test(arguments: [0, 1, 100, 511, 512, 4096])
-        func aPlantedFileOfRubbish(_ size: Int) throws {
+        func aPlantedFileOfRandomBytes(_ size: Int) throws {
             let scene = try AttackScene()
             try Disk.write([UInt8](seed: 4, count: size), to: scene.file("single").path)
             try scene.expectRefused("single")

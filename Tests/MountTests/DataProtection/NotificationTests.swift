@@ -45,7 +45,7 @@ extension MountTests.DataProtection {
     }
 
     /// More listeners, one after another, than a daemon has connections: each closes its own when it stops.
-    @Test func whoStopsListeningLeavesNoConnection() throws {
+    @Test func aStoppedListenerClosesItsConnection() throws {
         try withProtected { it in
             for turn in 0..<80 {
                 #expect(try it.ask("listen", it.path("")) == .ok(), "turn \(turn)")

@@ -26,7 +26,7 @@ extension MountTests.DataProtection {
                 #expect(try it.scene.classOf(name) == .complete, "\(name)")
                 #expect(try it.scene.probe.attributes(of: it.path(name)) == ["user.latchkey.class"], "no mark is left")
             }
-            #expect(try it.scene.classOf("in/plain") == .completeUntilFirstUserAuthentication, "nobody asked for that")
+            #expect(try it.scene.classOf("in/plain") == .completeUntilFirstUserAuthentication, "no call asked for that")
             #expect(try it.ask("upgrade", it.path("in")) == .ok(), "nothing is left to do")
         }
     }

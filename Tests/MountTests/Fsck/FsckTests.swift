@@ -119,7 +119,7 @@ extension MountTests {
             // The previous keybag verifies, and stays where it is.
             try Disk.write(whole, to: scene.vault.keybag + ".old")
             let previous = try scene.vault.fsck(expecting: 6)
-            #expect(previous.findings.map(\.kind) == ["keybag"], "the one that stands in is no leftover")
+            #expect(previous.findings.map(\.kind) == ["keybag"], "the one that stands in is no orphan")
             #expect(previous.complete && previous.files == 6)
             #expect(try Disk.read(scene.vault.keybag) != whole)
         }

@@ -15,8 +15,8 @@ final class MountedVault {
     /// Returns when the mount answers. With a passcode it is unlocked at once.
     ///
     /// - Parameters:
-    /// - descriptorLimit: RLIMIT_NOFILE of the daemon; without it, the limit of this process.
-    /// - program: a program that executes the daemon in its own process, with other rights or limits.
+    ///   - descriptorLimit: RLIMIT_NOFILE of the daemon; without it, the limit of this process.
+    ///   - program: a program that executes the daemon in its own process, with other rights or limits.
     init(
         _ vault: Vault, unlocked: Bool = true, grace: Int? = 1, options: [String] = [], descriptorLimit: Int? = nil,
         through program: [String] = [], at name: String = "mount"

@@ -108,7 +108,7 @@ extension MountTests {
             try expectRecovered(["--vault-proof", proof.uppercased().replacingOccurrences(of: "-", with: " ")])
         }
 
-        @Test func somebodyTakesItWithout() throws { try expectRecovered(["--accept-unproven"]) }
+        @Test func itIsTakenWithoutAProof() throws { try expectRecovered(["--accept-unproven"]) }
 
         /// At a terminal the user is asked for the proof, or for his consent to go on without one.
         @Test func aPersonIsAsked() throws {
@@ -124,7 +124,7 @@ extension MountTests {
 
         /// An attacker with the public key replaces the vault by one of his own. The true vault's recovery keys do not
         /// open it; the escrow key opens it only if the user accepts it without a proof.
-        @Test func aVaultOfSomebodyElse() throws {
+        @Test func aVaultOfAnAttacker() throws {
             let forged = try Vault(["--recovery-public-key", publicKey])
             try withMount(forged) { try shell("echo bait > a", in: $0.path).succeeded() }
             try run("rm", ["-r", vault.path]).succeeded()

@@ -47,7 +47,7 @@ extension MountTests {
 
         /// Temporary folders nested deeper than any interrupted operation leaves them: the repair exhausts neither
         /// descriptors nor stack.
-        @Test func aRepairLeavesWhatIsTooDeepToBeRubbish() throws {
+        @Test func aRepairLeavesFoldersThatAreTooDeepToBeTemporary() throws {
             let vault = try Vault()
             defer { _ = try? run("rm", ["-rf", vault.path]) }
             try run(

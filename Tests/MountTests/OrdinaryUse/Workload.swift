@@ -77,7 +77,7 @@ struct Workload {
             try both(
                 """
                 cd texts; seq \(size) >> grown; printf 'patch \(number)' | dd of=grown bs=1 seek=\(size / 3) conv=notrunc \
-                2> /dev/null; truncate -s \(size) cut; seq \(which) >> cut; cp grown copy\(which)
+                2> /dev/null; truncate -s \(size) short; seq \(which) >> short; cp grown copy\(which)
                 """)
         default:
             try both(

@@ -6,7 +6,7 @@ extension MountTests {
     /// A vault is copied by rsync while programs write to it, and the copy is mounted in its place.
     @Suite struct Copies {
         /// Files that do not change during the copy, of every kind.
-        private static let rest = """
+        private static let unchanged = """
             mkdir -p still/deep shared; seq 30000 > still/numbers; : > still/empty; printf x > shared/one
             setfattr -n user.latchkey.class -v complete still/numbers
             setfattr -n user.latchkey.class -v none shared/one
@@ -28,7 +28,7 @@ extension MountTests {
         @Test func ofAVaultInUse() throws {
             let vault = try Vault()
             // Checkpointed by a clean end.
-            try withMount(vault) { try shell(Self.rest, in: $0.path).succeeded() }
+            try withMount(vault) { try shell(Self.unchanged, in: $0.path).succeeded() }
             let mount = try MountedVault(vault)
             defer { mount.detach() }
             let kept = vault.folder.path("kept")

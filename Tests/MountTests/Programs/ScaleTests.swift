@@ -44,7 +44,7 @@ extension MountTests {
 
                 // The daemon frees the nodes that the kernel forgets.
                 try Disk.write(Array("2\n".utf8), to: "/proc/sys/vm/drop_caches")
-                #expect(try use.untilDescriptors(atMost: 64) <= 64, "descriptors of folders that nobody knows any more")
+                #expect(try use.untilDescriptors(atMost: 64) <= 64, "descriptors of forgotten folders")
 
                 let read = try use.mostDescriptors(during: Built.scale, ["read", tree] + shape, within: 120)
                 #expect(read < Self.descriptorLimit * 7 / 8, "descriptors, when they are read")

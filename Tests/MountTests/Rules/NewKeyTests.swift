@@ -56,7 +56,7 @@ extension MountTests {
                 #expect(try scene.classOf("file") == .complete)
                 #expect(try scene.contents("file") == contents)
                 #expect(try scene.probe.ask("stat", scene.path("file")).words()[0] == "100640")
-                #expect(try scene.probe.list(scene.mount.path) == ["file"], "no rest of the copy")
+                #expect(try scene.probe.list(scene.mount.path) == ["file"], "no temporary file of the copy")
                 try scene.setClass(.completeUntilFirstUserAuthentication, of: "file")
                 #expect(try wrap(scene, "file") != before)
             }

@@ -27,7 +27,7 @@ extension MountTests {
                 #expect(try scene.contents(name(number)) == [UInt8](seed: number, count: 20_000))
                 #expect(try scene.classOf(name(number)) == protection)
             }
-            #expect(try scene.probe.list(scene.path("folder")).count == Self.count, "no rest of a copy")
+            #expect(try scene.probe.list(scene.path("folder")).count == Self.count, "no temporary copy")
         }
 
         /// Starts the command, and sends the signal once the first files are done.
@@ -58,7 +58,7 @@ extension MountTests {
                 if signal != SIGKILL {
                     #expect(stopped.said.contains("stopped; complete: "), "\(stopped)")
                     #expect(stopped.said.contains("goes on from there"), "\(stopped)")
-                    #expect(try scene.probe.list(scene.path("folder")).count == Self.count + 1, "no rest of a copy")
+                    #expect(try scene.probe.list(scene.path("folder")).count == Self.count + 1, "no temporary copy")
                 }
                 let then = try inodes(scene)
                 let isDone = zip(before, then).map { $0 != $1 }

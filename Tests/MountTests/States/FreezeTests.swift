@@ -83,7 +83,7 @@ extension MountTests {
         }
 
         /// A file may be removed while another program waits for its contents.
-        @Test func whoWaitsKeepsNobodyFromRemovingTheFile() throws {
+        @Test func aWaitingCallDoesNotPreventTheRemovalOfTheFile() throws {
             try withLockedFile { scene, other in
                 try scene.probe.send(["pread", "0", "0", "3"])
                 try until(waiting: 1, scene.mount)
@@ -115,7 +115,7 @@ extension MountTests {
         }
 
         @Test(arguments: [["pread", "0", "0", "3"], ["open", "1", "folder/file", "r", "420"]])
-        func whoWaitsCanBeKilled(_ call: [String]) throws {
+        func aWaitingProcessCanBeKilled(_ call: [String]) throws {
             try withLockedFile { scene, other in
                 try scene.probe.send(call.map { $0.contains("/") ? scene.path($0) : $0 })
                 try until(waiting: 1, scene.mount)

@@ -62,7 +62,7 @@ extension MountTests {
 
         /// A machine that wakes up wakes all threads at once, the one that evicts the keys among them. To stop and
         /// continue the daemon is the nearest that a test comes to it.
-        @Test func whoSleepsPastTheDeadlineServesNobodyFirst() throws {
+        @Test func aDaemonThatWakesPastTheDeadlineServesNoRequest() throws {
             try withScene(["--default-class", "complete"], grace: 1) { scene in
                 let probes = try (0..<12).map { _ in try Probe() }
                 defer {
@@ -107,8 +107,7 @@ extension MountTests {
         }
 
         /// The boot clock runs while the machine is suspended.
-        @Test(.enabled(if: geteuid() == 0, "nobody else may look at the daemon")) func theTimerIsOfTheBootClock() throws
-        {
+        @Test(.enabled(if: geteuid() == 0, "only root may inspect the daemon")) func theTimerIsOfTheBootClock() throws {
             try withScene(grace: 3600) { scene in
                 try scene.mount.latchkey("lock", scene.mount.path).succeeded()
                 let folder = "/proc/\(scene.mount.daemon.pid)/fdinfo/"

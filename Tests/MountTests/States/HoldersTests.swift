@@ -53,7 +53,7 @@ extension MountTests {
             }
         }
 
-        @Test func nobodyIsToldWhereNobodyIs() throws {
+        @Test func withoutHoldersNoneIsListed() throws {
             try withScene { scene in
                 try scene.makeFile("file")
                 #expect(try holders(scene).holders == [])

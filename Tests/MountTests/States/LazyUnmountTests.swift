@@ -69,7 +69,7 @@ extension MountTests {
         }
 
         /// Handles that stay open obey a lock and an unlock.
-        @Test func itUnlocksForThoseWhoUseIt() throws {
+        @Test func itUnlocksForItsUsers() throws {
             try makeScene { mount, probe in
                 try mount.latchkey("unmount", "--lazy", mount.path).succeeded()
                 try mount.latchkey("unlock", mount.vault.path, "--passcode-file", mount.vault.passcodeFile).succeeded()

@@ -36,7 +36,7 @@ extension MountTests {
                 #expect(try String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8) == "latchkey\n")
                 for number in 0...2 {
                     let stream = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\(number)")
-                    #expect(stream == "/dev/null", "no stream of the one who mounted is kept: \(number)")
+                    #expect(stream == "/dev/null", "no stream of the mounting user is kept: \(number)")
                 }
             }
         }

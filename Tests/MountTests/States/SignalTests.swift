@@ -105,7 +105,7 @@ extension MountTests {
         }
 
         /// A client that sends invalid bytes or half a message, or closes at once.
-        @Test(arguments: ["", "{\"method\":\"io.latchkey.Lo", "rubbish\\0", "{}\\0", "\\0\\0\\0", "[[[[[[\\0"])
+        @Test(arguments: ["", "{\"method\":\"io.latchkey.Lo", "garbage\\0", "{}\\0", "\\0\\0\\0", "[[[[[[\\0"])
         func aBrokenClientChangesNothing(_ message: String) throws {
             try withScene { scene in
                 try scene.makeFile("file")

@@ -66,7 +66,7 @@ extension MountTests {
         }
 
         /// If monitors use up their connections, a lock can still be requested.
-        @Test func aLockIsTakenBesideManyWhoWatch() throws {
+        @Test func aLockIsTakenBesideManyMonitors() throws {
             try withMount(try Vault()) { mount in
                 let said = try run("python3", ["-c", Self.watching, mount.socket(), Built.latchkey, mount.path])
                 #expect(said.status == 0 && said.text.contains("is locked"), "\(said)")
