@@ -65,7 +65,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `the next mount removes the links of killed daemons, and until then they lead to no mount`() throws {
+    @Test func `links of killed daemons lead to no mount, and later mounts remove them`() throws {
         let folder = try ServedFolder(device: 7)
         let manager = FileManager.default
         func links() -> [String] {

@@ -159,7 +159,7 @@ extension MountTests {
             try look(vault, "erase", "--yes", "--files", vault.path)
         }
 
-        /// Programs that read JSON get the exact bytes.
+        /// Programs that read JSON or the output of `-0` get the exact bytes.
         @Test func programsGetNamesAsTheyAre() throws {
             try withMount(try Vault()) { mount in
                 let file = mount.file("file" + Self.name)

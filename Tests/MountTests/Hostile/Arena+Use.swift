@@ -92,7 +92,7 @@ extension Arena {
         guard outcome.status == 0 else { throw HarnessError("\(outcome)") }
     }
 
-    /// - Parameter isExpected: only single entries of such a vault are wrong, never the whole.
+    /// - Parameter isExpected: whether the mount must succeed, since only single entries of the vault are wrong.
     private func mounted(
         _ options: [String], isExpected: Bool = false, within seconds: Double, _ body: () throws -> Void
     ) throws {

@@ -37,7 +37,7 @@ extension MountTests {
             #expect(report.argon2id.memoryKiB >= 19_456 && report.argon2id.passes >= 2 && report.argon2id.lanes >= 1)
         }
 
-        /// A processor feature that OpenSSL is told to ignore is not used, and the output says so.
+        /// AES instructions that OpenSSL is told to ignore are not used, and the report says so.
         @Test(.enabled(if: isX86)) func withoutTheInstructions() throws {
             #expect(try !report(["OPENSSL_ia32cap": "~0x200000200000000"]).usesAESInstructions)
         }

@@ -10,7 +10,7 @@ extension MountTests {
             as() { user=$1; shift; setpriv --reuid=$user --regid=$user --clear-groups -- "$@"; }
             """
 
-        /// If root copies the vault's folder away, or to a disk with quotas, the copy has the same owners.
+        /// If root moves the vault's folder to a disk with quotas, or copies it, the owners there are the same.
         @Test func filesAreTheirMakersInTheVaultToo() throws {
             try withScene(options: ["-o", "allow_other"]) { scene in
                 try shell(

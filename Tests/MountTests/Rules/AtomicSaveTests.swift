@@ -72,7 +72,7 @@ extension MountTests {
             }
         }
 
-        /// The only case in which a rename fails for want of a key.
+        /// Without the keys a save over a file of class A fails with ENOKEY.
         @Test func withoutTheKeysItIsRefusedAndBothFilesStay() throws {
             try withScene { scene in
                 try scene.makeFile("file", class: .complete, [1, 2, 3])

@@ -13,7 +13,7 @@ extension MountTests {
         func cells(_ protection: ProtectionClass, _ state: LockState) throws {
             let vault = try Vault()
             let probe = try Probe()
-            // Instead of the root, whose class is C, so that files take the class from their own directory.
+            // The files take the class from a directory of their own, since the root's class is C.
             var cells: [Cell] = []
             var mount = try MountedVault(vault, grace: 3600)
             let directory = mount.file("classed")

@@ -81,7 +81,7 @@ extension MountTests {
             }
         }
 
-        /// If the vault's root, journal or keybag was changed, no entry of it is shown.
+        /// If the root's record, the journal or the keybag was changed, the mount fails and shows no entry.
         @Test(arguments: ["lk.dir", "lk.journal", "lk.keybag"])
         func `a vault whose own files were changed is not mounted`(_ name: String) throws {
             let scene = try TamperScene()
