@@ -63,7 +63,7 @@ extension MountTests {
                 #expect(size > 5 << 20)
                 try run("cmp", ["-n", "\(size)", scene.path("filler"), "/dev/zero"]).succeeded()
                 try scene.probe.open(0, scene.path("kept"), "rw").required()
-                // The journal has reserved room for durable bytes.
+                // The journal has reserved room for an overwrite of durable bytes.
                 try scene.probe.pwrite(0, 1000, Array(Self.kept[1000..<2000])).required("an overwrite")
                 try scene.probe.fsync(0).required("fsync")
                 _ = try scene.probe.close(0)

@@ -66,8 +66,8 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
         }
 
-        /// The TPM counts wrong passcodes, and after too many refuses the right one, also if the counter beside the
-        /// vault is removed. So four digits are allowed.
+        /// The TPM counts wrong passcodes, and after too many refuses the right one, also if the count beside the
+        /// device key is removed. So four digits are allowed.
         @Test func theChipCounts() throws {
             let vault = try made()
             try check(vault)
