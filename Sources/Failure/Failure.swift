@@ -108,7 +108,7 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case vaultInUse
     /// Another vault with the same volume ID, such as a copy of this one, is mounted; `socket` is its daemon's.
     case alreadyServed(socket: String)
-    /// The file system of the vault requires something that this program does not know; `reason` says what.
+    /// The vault's files use something that this program does not support; `reason` says what.
     case unsupported(reason: String)
     /// The folder cannot be mounted on; `reason` says why.
     case mountPoint(reason: String)
@@ -159,7 +159,7 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case severalLinks
     /// The file keeps its key: a program has changed it while it was copied.
     case changedDuringCopy
-    /// The operation was interrupted by the user.
+    /// The caller stopped the operation before its end.
     case interrupted
     /// A new key does not overwrite a file that may hold another one.
     case secretFileExists(path: String)

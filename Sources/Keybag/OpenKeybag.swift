@@ -4,7 +4,7 @@ public import Format
 public import Store
 import Synchronization
 
-/// The keybag of a vault whose device key is at hand: what a mount needs before an unlock, and the way to unlock.
+/// The keybag of a vault, opened with the device key: what a mount needs before an unlock, and the way to unlock.
 ///
 /// Safe for any number of threads; changes take turns. A process that opens a vault to change it holds `lk.lock`.
 public final class OpenKeybag: Sendable {

@@ -51,7 +51,8 @@ public struct Rekeying {
     ///
     /// - Throws: `severalLinks`, `changedDuringCopy`, `interrupted`, `io`; then the file keeps its key.
     ///
-    /// The file's class must have been set before: the copy gets that class.
+    /// The file's class has been set before. A rename over a file with an explicit class gives that class to the new
+    /// file, so the rename changes no class here.
     public func run() throws(Failure) -> Descriptor {
         guard file.status.linkCount == 1 else { throw .severalLinks }
         do {

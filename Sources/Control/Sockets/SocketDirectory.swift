@@ -137,7 +137,8 @@ public struct SocketDirectory: Hashable, Sendable {
         return directory
     }
 
-    /// Runs `body` while no other process publishes or removes a socket in the folder (flock(2)).
+    /// Runs `body` while no other process publishes or removes a socket in the folder, by flock(2). Lock order:
+    /// docs/ARCHITECTURE.md.
     func withLock<Result>(_ body: (Descriptor) throws(Failure) -> Result) throws(Failure) -> Result? {
         guard let directory = try open() else { return nil }
         while flock(directory.number, LOCK_EX) != 0 {

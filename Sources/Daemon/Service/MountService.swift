@@ -140,7 +140,7 @@ public final class MountService: ControlService {
         log.warning("erasing the vault on request")
         // Also if an error is thrown.
         defer { mount.forgetAllKeys() }
-        // First what is on disk: if the power fails now, nothing opens the vault. Without `derivation`: a thread that
+        // First what is on disk: after a power loss, nothing opens the vault. Without `derivation`: a thread that
         // holds it may wait for another process's guess.
         do throws(Failure) { return try keyholder.erase() } catch {
             log.warning("not all of it could be destroyed: \(error)")

@@ -6,7 +6,7 @@ import Posix
 
 /// The count of wrong passcodes on this machine, in a file beside the device key.
 ///
-/// A try is counted durably before it is made, so an attacker gains none by cutting the power. From the fifth on, the
+/// A try is counted durably before it is made, so an attacker gains none by a power loss. From the fifth on, the
 /// next try has to wait. This stops an attacker at the keyboard only: one who can read the files has the device key.
 ///
 /// docs/FORMAT.md, "The guess counter". Processes take turns by flock(2) on the file. Lock order: docs/ARCHITECTURE.md.
@@ -93,7 +93,7 @@ struct GuessCounter: Sendable {
                 }
                 throw .tooManyGuesses(seconds: Int(clamping: wait))
             }
-            // A try at the limit was interrupted. An attacker who cuts the power in time gets no second try, and an
+            // A try at the limit was interrupted. An attacker who causes a power loss in time gets no other try, and an
             // owner with the right passcode must not lose the keys to a crash.
             guard limit == 0 || before.wrong < limit else { throw .noMoreGuesses }
             // Checked under the lock: no other process counts at this time.

@@ -6,7 +6,7 @@ import Posix
 // New class keys, while some files are still wrapped for the previous ones.
 
 extension KeyRing {
-    /// Whether all keys are at hand that rewrapping files takes.
+    /// Whether all keys that are needed to rewrap files are in memory.
     public var canRenew: Bool {
         lock.withShared {
             guard unsafe unlockMACKey != nil else { return false }
@@ -14,7 +14,7 @@ extension KeyRing {
         }
     }
 
-    /// Whether the previous key of any class is at hand.
+    /// Whether the previous key of any class is in memory.
     var isRotating: Bool {
         lock.withShared { ProtectionClass.allCases.contains { unsafe previous.has($0) } }
     }
@@ -74,7 +74,7 @@ extension KeyRing {
         unsafe unlockMACKey = nil
     }
 
-    /// Lends the key that authenticates the keybag; returns nil if it is not at hand.
+    /// Lends the key that authenticates the keybag; returns nil if it is not in memory.
     func withUnlockMACKey<Result>(
         _ body: (borrowing Secret) throws(Failure) -> Result
     ) throws(Failure) -> Result? {

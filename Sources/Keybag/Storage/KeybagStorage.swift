@@ -36,8 +36,8 @@ struct KeybagStorage: Sendable {
         }
     }
 
-    /// Whether a rotation gave the current keybag other keys, and the error only says that the credential is one of
-    /// before it. Then the previous keybag must not return: the new keys alone open some files.
+    /// Whether a rotation gave the current keybag other keys, and the error only says that a credential or device key
+    /// from before it does not open. Then the previous keybag must not return: some files need the new keys.
     private func isRotated(since previous: SealedKeybag, _ error: Failure) -> Bool {
         switch error {
         case .wrongPasscode, .wrongRecoveryKey, .wrongKey, .deviceKeyMismatch:
