@@ -27,7 +27,8 @@ public final class ControlServer: Sendable {
     }
 
     private struct State {
-        /// The listening socket, until the accepting thread takes it. When it is closed, the kernel refuses the clients in its queue.
+        /// The listening socket, until the accepting thread takes it. When it is closed, the kernel refuses the clients
+        /// in its queue.
         var listener: Descriptor?
         var connections: [Int: Descriptor] = [:]
         var accepted = 0

@@ -49,7 +49,7 @@ struct Lock: ParsableCommand {
         let point = mount.status.mountPoint
         let status: Status
         do {
-            // Without a wait first, so that there is a state to report if the wait fails.
+            // Locks without waiting first: the wait shows the progress of this lock.
             let begun = try mount.client.lock(now: now)
             status = wait && begun.state == .locking ? try end(of: begun, at: mount) : begun
         } catch let error as Failure {

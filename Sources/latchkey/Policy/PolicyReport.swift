@@ -35,7 +35,7 @@ struct PolicyReport {
         return "\(policy.path):\n\(table.lines(indent: 2))"
     }
 
-    /// The command or file that would show the missing fact.
+    /// When the missing fact becomes known.
     private static func source(of rule: RuleName) -> String {
         switch rule {
         case .minimumPasscodeStrength: "Looked at when one is set."
