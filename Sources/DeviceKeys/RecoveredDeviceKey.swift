@@ -68,7 +68,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
         public let key: DeviceKey
         public let movedAside: String?
 
-        /// The key alone.
+        /// The key, without the path.
         public consuming func takeKey() -> DeviceKey { key }
     }
 

@@ -63,7 +63,7 @@ public final class OpenKeybag: Sendable {
 
     /// Opens the keybag with its device key, and checks the device MAC.
     ///
-    /// If `lk.keybag` does not check and `lk.keybag.old` does, that one is used and put back.
+    /// If `lk.keybag` is not valid and `lk.keybag.old` is, that one is used and put back.
     /// - Parameter readOnly: nothing in the store is changed.
     /// - Throws: `deviceKeyMismatch`, `tampered`, `damaged`, `notAVault`.
     public static func open(

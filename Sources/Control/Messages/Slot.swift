@@ -24,9 +24,8 @@ public struct Slot: Codable, Hashable, Sendable {
 }
 
 /// The source of a new slot.
-/// A secret of a kind, read to its end. A passcode is weak if it may be found within a million guesses.
 public enum NewSlotSource: Sendable {
-    /// A secret of a kind, to be read to its end. Weak is a passcode that may be found within a million guesses.
+    /// A secret of a kind, read to its end. A passcode is weak if it may be found within a million guesses.
     case secret(SecretKind, Descriptor, allowingWeak: Bool = false)
     /// A public key in 64 hexadecimal digits; the slot is for the holder of the private key.
     case escrow(publicKey: String)
