@@ -14,7 +14,7 @@ public final class ControlClient: Sendable {
     /// Seconds that a daemon has to answer a call that needs no work.
     private static let patience = 5.0
 
-    /// Connects to a socket. Refuses one that another user than this one or root serves.
+    /// Connects to a socket. Refuses one that is served by neither this user nor root.
     public convenience init(socket path: String) throws(Failure) {
         try self.init(socket: path, of: geteuid())
     }
