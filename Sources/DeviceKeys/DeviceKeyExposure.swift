@@ -34,8 +34,7 @@ public struct DeviceKeyExposure: Hashable, Sendable {
     init?(_ path: String, owner: UInt32, group: UInt32, mode: UInt32, vaultOwner: UInt32?, user: UInt32 = geteuid()) {
         self.path = path
         guard owner == user || owner == 0 || (user == 0 && owner == vaultOwner) else {
-            reason =
-                "the file of the device key belongs to another user, \(owner), who can read it and put another in its place"
+            reason = "the file of the device key belongs to another user, \(owner), who can read and replace it"
             remedy = "sudo chown \(user)"
             return
         }

@@ -8,7 +8,7 @@ struct Latchkey: ParsableCommand {
         commandName: "latchkey",
         abstract: "Files that lock: data protection classes for a folder on Linux.",
         discussion: """
-            A vault is a folder of ciphertext. Mounted, its files are seen in another folder; each belongs to a \
+            A vault is a folder of ciphertext. Its mount shows the files in another folder; each file belongs to a \
             protection class. "latchkey lock" takes the class keys out of memory: ten seconds later the files of \
             the strict classes are ciphertext again, while programs keep running.
 

@@ -57,8 +57,8 @@ import Testing
                               99 (sqlite3): B: 1 mapped
                               12 processes could not be looked at: only root sees all
                 """))
-        let unheld = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
-        #expect(unheld.contains("  held by     nobody\n  last lock"))
+        let nobody = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
+        #expect(nobody.contains("  held by     no process\n  last lock"))
         #expect(!StatusReport(status).text.text.contains("held by"))
     }
 
@@ -119,7 +119,7 @@ import Testing
         #expect(exposure(owner: 0, vaultOwner: 5, user: 5) == nil)
         #expect(exposure(owner: 5, vaultOwner: 5, user: 0) == nil, "root mounts the vault of the key's owner")
         let other =
-            "the file of the device key belongs to another user, 6, who can read it and put another in its place"
+            "the file of the device key belongs to another user, 6, who can read and replace it"
         #expect(exposure(owner: 6, vaultOwner: 5, user: 5) == other)
         #expect(exposure(owner: 6, vaultOwner: 5, user: 0) == other)
         #expect(exposure(owner: 6, vaultOwner: nil, user: 0) == other)

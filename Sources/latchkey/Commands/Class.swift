@@ -10,7 +10,7 @@ struct Class: ParsableCommand {
             C  complete-until-first-user-authentication   readable from the first unlock until the unmount
             D  none                                       readable whenever it is mounted
 
-            The class is the extended attribute user.latchkey.class as well, for getfattr and setfattr.
+            The class is also the extended attribute user.latchkey.class, for getfattr and setfattr.
             """,
         subcommands: [Get.self, Set.self])
 }

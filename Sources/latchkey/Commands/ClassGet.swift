@@ -8,14 +8,15 @@ extension Class {
         static let configuration = CommandConfiguration(
             abstract: "Show the class of files and folders, and whether it was set or inherited.",
             discussion: """
-                A folder's class is the default for what is created in it. Answers while locked, too. Of a name, control \
-                characters and what is invisible are shown as in C, such as \\n or \\u202e. With -0 each line is its \
-                letter, its name, "set" or "inherited", and the path as it is, with a tab between two and a NUL at the end.
+                A folder's class is the default for new files in it. The command also works while the mount is locked. \
+                Control characters and invisible characters of a name are shown as in C, such as \\n or \\u202e. With \
+                -0 each line has the letter of the class, its name, "set" or "inherited", and the unchanged path, with \
+                a tab between two fields and a NUL at the end.
                 """)
 
         @Flag(
             name: [.customShort("0"), .customLong("null")],
-            help: "For programs: paths as they are, a NUL behind each.")
+            help: "For programs: unchanged paths, with a NUL after each line.")
         var isForPrograms = false
 
         @Argument(help: ArgumentHelp("Files or folders in a mount.", valueName: "path"))

@@ -8,19 +8,19 @@ extension Class {
         static let configuration = CommandConfiguration(
             abstract: "Set the class of files and folders.",
             discussion: """
-                On a folder it is the default for what is created in it from then on; -R sets it on everything below \
-                as well. Errors do not stop the rest: they are counted, and the exit code is 4 if any was because of \
-                the lock. Interrupted, and given once more, -R goes on where it was; with --rekey, what has got its \
-                new key since is left alone.
+                A folder's class is the default for what is created in it afterwards; -R also sets the class of \
+                everything below the folder. After an error the command goes on and counts it; the exit code is 4 if \
+                any error was because of the lock. An interrupted -R continues when it is run again; with --rekey, \
+                files that have got their new key since are skipped.
                 """)
 
-        @Flag(name: [.customShort("R"), .customLong("recursive")], help: "Folders with everything below them.")
+        @Flag(name: [.customShort("R"), .customLong("recursive")], help: "Also set the class of everything below.")
         var isRecursive = false
 
         @Flag(
             help: """
-                Give files with contents a new key too, by a copy that takes their place: then no key that a weaker \
-                class once wrapped opens them. Not for files with several hard links.
+                Also give files with contents a new key, by replacing each file with a copy: then no key that a weaker \
+                class has ever wrapped opens them. Not for files with several hard links.
                 """)
         var rekey = false
 

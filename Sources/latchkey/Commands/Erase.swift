@@ -12,10 +12,10 @@ struct Erase: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a vault unreadable for good, at once.",
         discussion: """
-            Destroys the device key, and the keybag with every way in, and, if it is mounted, the keys in memory: its daemon \
-            ends, whoever uses it. The files stay, as bytes that nobody can read, unless --files is given. Takes no passcode. A \
-            copy of the keybag from before opens with a recovery key or an escrow key still, and on a machine that has the \
-            device key still.
+            Destroys the device key, the keybag with all its slots, and, if the vault is mounted, the keys in memory: \
+            the daemon ends, even while programs use its files. Without --files the files stay, as ciphertext that no \
+            key opens. No passcode is needed. An older copy of the keybag still opens with a recovery key or an escrow \
+            key, and on a machine that still has the device key.
             """)
 
     @Flag(help: "Do not ask for the vault's name.")
@@ -24,7 +24,7 @@ struct Erase: ParsableCommand {
     @Flag(help: "Remove the files of the vault as well, after the keys.")
     var files = false
 
-    @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
+    @Option(help: ArgumentHelp("Path of the device key, for a vault that is not mounted.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
 
     @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
@@ -43,7 +43,8 @@ struct Erase: ParsableCommand {
                 }
                 throw CommandError(
                     .failed,
-                    "not all of the keys of \(mount.status.vault) could be destroyed, and its daemon has ended: \(reason)",
+                    "not all of the keys of \(mount.status.vault) could be destroyed, and its daemon has ended: "
+                        + "\(reason)",
                     try: "latchkey erase \(mount.status.vault.quoted)")
             }
             _ = Process.waitUntilEnded(pid_t(mount.status.pid))
@@ -115,10 +116,10 @@ struct Erase: ParsableCommand {
                 case (_, let path?): "Its device key is not at \(path)."
                 case (.missing, nil): "Its device key is not where it was."
                 case (.foreign, nil): "What lies in the place of its device key is another one, and stays."
-                default: "Where its device key lies, nobody knows."
+                default: "The location of its device key is not known."
                 }
             Standard.output(
-                "\(text) Who has that and the passcode opens a copy of the vault from before: destroy it, too.")
+                "\(text) That key and the passcode open an older copy of the vault: destroy it, too.")
         }
         guard files else { return }
         do throws(Errno) {

@@ -16,7 +16,7 @@ struct Explain: ParsableCommand {
             header, block in hexadecimal).
             """)
 
-    @Flag(help: "Show the file's header and first block as they lie on disk: what a thief sees.")
+    @Flag(help: "Show the file's header and first block as they are on disk: what a thief sees.")
     var ciphertext = false
 
     @Flag(help: "Write JSON.")

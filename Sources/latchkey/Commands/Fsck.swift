@@ -14,11 +14,11 @@ struct Fsck: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check a vault that is not mounted, and repair it.",
         discussion: """
-            Checks names, folders, headers and attributes of everything, and reads the contents of class D; with \
-            --unlock those of all classes. Changes nothing without --repair. What it finds is damage (something cannot \
-            be read any more), leftovers (of an interruption, in nobody's way) or notes (names that are not the vault's). \
-            Exit codes: 0 no damage, 6 damage, also if it was repaired; the others as of every command. docs/FSCK.md says more, and what \
-            --json writes.
+            Checks names, folders, headers and attributes of all entries, and reads the contents of class D; with \
+            --unlock those of all classes. Changes nothing without --repair. A finding is damage (something cannot \
+            be read any more), an orphan (of an interrupted operation; harmless) or a note (a name that is not the \
+            vault's). Exit codes: 0 without damage, 6 with damage, even if it was repaired; the others as for every \
+            command. docs/FSCK.md says more, and what --json writes.
             """)
 
     @Flag(help: "Ask for the passcode, and read the contents of all classes. Implied by a passcode that is given.")
@@ -26,7 +26,7 @@ struct Fsck: ParsableCommand {
 
     @OptionGroup var credential: CredentialOptions
 
-    @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
+    @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
 
     @Flag(help: "Read no contents of any class.")
@@ -34,15 +34,15 @@ struct Fsck: ParsableCommand {
 
     @Flag(
         help: """
-            Change the vault: remove leftovers, and move what cannot be read to lost+found in it, with a report. May be \
-            interrupted, and run again. Make a copy of the vault first.
+            Change the vault: remove orphans, and move what cannot be read to lost+found in it, with a report. A \
+            repair may be interrupted and run again. Make a copy of the vault first.
             """)
     var repair = false
 
-    @Flag(help: "With --repair: of files that are lost in part make a copy too, with zeros there.")
+    @Flag(help: "With --repair: also copy partly lost files, with zeros for the lost bytes.")
     var salvage = false
 
-    @Flag(help: "Write JSON: one object, with all that was found.")
+    @Flag(help: "Write JSON: one object, with all findings.")
     var json = false
 
     @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))

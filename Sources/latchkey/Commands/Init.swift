@@ -11,14 +11,14 @@ import Posix
 /// `latchkey init`: makes a vault.
 struct Init: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make a vault; shows its recovery key once.",
+        abstract: "Make a vault, and show its recovery key once.",
         discussion: """
-            VAULT is made if it is missing; it must be empty. The passcode is asked for twice at the terminal; else \
-            it is one line of standard input.
+            The folder VAULT must be empty; if it is missing, it is made. The passcode is asked for twice at the \
+            terminal; without a terminal it is one line of standard input.
 
-            The device key is a file outside the vault. It is no secret from a thief of the whole disk, who then reads \
-            names, sizes, extended attributes and files of class D. Losing passcode and recovery key, or the device \
-            key without the recovery key, loses the data.
+            The device key is a file outside the vault. A thief of the whole disk has it too, and then reads names, \
+            sizes, extended attributes and files of class D. The data is lost if the passcode and the recovery key \
+            are lost, or the device key and the recovery key.
             """)
 
     @OptionGroup var passcode: PasscodeOptions
@@ -26,13 +26,14 @@ struct Init: ParsableCommand {
 
     @Flag(
         help: """
-            Make it without a passcode, not protected: encrypted with the device key alone, until latchkey passwd sets one.
+            Make a vault without a passcode. It is not protected: the device key alone opens it, until latchkey \
+            passwd sets a passcode.
             """)
     var noPasscode = false
 
     @Option(
         help: ArgumentHelp(
-            "Destroy the keys after so many wrong passcodes in a row, 4 to 250: then nothing opens the vault any more.",
+            "Destroy the keys after this many wrong passcodes in a row, 4 to 250: then nothing opens the vault.",
             valueName: "number"))
     var eraseAfter: UInt8?
 
@@ -42,15 +43,18 @@ struct Init: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "An organisation's X25519 public key, in PEM: who has its private key can open the vault, too. May be repeated.",
+            """
+            An organisation's X25519 public key, in PEM: the holder of its private key can open the vault, too. May be \
+            repeated.
+            """,
             valueName: "file"))
     var recoveryPublicKey: [String] = []
 
     @Option(
         help: ArgumentHelp(
             """
-            Where the device key is to lie. (default: latchkey/ID.key in $XDG_STATE_HOME or ~/.local/state) With tpm2, or \
-            tpm2:PATH, it is sealed by the TPM of this machine.
+            Path of the device key. (default: latchkey/ID.key in $XDG_STATE_HOME or ~/.local/state) With tpm2, or \
+            tpm2:PATH, the TPM of this machine seals it.
             """,
             valueName: "path"))
     var deviceKey: DeviceKeyArgument?
@@ -162,15 +166,17 @@ extension Init {
         }
         Standard.output(
             """
-            It opens the vault without passcode and device key; who has neither it nor both of those has lost the data.
+            It opens the vault without the passcode and the device key. If it is lost, and one of
+            these is lost too, the data is lost.
 
             The device key lies in \(made.deviceKeyPath).
             """)
         if deviceKey?.isSealed == true {
             Standard.output(
                 """
-                The TPM of this machine has sealed it: a thief of the disk alone reads nothing. One of the whole machine, who
-                starts it, reads names, sizes, extended attributes and files of class D; the TPM counts his wrong passcodes.
+                The TPM of this machine has sealed it: a thief of the disk alone reads nothing. A thief of the whole
+                machine can start it, and reads names, sizes, extended attributes and files of class D; the TPM counts
+                wrong passcodes.
                 """)
         } else {
             Standard.output(

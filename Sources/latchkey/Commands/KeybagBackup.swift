@@ -15,9 +15,10 @@ extension KeybagCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write a portable copy of the keybag to a new file.",
             discussion: """
-                Takes what opens the vault now, and a passphrase for the copy. Who has the file and the passphrase has all \
-                keys: a guess costs four times as much as one of a passcode, and there is no device key in it. Mounted or not. \
-                What is removed from the vault's slots later opens nothing more than before; the backup stays as it is.
+                Takes what opens the vault now, and a passphrase for the copy. The file and the passphrase together \
+                give all keys, without the device key; a guess of the passphrase costs four times as much as one of \
+                a passcode. The vault may be mounted. A slot that is removed from the vault later does not change the \
+                backup.
                 """)
 
         @OptionGroup var credential: CredentialOptions
@@ -25,7 +26,7 @@ extension KeybagCommand {
         @OptionGroup var strength: StrengthOptions
         @OptionGroup var cost: CostOptions
 
-        @Option(help: ArgumentHelp("Where the device key lies.", valueName: "path"))
+        @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
@@ -79,7 +80,7 @@ extension KeybagCommand {
             }
             guard strength.weak || score >= 3 else {
                 throw CommandError(
-                    .failed, "whoever has the file finds this passphrase too soon; nothing was written",
+                    .failed, "the passphrase is too weak: a thief of the file finds it too soon; nothing was written",
                     try: "five random words", "the same with --weak   (if that is no matter)")
             }
             return read

@@ -4,11 +4,11 @@ import ArgumentParser
 struct KeybagCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keybag",
-        abstract: "Back up the keybag of a vault under a passphrase, and put it back.",
+        abstract: "Back up the keybag of a vault under a passphrase, and restore it.",
         discussion: """
-            A copy of a vault opens with its passcode on a machine that has its device key, else with the recovery key. A \
-            backup of the keybag is another way: with its passphrase alone it opens every copy of the vault, on any machine, \
-            also when lk.keybag is lost or damaged.
+            A copy of a vault opens with its passcode on a machine that has its device key, or anywhere with the \
+            recovery key. A backup of the keybag, with its passphrase, opens every copy of the vault on any machine, \
+            even if lk.keybag is lost or damaged.
             """,
         subcommands: [Backup.self, Restore.self])
 

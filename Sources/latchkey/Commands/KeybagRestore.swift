@@ -8,11 +8,11 @@ import Posix
 extension KeybagCommand {
     struct Restore: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put a backup of the keybag in a vault, and bind it to this machine.",
+            abstract: "Restore the keybag of a vault from a backup, and bind it to this machine.",
             discussion: """
-                Takes the backup's passphrase and a new passcode; makes a device key where there is none. Recovery keys and \
-                escrow keys stay as they were, the other slots go. The vault must not be mounted; it may have no keybag any \
-                more. latchkey fsck then says whether all of it is there.
+                Takes the backup's passphrase and a new passcode; makes a device key if there is none. Recovery keys \
+                and escrow keys stay as they were; the other slots are removed. The vault must not be mounted; its \
+                keybag may be missing. Afterwards, latchkey fsck says whether the vault is complete.
                 """)
 
         @OptionGroup var passphrase: PassphraseOptions
@@ -22,7 +22,7 @@ extension KeybagCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Where the device key lies, or is to lie; tpm2 to seal it in the TPM.", valueName: "path"))
+                "Path of the device key, old or new; with tpm2 the TPM seals it.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The backup.", valueName: "file"))

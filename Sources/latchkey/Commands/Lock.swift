@@ -7,19 +7,19 @@ import Posix
 /// `latchkey lock`: evicts the class keys from the daemon's memory.
 struct Lock: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lock a mount: after the grace, files of class A are ciphertext, and closed ones of class B.",
+        abstract: "Lock a mount: after the grace period, files of class A and closed files of B are ciphertext.",
         discussion: """
-            Programs keep running. Locking again never moves the end of the grace. The signal SIGUSR1 to the daemon \
-            does the same. With --wait, standard error tells how far it is, and standard output when it is done.
+            Programs keep running. Locking again does not move the end of the grace period. The signal SIGUSR1 to the \
+            daemon does the same. With --wait, standard error shows the progress, and standard output the end.
             """)
 
-    @Flag(help: "Without the grace.")
+    @Flag(help: "Lock at once, without the grace period.")
     var now = false
 
     @Flag(help: "Return only when the keys are gone, or an unlock has cancelled the lock.")
     var wait = false
 
-    @Flag(help: "Every mount of this user; for root, of everybody.")
+    @Flag(help: "Lock every mount of this user; as root, of all users.")
     var all = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))

@@ -8,13 +8,13 @@ struct Monitor: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Write a line for each change of a mount: about to lock, locked, unlocked.",
         discussion: """
-            First what the state is; then, as it happens, will-become-unavailable (a lock, with the time at which the \
-            keys go), did-become-unavailable, did-become-available; and rotation-did-begin, rotation-did-end (latchkey \
-            rotate). None is missed and none is told twice. Runs until \
-            the mount has ended.
+            The first line is the present state. Each further line is a change, written when it happens: \
+            will-become-unavailable (a lock, with the time at which the keys go), did-become-unavailable, \
+            did-become-available; and rotation-did-begin, rotation-did-end (latchkey rotate). No change is missed, \
+            and none is written twice. Runs until the mount has ended.
 
             With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
-            --json" writes). sequence in it grows by 1 with each change.
+            --json" writes). Its sequence grows by 1 with each change.
             """)
 
     @Flag(help: "Write JSON.")

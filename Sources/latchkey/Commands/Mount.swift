@@ -17,14 +17,14 @@ struct Mount: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Mount a vault: its files appear in DIR.",
         discussion: """
-            Returns when it is mounted, before the first unlock: only files of class D can be read. The daemon writes \
-            to the system's log; in the foreground to standard error. SIGUSR1 locks, SIGTERM unmounts.
+            Returns when the vault is mounted, before the first unlock: only files of class D can be read. The daemon \
+            writes to the system's log, or with --foreground to standard error. SIGUSR1 locks, SIGTERM unmounts.
             """)
 
     @Flag(
         help: """
-            Ask for the passcode, and unlock at once; implied by a key file and by a security key. With a wrong one nothing is mounted; the exit \
-            code is 3.
+            Ask for the passcode, and unlock at once; implied by a key file and by a security key. If it is wrong, \
+            nothing is mounted, and the exit code is 3.
             """)
     var unlock = false
 
@@ -42,8 +42,8 @@ struct Mount: ParsableCommand {
 
     @Flag(
         help: """
-            For a vault whose device key is gone, or its passcode: takes the recovery key and a new passcode, makes a \
-            device key where there is none, and unlocks. The slots that need the old device key go.
+            For a vault whose device key or passcode is lost: takes the recovery key and a new passcode, makes a \
+            device key if there is none, and unlocks. The slots that need the old device key are removed.
             """)
     var recovery = false
 
@@ -59,18 +59,18 @@ struct Mount: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the device key lies. With --recovery, tpm2 has a new one sealed in the TPM.", valueName: "path"))
+            "Path of the device key. With --recovery, tpm2 makes a new one that the TPM seals.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
 
     @Option(
         help: ArgumentHelp(
-            "Time between a lock and the end of the keys, 0 to 3600. (default: 10, or what the policy allows)",
+            "Seconds from a lock until the keys are gone, 0 to 3600. (default: 10, or what the policy allows)",
             valueName: "seconds"))
     var grace: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Lock when nobody has used the mount for so long, 1 to 86400. (default: what the policy says, else never)",
+            "Lock after this time without use of the mount, 1 to 86400. (default: what the policy says, else never)",
             valueName: "seconds"))
     var lockWhenIdle: Int?
 
@@ -83,7 +83,7 @@ struct Mount: ParsableCommand {
             valueName: "options"))
     var options: [String] = []
 
-    @Flag(help: "Stay in the foreground, until it is unmounted.")
+    @Flag(help: "Stay in the foreground until the mount ends.")
     var foreground = false
 
     @Option(name: .customLong("ready-fd"), help: .hidden)
@@ -270,7 +270,8 @@ struct Mount: ParsableCommand {
         guard secret == nil else { return }
         if Self.hasNoPasscode(vault) {
             Standard.output(
-                "\(point.text) is mounted. It has no passcode, and is not protected: encrypted with the device key alone."
+                "\(point.text) is mounted. It has no passcode, and is not protected: "
+                    + "encrypted with the device key alone."
             )
             Standard.output("  try: latchkey passwd \(mountPoint.quoted)")
         } else {

@@ -9,9 +9,9 @@ struct Passwd: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Change the passcode of a vault, mounted or not.",
         discussion: """
-            Asks for the old one, if the vault has one, then twice for the new one; from standard input that is no terminal they are two \
-            lines. No file is touched: only the keybag is written anew. A forgotten passcode is replaced with the \
-            recovery key, by latchkey mount --recovery.
+            Asks for the old passcode, if the vault has one, then twice for the new one. Without a terminal they are \
+            two lines of standard input. No file is changed: only the keybag is written anew. If the passcode is \
+            forgotten, latchkey mount --recovery sets a new one, with the recovery key.
             """)
 
     @OptionGroup var passcode: PasscodeOptions
@@ -19,7 +19,7 @@ struct Passwd: ParsableCommand {
     @OptionGroup var strength: StrengthOptions
     @OptionGroup var lastTry: LastTryOptions
 
-    @Option(help: ArgumentHelp("Where the device key lies, for a vault that is not mounted.", valueName: "path"))
+    @Option(help: ArgumentHelp("Path of the device key, for a vault that is not mounted.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))

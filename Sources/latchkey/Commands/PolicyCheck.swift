@@ -6,9 +6,9 @@ extension PolicyCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show what the policy demands, and whether a vault keeps it.",
             discussion: """
-                Without a vault: each rule with its line, or what is wrong with the file. With one: whether it keeps each rule; \
-                the exit code is 1 if one is broken. Some things are known only while it is mounted; a passcode's strength \
-                only when it is set. Takes no passcode.
+                Without a vault: shows each rule with its line, or what is wrong with the file. With a vault: says \
+                whether it keeps each rule; the exit code is 1 if it breaks one. Some facts are known only while the \
+                vault is mounted; a passcode's strength only when it is set. No passcode is needed.
                 """)
 
         @OptionGroup var options: PolicyOptions

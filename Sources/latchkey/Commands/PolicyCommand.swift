@@ -7,8 +7,8 @@ struct PolicyCommand: ParsableCommand {
         commandName: "policy",
         abstract: "Explain what this machine's administrator demands of its vaults.",
         discussion: """
-            The policy is \(Policy.standardPath). What breaks it is refused by the other commands and by the daemon; where \
-            there is none, all is allowed.
+            The policy is \(Policy.standardPath). The other commands and the daemon refuse what breaks it. If there is \
+            no policy, everything is allowed.
             """,
         subcommands: [Check.self])
 }

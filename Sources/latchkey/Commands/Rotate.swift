@@ -12,15 +12,15 @@ struct Rotate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make new keys for a mounted vault, and give them to all files in the background.",
         discussion: """
-            For when somebody may have had the keys: an old copy of the keybag, with all that opens it, opens nothing \
-            that was written since. Change the passcode first if that is known.
+            For when another person may have had the keys. Afterwards an old copy of the keybag, with all that opens \
+            it, opens nothing that was written since. If the passcode may be known too, change it first.
 
-            What opens the vault now, passcode, key file or security key, opens it still, and so do escrow keys. There is \
-            a new recovery key in the place of the old one. Other passcodes, key files and security keys go: they are \
-            listed first, and have to be added again.
+            The passcode, key file or security key that the command takes still opens the vault afterwards, and so do \
+            escrow keys. A new recovery key replaces the old one. Other passcodes, key files and security keys are \
+            removed: they are listed first, and have to be added again.
 
-            Files are used meanwhile as ever. It goes on while the mount is unlocked, over locks and restarts, and where \
-            some could not be given new keys it is tried again at the next unlock, or by this command. Older copies of the \
+            Files can be used meanwhile. The work goes on while the mount is unlocked, over locks and restarts. If \
+            some files could not be given new keys, the next unlock or this command tries again. Older copies of the \
             vault, and single files from them, open with the older keybag only.
             """)
 
@@ -41,7 +41,7 @@ struct Rotate: ParsableCommand {
             "Write the new recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
     var recoveryKeyFile: String?
 
-    @Flag(help: "Do not ask whether the listed ways in may go.")
+    @Flag(help: "Do not ask before the listed slots are removed.")
     var yes = false
 
     @Flag(help: "Return only when all files have the new keys; fails if some could not be given them.")

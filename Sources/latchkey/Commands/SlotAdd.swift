@@ -9,11 +9,11 @@ import Keybag
 extension SlotCommand {
     struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a way into a vault.",
+            abstract: "Add a slot: one more way to open a vault.",
             discussion: """
-                A recovery key is shown once, or written to a new file; a key file is made. Both are there before the vault \
-                knows them: of one that was shown by a command that failed nothing is opened. A security key is touched three \
-                times, and asked for its PIN, if it has one, here and whenever it opens the vault.
+                A recovery key is shown once, or written to a new file; a key file is made. Both exist before the \
+                vault accepts them: if the command fails, they open nothing. A security key has to be touched three \
+                times. If it has a PIN, the PIN is asked for here, and whenever the key opens the vault.
                 """)
 
         enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -30,14 +30,14 @@ extension SlotCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Where a key file is to be made, or the recovery key to be written instead of being shown: a new file, 0600.",
+                "A new file, 0600, for the key file; or for the recovery key, instead of showing it.",
                 valueName: "file"))
         var newFile: String?
 
         @Option(help: ArgumentHelp("For an escrow key: the X25519 public key, in PEM.", valueName: "file"))
         var publicKey: String?
 
-        @Option(help: ArgumentHelp("What it is to be called.", valueName: "text"))
+        @Option(help: ArgumentHelp("A name for the slot.", valueName: "text"))
         var name = ""
 
         @Argument(help: ArgumentHelp("passcode, key-file, fido2, recovery-key or escrow-key.", valueName: "kind"))

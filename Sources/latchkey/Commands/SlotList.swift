@@ -6,7 +6,7 @@ extension SlotCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show what opens a vault.",
-            discussion: "Its number, its kind, when it was made, and its name. Takes no passcode.")
+            discussion: "Shows number, kind, time of creation and name of each slot. No passcode is needed.")
 
         @Flag(help: "Write JSON: an array.")
         var json = false

@@ -4,10 +4,10 @@ import Control
 extension SlotCommand {
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a way into a vault.",
+            abstract: "Remove a slot from a vault.",
             discussion: """
-                What it opened it does not open any more; the last one cannot be removed. Who knows it and has an older copy \
-                of the vault, or of its keybag, opens that still.
+                The slot does not open the vault any more; the last one cannot be removed. It still opens an older \
+                copy of the vault, or of its keybag.
                 """)
 
         @OptionGroup var credential: CredentialOptions
@@ -28,7 +28,7 @@ extension SlotCommand {
             if try !slots.list().contains(where: \.isPortable) {
                 Standard.error(
                     """
-                    Nothing is left that opens the vault without this machine's device key: who loses that loses the data.
+                    Nothing opens the vault without this machine's device key any more: if that is lost, so is the data.
                       try: latchkey slot add recovery-key \(argument.argument.quoted)
                     """)
             }

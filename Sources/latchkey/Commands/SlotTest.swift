@@ -5,8 +5,8 @@ extension SlotCommand {
     struct Test: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract:
-                "Try whether a passcode, recovery key, key file, escrow key or security key opens a vault, and which slot.",
-            discussion: "Nothing is unlocked. Exit code 3 if it opens none.")
+                "Test whether a passcode, a key or a security key opens a vault, and which slot.",
+            discussion: "Nothing is unlocked. The exit code is 3 if it opens no slot.")
 
         @OptionGroup var credential: CredentialOptions
         @OptionGroup var argument: PathArgumentOptions

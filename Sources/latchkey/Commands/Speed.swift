@@ -7,8 +7,8 @@ struct Speed: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measure what encryption costs on this machine.",
         discussion: """
-            For contents AES-256-GCM, for names AES-256-SIV, each on one processor; for a passcode Argon2id, at the cost \
-            that a vault made here would get. No vault is touched. It takes about three seconds.
+            Contents use AES-256-GCM and names AES-256-SIV, each measured on one processor; a passcode uses Argon2id, \
+            at the cost that a new vault would get here. No vault is touched. It takes about three seconds.
             """)
 
     @Flag(help: "For scripts: bytes, names and seconds.")
@@ -33,8 +33,9 @@ struct Speed: ParsableCommand {
         table.add("names", "\(Amount.count(Int(report.namesPerSecond))) of \(size) bytes a second")
         table.add(
             "passcode",
-            "\((guess.seconds * 100).rounded() / 100) s for each guess: \(Amount.bytes(UInt64(guess.memoryKiB) << 10)), "
-                + "\(guess.passes) \(guess.passes == 1 ? "pass" : "passes"), \(Amount.of(Int(guess.lanes), "lane"))")
+            "\((guess.seconds * 100).rounded() / 100) s for each guess: "
+                + "\(Amount.bytes(UInt64(guess.memoryKiB) << 10)), \(guess.passes) "
+                + "\(guess.passes == 1 ? "pass" : "passes"), \(Amount.of(Int(guess.lanes), "lane"))")
         return table.lines()
     }
 

@@ -11,24 +11,25 @@ struct StatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Show lock state, keys and open files of a mount, or of all.",
         discussion: """
-            With --holders, the processes that have files of the mount open or mapped, as far as this user may see; root \
-            sees all.
+            With --holders, shows the processes that have files of the mount open or mapped, if this user may see \
+            them; root sees all.
 
             With --json: an object for DIR, else a list of them. Fields: state (before-first-unlock, unlocked, \
             locking, locked), graceRemaining (seconds, only while locking), deadline (seconds since 1970, only while \
             locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
-            inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline to the end \
-            of the keys), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, volume, \
-            device, deviceKey, deviceKeyFile, unlockedMemory (bytes of buffers for contents that may be swapped out), \
-            grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, \
-            freeze), freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
-            sequence (changes of state so far), changed (when it last did, seconds since 1970), hasPasscode (false where \
-            the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: waiting, renewing, \
-            finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files have old keys), guesses (left, \
-            limit: wrong passcodes before the keys are erased; only of a vault that init --erase-after has made), vaultProof \
-            (what the holder of an escrow key knows the vault by; only once something has opened it), ending \
-            (true once it is unmounted while programs still use its files); and with --holders, or while ending, \
-            holders (pid, name, openFiles, mappedFiles, folders) and unseenProcesses (number). Fields may be added.
+            inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline until the \
+            keys were gone), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, \
+            volume, device, deviceKey, deviceKeyFile, unlockedMemory (bytes of buffers for contents that may be \
+            swapped out), grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, freeze), \
+            freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
+            sequence (changes of state so far), changed (time of the last one, seconds since 1970), hasPasscode (false \
+            if the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: \
+            waiting, renewing, finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files \
+            have old keys), guesses (left, limit: wrong passcodes before the keys are erased; only of a vault made by \
+            init --erase-after), vaultProof (by which the holder of an escrow key recognises the vault; only after \
+            something has opened it), ending (true once it is unmounted while programs still use its files); and with \
+            --holders, or while ending, holders (pid, name, openFiles, mappedFiles, folders) and unseenProcesses \
+            (number). Fields may be added.
             """)
 
     @Flag(help: "Show which processes have files open or mapped.")
@@ -145,9 +146,9 @@ struct StatusReport: Encodable {
     }
 
     private func text(_ guesses: Guesses) -> String {
-        guard guesses.left > 0 else { return "none is tried any more: the last attempt was cut off" }
-        return
-            "\(guesses.left) of \(guesses.limit) attempts \(guesses.left == 1 ? "is" : "are") left before the keys are erased"
+        guard guesses.left > 0 else { return "none is tried any more: the last attempt was interrupted" }
+        return "\(guesses.left) of \(guesses.limit) attempts \(guesses.left == 1 ? "is" : "are") left "
+            + "before the keys are erased"
     }
 
     private var whenLocked: String {

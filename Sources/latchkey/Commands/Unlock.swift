@@ -9,8 +9,8 @@ struct Unlock: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Unlock a mount: all files can be read again.",
         discussion: """
-            The passcode is asked for at the terminal; else it is one line of standard input. Unlocking during the \
-            grace of a lock cancels that lock. A wrong passcode changes nothing; the exit code is 3.
+            The passcode is asked for at the terminal; without a terminal it is one line of standard input. An unlock \
+            during the grace period cancels the lock. A wrong passcode changes nothing; the exit code is 3.
             """)
 
     @OptionGroup var credential: CredentialOptions

@@ -7,13 +7,14 @@ import Posix
 /// `latchkey unmount`: ends a mount and its daemon.
 struct Unmount: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Unmount a vault; its keys leave memory.",
+        abstract: "Unmount a vault, and take its keys out of memory.",
         discussion: """
-            Returns when the daemon has ended and the vault can be mounted again. With --lazy it returns while programs \
-            still use files of the mount: these obey the lock, and the daemon ends with the last of them.
+            Returns when the daemon has ended and the vault can be mounted again. With --lazy it returns while \
+            programs still use files of the mount: the lock applies to them, and the daemon ends when the last of them \
+            has closed its files.
             """)
 
-    @Flag(help: "Even while it is in use: it locks without grace, disappears, and ends when its last user has gone.")
+    @Flag(help: "Unmount even while programs use the mount: it locks at once, and ends after its last user.")
     var lazy = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
@@ -40,8 +41,8 @@ struct Unmount: ParsableCommand {
                 throw CommandError(
                     .failed,
                     """
-                    \(point) is unmounted, but its daemon, process \(mount.status.pid), still runs: it writes what is left, or \
-                    the mount is still at another place, by mount --bind or in another mount namespace
+                    \(point) is unmounted, but its daemon, process \(mount.status.pid), still runs: it is still \
+                    writing data, or the mount still exists elsewhere, by mount --bind or in another mount namespace
                     """, try: "latchkey lock --now \(mount.status.vault.quoted)",
                     "grep -lwF \(point.quoted) /proc/[0-9]*/mountinfo")
             }

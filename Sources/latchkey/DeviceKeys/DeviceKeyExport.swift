@@ -7,14 +7,14 @@ import Keybag
 extension DeviceKeyCommand {
     struct Export: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write the device key to a new file, as it is: for another machine.",
+            abstract: "Write the device key, unsealed, to a new file for another machine.",
             discussion: """
-                With it and the passcode a copy of the vault opens there; not with a passcode of which the TPM holds a part, \
-                which latchkey device-key rebind software ends. Whoever has the file reads names, sizes, extended attributes \
-                and files of class D. Keep it away from the vault.
+                With this file and the passcode, a copy of the vault opens there. A passcode of which the TPM holds a \
+                part does not; latchkey device-key rebind software changes that. The file alone is enough to read \
+                names, sizes, extended attributes and files of class D: keep it away from the vault.
                 """)
 
-        @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
+        @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))

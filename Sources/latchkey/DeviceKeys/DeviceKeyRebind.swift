@@ -7,12 +7,13 @@ import TPM
 extension DeviceKeyCommand {
     struct Rebind: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Keep the device key of a vault otherwise: in the TPM, with other PCRs, or as a file.",
+            abstract: "Keep the device key of a vault in the TPM or in a file, or bind it to other PCRs.",
             discussion: """
-                The key stays the same, and so do recovery keys, escrow keys and key files. Between a file and the TPM the \
-                passcode is taken, and made one for the other; other passcodes go, for the TPM would not count wrong ones of \
-                them, or not release them. With the TPM as before it is bound to the registers as they are now. The same again \
-                ends what was broken off. The vault must not be mounted.
+                The key stays the same, and so do recovery keys, escrow keys and key files. When the key moves between \
+                a file and the TPM, the command takes the passcode and makes its slot anew; other passcodes are \
+                removed, because the TPM could not count wrong guesses of them, or would not release them. If the key \
+                stays in the TPM, it is bound to the present values of the registers. To finish an interrupted \
+                rebind, run the same command again. The vault must not be mounted.
                 """)
 
         enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -24,7 +25,7 @@ extension DeviceKeyCommand {
         @OptionGroup var lastTry: LastTryOptions
         @OptionGroup var pcrs: PCROptions
 
-        @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
+        @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("tpm2 or software.", valueName: "kind"))

@@ -7,9 +7,9 @@ extension DeviceKeyCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show where the device key of a vault is, and whether this machine has it.",
-            discussion: "Exit code 1 if it is not there, or the TPM does not release it.")
+            discussion: "The exit code is 1 if it is not there, or the TPM does not release it.")
 
-        @Option(help: ArgumentHelp("Where it lies.", valueName: "path"))
+        @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))

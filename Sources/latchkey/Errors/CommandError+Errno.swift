@@ -16,7 +16,7 @@ extension CommandError {
                 .notFound, "cannot \(doing) \(path): the daemon of this mount has ended",
                 try: "latchkey unmount \(path.quoted)", "latchkey mount VAULT \(path.quoted)")
         case .EIO:
-            self.init(.damaged, "cannot \(doing) \(path): it is damaged, or someone has tampered with it")
+            self.init(.damaged, "cannot \(doing) \(path): it is damaged, or was tampered with")
         default:
             self.init(.failed, "cannot \(doing) \(path): \(error)")
         }

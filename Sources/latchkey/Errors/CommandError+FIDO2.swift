@@ -39,8 +39,8 @@ extension CommandError {
         case .pinBlocked:
             self.init(
                 .wrongPasscode,
-                "the security key's PIN was wrong too often: it takes none until it is reset, which destroys what opens the "
-                    + "vault; nothing was changed",
+                "the security key's PIN was wrong too often: it takes none until it is reset, which destroys what "
+                    + "opens the vault; nothing was changed",
                 try: "the same with what else opens the vault")
         case .malformedPIN:
             self.init(
@@ -48,7 +48,7 @@ extension CommandError {
                 try: "the same again with the right one")
         case .notTouched:
             self.init(
-                .failed, "nobody touched the security key in time; nothing was changed",
+                .failed, "the security key was not touched in time; nothing was changed",
                 try: "the same again, and a touch when it blinks")
         case .denied:
             self.init(.failed, "the security key was told not to do it; nothing was changed", try: "the same again")

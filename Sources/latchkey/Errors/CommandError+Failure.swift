@@ -59,7 +59,7 @@ extension CommandError {
         case .weakPasscode:
             self.init(
                 .failed,
-                "the passcode is too weak: who has the disk, and knows how people choose, finds it within a million "
+                "the passcode is too weak: a thief of the disk who knows how people choose finds it within a million "
                     + "guesses; nothing was changed",
                 try: "five random words", "the same with --weak   (if that is no matter)")
         case .cost(let memoryKiB, let passes):
@@ -76,7 +76,8 @@ extension CommandError {
         case .noMoreGuesses:
             self.init(
                 .wrongPasscode,
-                "no passcode is tried any more: a wrong one would erase the vault, and the last try was cut off",
+                "no passcode is tried any more: a wrong one would erase the vault, and the last attempt was "
+                    + "interrupted",
                 try: "the same with --recovery")
         case .lastGuess(let limit):
             self.init(lastTryOf: limit)
@@ -127,7 +128,7 @@ extension CommandError {
         case .damaged(let reason):
             self.init(.damaged, "\(subject.theVault) is damaged: \(reason)")
         case .tampered(let reason):
-            self.init(.damaged, "someone without the keys has changed \(subject.theVault): \(reason)")
+            self.init(.damaged, "\(subject.theVault) was changed without its keys: \(reason)")
         case .changedMeanwhile:
             self.init(.failed, "the keybag was changed meanwhile; nothing of this was done", try: "the same again")
         case .otherProof:
@@ -136,7 +137,7 @@ extension CommandError {
         case .notABackup:
             self.init(.failed, "this is no backup of a keybag")
         case .damagedBackup:
-            self.init(.damaged, "the backup is damaged, or somebody without its passphrase has changed it")
+            self.init(.damaged, "the backup is damaged, or was changed without its passphrase")
         case .wrongPassphrase:
             self.init(.wrongPasscode, "the passphrase is not this backup's; nothing was changed")
         case .otherRoot:
@@ -320,7 +321,7 @@ extension CommandError {
                 CommandError(.notFound, "the daemon has ended before it answered", try: "latchkey status").inDoubt
         case .unsafeDirectory(let path):
             self.init(
-                .failed, "the folder of the control sockets, \(path), belongs to someone else or is open to others",
+                .failed, "the folder of the control sockets, \(path), belongs to another user or is open to others",
                 try: "ls -ld \(path.quoted)")
         case .tooManyConnections:
             self.init(.failed, "too many connections")

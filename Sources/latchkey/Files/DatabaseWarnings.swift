@@ -23,7 +23,8 @@ enum DatabaseWarnings {
         let both = "\(side.name) is of class \(found.letter), \(side.database) of \(own.letter)"
         guard side.hasContents else {
             return found.isStricter(than: .completeUntilFirstUserAuthentication)
-                ? "\(side.name) is of class \(found.letter): programs map it, and a lock kills them. C is enough: it has no contents"
+                ? "\(side.name) is of class \(found.letter): programs map it, and a lock kills them. "
+                    + "C is enough: it has no contents"
                 : nil
         }
         if own.isStricter(than: found) { return both + ": what it holds of the database is protected less" }

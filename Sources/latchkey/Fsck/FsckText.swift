@@ -108,8 +108,8 @@ final class FsckText: FsckReport {
         }
         if left.contains(.directory) {
             lines.append(
-                "A folder's \(BackingName.directoryRecord) from a backup, however old, brings back the names in it, if it "
-                    + "has its name still.")
+                "A folder's \(BackingName.directoryRecord) from a backup, however old, brings back the names in it, "
+                    + "if the folder still has its name.")
         }
         if left.contains(.unreadable) {
             lines.append("The disk does not read everything: make a copy of it before anything else.")

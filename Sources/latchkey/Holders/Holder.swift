@@ -71,7 +71,7 @@ struct Holders: Codable {
     /// A line for each process, and one for those that this user may not see.
     var lines: [Printable] {
         var lines: [Printable] = holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
-        if lines.isEmpty { lines = ["nobody"] }
+        if lines.isEmpty { lines = ["no process"] }
         if unseenProcesses > 0 {
             let noun = unseenProcesses == 1 ? "process" : "processes"
             lines.append("\(Amount.count(unseenProcesses)) \(noun) could not be looked at: only root sees all")

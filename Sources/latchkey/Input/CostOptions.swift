@@ -6,7 +6,7 @@ import Keybag
 struct CostOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "MiB of memory that a try costs, 19 to 4096. (default: by the time that it takes here)", valueName: "mib"))
+            "MiB of memory for each guess, 19 to 4096. (default: as measured on this machine)", valueName: "mib"))
     var kdfMemory: UInt32?
 
     @Option(help: ArgumentHelp("Passes over that memory, 2 to 64.", valueName: "number"))

@@ -38,7 +38,10 @@ extension PCRSelection: ExpressibleByArgument {
 struct PCROptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "With a TPM: release the device key only while these registers (SHA-256, 0 to 23) are as they are now; or none.",
+            """
+            With a TPM: release the device key only while these registers (SHA-256, 0 to 23) keep their present \
+            values; or none.
+            """,
             valueName: "0,2,7"))
     var pcrs: PCRSelection?
 }

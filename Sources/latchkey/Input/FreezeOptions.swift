@@ -8,13 +8,13 @@ import Posix
 struct FreezeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "What open(2) and read(2) of a locked file do: fail with ENOKEY, or freeze: wait for the next unlock. Writes fail.",
+            "What open(2) and read(2) of a locked file do: fail with ENOKEY, or freeze until the unlock. Writes fail.",
             valueName: "fail|freeze"))
     var whenLocked = Control.Status.WhenLocked.fail
 
     @Option(
         help: ArgumentHelp(
-            "How long a frozen program waits before it fails; without it, for ever.", valueName: "seconds"))
+            "How long a frozen call waits before it fails. (default: for ever)", valueName: "seconds"))
     var freezeTimeout: Int?
 
     func validate() throws {

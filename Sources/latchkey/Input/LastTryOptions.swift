@@ -5,8 +5,8 @@ import Glibc
 struct LastTryOptions: ParsableArguments {
     @Flag(
         help: """
-            Try the passcode also if it is the last attempt before the vault's keys are erased (init --erase-after). Without \
-            this a terminal asks, and nothing is tried elsewhere.
+            Try the passcode even if it is the last attempt before the vault's keys are erased (init --erase-after). \
+            Without this option a terminal asks first; without a terminal nothing is tried.
             """)
     var lastTry = false
 

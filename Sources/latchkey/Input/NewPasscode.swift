@@ -10,8 +10,8 @@ import Strength
 struct StrengthOptions: ParsableArguments {
     @Flag(
         help: """
-            Take a weak passcode, too: one that somebody who has the disk, and knows how people choose, finds within a million \
-            guesses. Without this it is refused, unless a TPM counts them.
+            Accept a weak passcode: one that a guesser who knows how people choose finds within a million guesses. \
+            Without this option it is refused, unless a TPM counts the guesses.
             """)
     var weak = false
 
@@ -55,8 +55,9 @@ struct PasscodeAdvice {
     var text: String {
         let alone = strength.seconds(perGuess: seconds)
         return """
-            The passcode: a guess takes \(Clock.precisely(seconds)) here. Somebody who has the disk, and knows how people choose, \
-            finds it in \(Self.span(alone)) on a machine like this one, in \(Self.span(alone / 1000)) on a thousand.\
+            The passcode: a guess takes \(Clock.precisely(seconds)) here. A thief of the disk who knows how people \
+            choose finds it in \(Self.span(alone)) on a machine like this one, in \(Self.span(alone / 1000)) on a \
+            thousand.\
             \(alone < 10 * Self.year ? " Five random words would stand this." : "")
             """
     }

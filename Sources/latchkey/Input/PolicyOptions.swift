@@ -4,7 +4,7 @@ import Policy
 
 /// Which policy applies.
 struct PolicyOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("A policy to keep besides \(Policy.standardPath).", valueName: "file"))
+    @Option(help: ArgumentHelp("A policy to keep, in addition to \(Policy.standardPath).", valueName: "file"))
     var policy: String?
 
     /// All policies that apply: the machine's, and the one that the option names.

@@ -9,8 +9,8 @@ struct SecurityKeyOptions: ParsableArguments {
         name: .customLong("fido2-device"),
         help: ArgumentHelp(
             """
-            The security key: its device, or socket:PATH for a remote or virtual one; again for more. (default: auto, \
-            those that are plugged in)
+            The security key: its device, or socket:PATH for a remote or virtual one. May be repeated. (default: auto, \
+            the keys that are plugged in)
             """,
             valueName: "path"))
     var devices: [String] = []

@@ -6,13 +6,13 @@ import Keybag
 struct VaultProofOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "With --escrow-key: the vault's proof, as latchkey init or slot add has shown it. Another vault is refused.",
+            "With --escrow-key: the vault's proof, as latchkey init or slot add showed it. Any other vault is refused.",
             valueName: "text"))
     var vaultProof: String?
 
     @Flag(
         help: """
-            With --escrow-key: take a vault whose proof nobody has kept. It may be one that somebody else made, and reads.
+            With --escrow-key: take a vault whose proof was not noted. Another person may have made it, and may read it.
             """)
     var acceptUnproven = false
 
@@ -36,8 +36,8 @@ struct VaultProofOptions: ParsableArguments {
         }
         // The message does not show the proof that was found: a user who copied it here would compare nothing.
         let doubt = """
-            nothing shows that the vault \(vault) (volume \(volume)) is the one that was enrolled: who knows \
-            the public key can make one that this escrow key opens, and read what is written into it
+            nothing shows that the vault \(vault) (volume \(volume)) is the one that was enrolled: with the public \
+            key, another person can make a vault that this escrow key opens, and read what is written into it
             """
         if acceptUnproven { return Standard.error("Beware: \(doubt).") }
         guard let terminal = Terminal.standardInput() else {
@@ -65,8 +65,8 @@ extension CommandError {
         self.init(
             .damaged,
             """
-            the vault \(vault) is not the one that the proof is of: somebody else has made it, or it was given new keys \
-            (latchkey rotate) after the proof was noted, or the proof is mistyped; nothing was changed
+            the proof is not that of the vault \(vault): another person made it, latchkey rotate gave it new keys \
+            after the proof was noted, or the proof is mistyped; nothing was changed
             """,
             try: "latchkey slot test \(vault.quoted)   (shows the proof, where the vault's device key and passcode are)"
         )
@@ -78,7 +78,7 @@ func tellOfProof(_ proof: String, isNew: Bool = false) {
     Standard.output(
         """
         The vault's proof is \(isNew ? "another one now: " : "")\(proof)
-        Give it to the holder of the escrow key, by another way than the vault: latchkey mount --recovery --escrow-key knows by it that a
-        vault is this one, and not one that somebody else has made. It is no secret.
+        Give it to the holder of the escrow key, by another way than the vault. With it, latchkey mount --recovery
+        --escrow-key recognises this vault, and refuses one that another person made. It is no secret.
         """)
 }

@@ -15,7 +15,8 @@ extension NewSecretFile {
             do throws(CommandError) { return try take() } catch {
                 Standard.error(
                     error.isInDoubt
-                        ? "Keep the recovery key above until latchkey slot test --recovery has told whether it opens the vault."
+                        ? "Keep the recovery key above until latchkey slot test --recovery has told "
+                            + "whether it opens the vault."
                         : "The recovery key above opens nothing.")
                 throw error
             }

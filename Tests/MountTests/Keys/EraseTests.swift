@@ -153,7 +153,7 @@ extension MountTests {
             try Data([1, 2, 3]).write(to: URL(filePath: vault.keybag))
             let command = "cd '\(vault.folder.path(""))' && '\(Built.latchkey)' erase --yes vault"
             let outcome = try shell(command, in: "/").succeeded()
-            #expect(outcome.text.contains("nobody knows") && Disk.exists(vault.folder.path(".tries")), "\(outcome)")
+            #expect(outcome.text.contains("is not known") && Disk.exists(vault.folder.path(".tries")), "\(outcome)")
         }
 
         /// A link leads to the device key; a killed program has left it under another name; it is missing.

@@ -125,7 +125,7 @@ extension MountTests {
             let opening = ["slot", "test"] + byKey(key) + [vault.path]
             let other = try SoftKey()
             for (way, words) in [
-                (SoftKey.Way.neverTouched, "nobody touched"), (.denied, "told not to"),
+                (SoftKey.Way.neverTouched, "was not touched in time"), (.denied, "told not to"),
                 (.withoutHMACSecret, "hmac-secret"), (.alwaysPIN, ""), (.forgetful, ""),
             ] {
                 try key.behave(way)

@@ -102,7 +102,7 @@ extension MountTests {
             try expectRefused([], status: 2, "volume \(volume)")
             try expectRefused(
                 ["--vault-proof", "0123-4567-89ab-cdef-0123-4567-89ab-cdef"], status: 6,
-                "not the one that the proof is of")
+                "the proof is not that of the vault")
             let mistyped = try vault.latchkey(recovery(["--vault-proof", "0123"], at: vault.folder.path("")))
             #expect(mistyped.status == 2 && mistyped.errors.contains("32 hexadecimal digits"), "\(mistyped)")
             try expectRecovered(["--vault-proof", proof.uppercased().replacingOccurrences(of: "-", with: " ")])
@@ -113,7 +113,7 @@ extension MountTests {
         /// At a terminal the user is asked for the proof, or for his consent to go on without one.
         @Test func aPersonIsAsked() throws {
             let other = "0123-4567-89ab-cdef-0123-4567-89ab-cdef"
-            try expectRefused([], status: 6, "not the one that the proof is of", answering: other)
+            try expectRefused([], status: 6, "the proof is not that of the vault", answering: other)
             for answer in ["", "yes", "0123"] {
                 try expectRefused([], status: 1, "nothing was changed", answering: answer)
             }
@@ -129,7 +129,7 @@ extension MountTests {
             try withMount(forged) { try shell("echo bait > a", in: $0.path).succeeded() }
             try run("rm", ["-r", vault.path]).succeeded()
             try run("cp", ["-a", forged.path, vault.path]).succeeded()
-            try expectRefused(["--vault-proof", proof], status: 6, "not the one that the proof is of")
+            try expectRefused(["--vault-proof", proof], status: 6, "the proof is not that of the vault")
             try expectRefused([], status: 2, "nothing shows that the vault")
             try expectRecovered(["--accept-unproven"])
         }
@@ -138,7 +138,7 @@ extension MountTests {
         /// the owner's machine, but with class keys of his own.
         @Test func aKeybagMadeWithTheDeviceKey() throws {
             try ForgedKeybag.forge(vault, Self.ownClassKeys)
-            try expectRefused(["--vault-proof", proof], status: 6, "not the one that the proof is of")
+            try expectRefused(["--vault-proof", proof], status: 6, "the proof is not that of the vault")
             try expectRecovered(["--accept-unproven"])
         }
 

@@ -58,7 +58,7 @@ extension MountTests {
                 try scene.makeFile("file")
                 #expect(try holders(scene).holders == [])
                 let text = try scene.mount.latchkey("status", scene.mount.path, "--holders").succeeded().text
-                #expect(text.contains("nobody"))
+                #expect(text.contains("no process"))
             }
         }
     }
