@@ -57,7 +57,7 @@ extension MountTests {
                     others.isEmpty
                 {
                     findings[findings.count - 1] = last + "\n" + line
-                } else if ["damage: ", "leftover: ", "note: "].contains(where: line.hasPrefix) {
+                } else if ["damage: ", "orphan: ", "note: "].contains(where: line.hasPrefix) {
                     findings.append(line)
                 } else if line.hasPrefix("    {") {
                     findings.append(line.hasSuffix(",") ? String(line.dropLast()) : line)
