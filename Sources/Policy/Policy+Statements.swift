@@ -16,7 +16,8 @@ extension Policy {
                 "A new passcode has a strength of \(least) or more, on the scale of zxcvbn from 0 to 4."
             },
             statement(.defaultClass, defaultClass) { least in
-                "The default class of a vault is \(least.name) (\(least.letter))\(least == .complete ? "" : " or stricter")."
+                "The default class of a vault is \(least.name) (\(least.letter))"
+                    + "\(least == .complete ? "" : " or stricter")."
             },
             statement(.minimumClass, minimumClass) { least in
                 "No file or folder is given a class that is weaker than \(least.name) (\(least.letter))."

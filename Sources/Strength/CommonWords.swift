@@ -4,8 +4,9 @@
 /// Not a dictionary: a missing word counts as single letters, which is more.
 enum CommonWords {
     static let text: StaticString = """
-        123456 password 123456789 12345678 12345 qwerty 1234567 111111 1234567890 123123 abc123 1234 password1 iloveyou \
-        1q2w3e4r 000000 qwerty123 zaq12wsx dragon sunshine princess letmein 654321 monkey 27653 1qaz2wsx 123321 \
+        123456 password 123456789 12345678 12345 qwerty 1234567 111111 1234567890 123123 abc123 1234 \
+        password1 iloveyou 1q2w3e4r 000000 qwerty123 zaq12wsx dragon \
+        sunshine princess letmein 654321 monkey 27653 1qaz2wsx 123321 \
         qwertyuiop superman asdfghjkl trustno1 welcome football baseball master hello freedom whatever charlie \
         michael jordan shadow ashley jennifer hunter daniel jessica michelle andrew joshua thomas robert matthew \
         killer soccer hockey batman harley ranger george computer starwars summer winter pepper ginger cheese \

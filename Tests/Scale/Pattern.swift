@@ -59,7 +59,8 @@ extension Descriptor {
         let word = zip(found, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? found.count
         throw WrongByte(
             description:
-                "\(what()): at \(offset + 8 * word) \(found.dropFirst(word).first.map { String($0, radix: 16) } ?? "the end")"
+                "\(what()): at \(offset + 8 * word) "
+                + "\(found.dropFirst(word).first.map { String($0, radix: 16) } ?? "the end")"
                 + ", not \(expected.dropFirst(word).first.map { String($0, radix: 16) } ?? "the end")")
     }
 }

@@ -76,7 +76,8 @@ public final class RekeyLog {
     public func add(_ copy: Descriptor) {
         guard let status = try? copy.status(), let birthTime = try? copy.birthTime() else { return }
         try? append(
-            "\(Int64(bitPattern: status.inode)) \(birthTime.seconds) \(birthTime.nanoseconds) \(protectionClass.rawValue)"
+            "\(Int64(bitPattern: status.inode)) \(birthTime.seconds) \(birthTime.nanoseconds) "
+                + "\(protectionClass.rawValue)"
         )
     }
 

@@ -80,7 +80,8 @@ extension MountTests {
             let folder = scene.backing["folder"]!
             try shell(
                 """
-                cd '\(folder)'; touch '.syncthing.tmp' 'conflict (1)' lk.tmp.xyz lk.long.AAAA.name AAAAAAAAAAAAAAAAAAAAAAAA
+                cd '\(folder)'
+                touch '.syncthing.tmp' 'conflict (1)' lk.tmp.xyz lk.long.AAAA.name AAAAAAAAAAAAAAAAAAAAAAAA
                 echo garbage > lk.long.BBBB; mkdir lk.tmp.dir 'foreign dir'; ln -s /etc/passwd lk.what
                 """
             ).succeeded()

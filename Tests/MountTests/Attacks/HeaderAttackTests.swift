@@ -70,7 +70,8 @@ extension MountTests {
                 })
             let kept = "kept"
             try shell(
-                "getfattr --absolute-names -d -m '^user.lk$' '\(backing.path)' > \(kept) && touch -r '\(backing.path)' time",
+                "getfattr --absolute-names -d -m '^user.lk$' '\(backing.path)' > \(kept) "
+                    + "&& touch -r '\(backing.path)' time",
                 in: vault.folder.path
             ).succeeded()
             let size = try Disk.read(backing.path).count

@@ -135,7 +135,8 @@ extension MountTests {
             }
             // Some bytes of the first block of each.
             try shell(
-                "find . -type f ! -name 'lk.*' -exec sh -c 'printf xxxxxxxx | dd of=\"$1\" bs=1 seek=700 conv=notrunc' _ {} \\;",
+                "find . -type f ! -name 'lk.*' "
+                    + "-exec sh -c 'printf xxxxxxxx | dd of=\"$1\" bs=1 seek=700 conv=notrunc' _ {} \\;",
                 in: vault.path
             ).succeeded()
             let (input, output) = (try StreamFile(), try StreamFile())

@@ -99,7 +99,8 @@ final class Arena {
         var hasher = Hasher()
         hasher.combine(bytes)
         return
-            "\(bytes.count) bytes, \(hasher.finalize()), \(String(decoding: bytes.prefix(40), as: UTF8.self).debugDescription)"
+            "\(bytes.count) bytes, \(hasher.finalize()), "
+            + "\(String(decoding: bytes.prefix(40), as: UTF8.self).debugDescription)"
     }
 
     /// Bytes that the whole vault takes on the disk.

@@ -90,7 +90,9 @@ extension MountTests {
             try expectRefused(making(["--default-class", "none"]), "none")
             try withMount(vault, options: ["--policy", policy]) { mount in
                 let script = """
-                    echo a > a; setfattr -n user.latchkey.class -v none a 2>&1 || setfattr -n user.latchkey.class -v D . 2>&1 || true
+                    echo a > a
+                    setfattr -n user.latchkey.class -v none a 2>&1 \
+                    || setfattr -n user.latchkey.class -v D . 2>&1 || true
                     setfattr -n user.latchkey.class -v A a; getfattr --only-values -n user.latchkey.class a
                     """
                 let text = try shell(script, in: mount.path).text
@@ -107,7 +109,8 @@ extension MountTests {
             try demand("minimum-class = \"complete-unless-open\"")
             try withMount(vault, options: ["--policy", policy]) { mount in
                 let script = """
-                    mkdir d/e; echo b > d/b; echo c > d/e/c; sqlite3 d/db 'pragma journal_mode=wal; create table t(x)' > d/x
+                    mkdir d/e; echo b > d/b; echo c > d/e/c
+                    sqlite3 d/db 'pragma journal_mode=wal; create table t(x)' > d/x
                     for f in d/a d/b d/e d/e/c d/db; do getfattr --only-values -n user.latchkey.class $f; echo; done
                     """
                 let text = try shell(script, in: mount.path).succeeded().text

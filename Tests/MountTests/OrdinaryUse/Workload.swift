@@ -60,9 +60,11 @@ struct Workload {
             for database in ["wal", "rollback"] {
                 try both(
                     """
-                    sqlite3 \(database).db "BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 50)
+                    sqlite3 \(database).db "BEGIN;
+                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 50)
                         INSERT INTO t(x) SELECT 'row ' || i || ' of \(number)' FROM n;
-                        UPDATE t SET x = x || '.' WHERE i % 7 = \(which); DELETE FROM t WHERE i % 11 = \(which); COMMIT;"
+                        UPDATE t SET x = x || '.' WHERE i % 7 = \(which);
+                        DELETE FROM t WHERE i % 11 = \(which); COMMIT;"
                     """)
             }
         case 3:
@@ -76,13 +78,15 @@ struct Workload {
             // The save in place, the append, the truncation.
             try both(
                 """
-                cd texts; seq \(size) >> grown; printf 'patch \(number)' | dd of=grown bs=1 seek=\(size / 3) conv=notrunc \
+                cd texts; seq \(size) >> grown
+                printf 'patch \(number)' | dd of=grown bs=1 seek=\(size / 3) conv=notrunc \
                 2> /dev/null; truncate -s \(size) short; seq \(which) >> short; cp grown copy\(which)
                 """)
         default:
             try both(
                 """
-                mkdir -p tree/\(which); cp project/*.c tree/\(which)/; mv tree/\(which) tree/moved; rm -rf old; mv tree old
+                mkdir -p tree/\(which); cp project/*.c tree/\(which)/
+                mv tree/\(which) tree/moved; rm -rf old; mv tree old
                 ln -sf ../project/main.c old/link; ln -f project/main.c old/hard
                 """)
         }
@@ -92,8 +96,10 @@ struct Workload {
     func compare() throws {
         try shell(
             """
-            diff -r --no-dereference --exclude=.git --exclude='*.db*' --exclude=program --exclude='*.o' '\(inside)' '\(outside)'
-            cmp '\(inside)/project/result' '\(outside)/project/result' 2> /dev/null || test ! -e '\(inside)/project/result'
+            diff -r --no-dereference --exclude=.git --exclude='*.db*' --exclude=program --exclude='*.o' \
+                '\(inside)' '\(outside)'
+            cmp '\(inside)/project/result' '\(outside)/project/result' 2> /dev/null \
+                || test ! -e '\(inside)/project/result'
             """, within: 120
         ).succeeded()
         for database in ["wal", "rollback"] {

@@ -56,8 +56,9 @@ extension MountTests.PowerLosses {
                 try load.follow(running)
             }
             print(
-                "crash: power losses of a disk under load: \(times) losses, \(acts) acts and \(transactions) transactions"
-                    + " acknowledged, \(flawed) mounts violate, \(refused) loads were refused")
+                "crash: power losses of a disk under load: \(times) losses, "
+                    + "\(acts) acts and \(transactions) transactions acknowledged, "
+                    + "\(flawed) mounts violate, \(refused) loads were refused")
             #expect(acts > times && transactions > times, "there was no load")
             #expect(flawed + refused == 0)
         }

@@ -24,8 +24,10 @@ extension MountTests {
                         setfattr -x $long $path; refused getfattr -n $long $path
                         test "$(getfattr $path | grep -c user)" = 3
                         refused setfattr -n system.other -v 1 $path
-                        refused python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.one", b"", os.XATTR_CREATE)' $path
-                        refused python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.two", b"", os.XATTR_REPLACE)' $path
+                        refused python3 -c \
+                            'import os, sys; os.setxattr(sys.argv[1], "user.one", b"", os.XATTR_CREATE)' $path
+                        refused python3 -c \
+                            'import os, sys; os.setxattr(sys.argv[1], "user.two", b"", os.XATTR_REPLACE)' $path
                         setfattr -n user.large -v "$(printf 'v%.0s' $(seq 1 3000))" $path
                         test "$(getfattr --only-values -n user.large $path | wc -c)" = 3000
                     done
@@ -82,13 +84,15 @@ extension MountTests {
                     touch folder/file; mkdir folder/inner; mkfifo folder/pipe; ln -s x folder/link
                     test "$(list folder/file)" = 'user::rw- user:1234:rwx group::r-x mask::rw- other::---  '
                     test "$(stat -c %a folder/file)" = 660
-                    test "$(getfacl --omit-header --numeric -d folder/inner)" = "$(getfacl --omit-header --numeric -d folder)"
+                    test "$(getfacl --omit-header --numeric -d folder/inner)" = \
+                        "$(getfacl --omit-header --numeric -d folder)"
                     list folder/inner | grep -q '^user::rwx user:1234:rwx group::r-x mask::rwx other::---'
                     # Only root's can have a list: else the group gets what its own entry grants.
                     test "$(stat -c %a folder/pipe)" = "$(test "$(id -u)" = 0 && echo 660 || echo 640)"
                     setfacl -k folder; mkdir folder/other; test "$(stat -c %a folder/other)" = 755
                     refused setfacl -d -m u:1234:rwx file
-                    umask 077; touch plain; mkdir plain.d; test "$(stat -c %a plain plain.d | tr '\\n' ' ')" = '600 700 '
+                    umask 077; touch plain; mkdir plain.d
+                    test "$(stat -c %a plain plain.d | tr '\\n' ' ')" = '600 700 '
                     """, in: scene.mount.path
                 ).succeeded()
             }

@@ -132,7 +132,8 @@ extension MountTests {
                 try mount.unlock()
                 #expect(try shell(times, in: mount.path).succeeded().text == before)
                 let reader = """
-                    python3 '\(Built.project)/tools/read-vault.py' '\(vault.path)' --passcode-file '\(vault.passcodeFile)' \
+                    python3 '\(Built.project)/tools/read-vault.py' '\(vault.path)' \
+                    --passcode-file '\(vault.passcodeFile)' \
                     --device-key '\(try vault.deviceKeyFile())' stat
                     """
                 for name in ["one", "two", "three", "four"] {

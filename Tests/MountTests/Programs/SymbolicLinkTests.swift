@@ -24,7 +24,8 @@ extension MountTests {
             let answer = try shell(
                 Self.make
                     + "\nln -P longest folder/second; mv longest folder/moved; sync folder; stat -c %s just long\n"
-                    + "readlink just long | cksum\nfor text in 3039:a 3040:b; do target ${text%:*} ${text#*:}; echo; done | cksum\n"
+                    + "readlink just long | cksum\n"
+                    + "for text in 3039:a 3040:b; do target ${text%:*} ${text#*:}; echo; done | cksum\n"
                     + Self.look, in: mount.path
             ).succeeded().text.split(separator: "\n").map(String.init)
             #expect(Array(answer.prefix(2)) == ["3039", "3040"] && answer[2] == answer[3])

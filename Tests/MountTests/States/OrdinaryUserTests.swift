@@ -30,7 +30,8 @@ extension MountTests {
                 refused() { if "$@" > /dev/null 2> errors; then echo "not refused: $*" >&2; exit 1; fi; }
                 mkdir -m 700 state runtime; mkdir mount
                 printf passcode > passcode
-                "$LATCHKEY" init vault --kdf-memory 19 --kdf-passes 2 --passcode-file passcode --recovery-key-file recovery
+                "$LATCHKEY" init vault --kdf-memory 19 --kdf-passes 2 --passcode-file passcode \\
+                    --recovery-key-file recovery
                 """
             guard geteuid() == 0 else {
                 return try shell("set -x\n" + preparation + "\n" + script, in: folder.path, environment: environment)
@@ -68,7 +69,8 @@ extension MountTests {
                 refused cat mount/file; grep -q 'key not available' errors
                 "$LATCHKEY" unlock mount --passcode-file passcode
                 test "$(cat mount/file)" = contents
-                # A write that might have to clear set-ID bits, and has none to clear, writes no header: each has a time of its own.
+                # A write that might have to clear set-ID bits, and has none to clear, writes no header.
+                # Each header has a time of its own.
                 for number in $(seq 50); do echo line; done > mount/lines
                 for file in vault/*; do test "$(stat -c %Y "$file")" -lt "$(($(date +%s) + 30))"; done
                 # A key in its memory is not for the same user's other programs, either.

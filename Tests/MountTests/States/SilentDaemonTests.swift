@@ -128,7 +128,9 @@ extension MountTests {
             let point = try vault.folder.makeFolder("kept")
             try shell(
                 """
-                mount() { \(Built.latchkey) mount --unlock --passcode-file \(vault.passcodeFile) \(vault.path) \(point); }
+                mount() {
+                    \(Built.latchkey) mount --unlock --passcode-file \(vault.passcodeFile) \(vault.path) \(point)
+                }
                 mount
                 mkfifo ready
                 unshare --mount --propagation private sh -c 'echo > ready; exec sleep 600' &

@@ -65,7 +65,8 @@ extension MountTests {
                     "-m", "--propagation", "private", "bash", "-euc",
                     """
                     cd "$FOLDER"; mknod -m 0666 fuse c 10 229; mount --bind fuse /dev/fuse
-                    mount --bind "$FOLDER" /mnt; mount -t tmpfs -o mode=1777 none /tmp; mkdir -p "$FOLDER"; mount --move /mnt "$FOLDER"
+                    mount --bind "$FOLDER" /mnt; mount -t tmpfs -o mode=1777 none /tmp
+                    mkdir -p "$FOLDER"; mount --move /mnt "$FOLDER"
                     cd "$FOLDER"
                     mkdir -m 700 /tmp/latchkey-65534; chown 65533 /tmp/latchkey-65534
                     mkdir -m 777 /tmp/latchkey-65534.1; chown 65533 /tmp/latchkey-65534.1; mkdir -m 700 /tmp/own
@@ -74,7 +75,8 @@ extension MountTests {
                     """, "bash",
                     """
                     printf "a passcode of five words" > passcode; mkdir -m 700 state; mkdir mount
-                    ./latchkey init vault --kdf-memory 19 --kdf-passes 2 --passcode-file passcode --recovery-key-file recovery
+                    ./latchkey init vault --kdf-memory 19 --kdf-passes 2 --passcode-file passcode \\
+                        --recovery-key-file recovery
                     for time in 1 2; do
                         ./latchkey mount --unlock --passcode-file passcode vault mount
                         ./latchkey status mount; ./latchkey lock --now --wait mount

@@ -82,7 +82,8 @@ extension MountTests {
                         """
                         for turn in 1 2 3 4 5 6 7 8 9 10 11 12; do
                             '\(latchkey)' lock --now '\(scene.mount.path)'
-                            '\(latchkey)' unlock '\(scene.mount.path)' --passcode-file '\(scene.mount.vault.passcodeFile)'
+                            '\(latchkey)' unlock '\(scene.mount.path)' \
+                                --passcode-file '\(scene.mount.vault.passcodeFile)'
                             sleep 0.2
                         done
                         """,
@@ -92,7 +93,8 @@ extension MountTests {
                     "sh",
                     [
                         "-c",
-                        "while :; do ls -lR . > /dev/null; cat tree/* > /dev/null 2>&1; mv tree tree2; mv tree2 tree; done",
+                        "while :; do ls -lR . > /dev/null; cat tree/* > /dev/null 2>&1; "
+                            + "mv tree tree2; mv tree2 tree; done",
                     ],
                     directory: scene.mount.path,
                     input: nowhere.descriptor, output: nowhere.descriptor, errors: nowhere.descriptor)

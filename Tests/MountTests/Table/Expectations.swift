@@ -61,47 +61,47 @@ struct Expectation {
 
     /// "Away" is before the first unlock and while locked; "before" is before the first unlock alone.
     static let table: [Expectation] = """
-                                                        | A away   | B away   | C before | C locked | D before | D locked
-        create                                          | ENOKEY   | yes      | ENOKEY   | yes      | yes      | yes
-        open                                            | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
-        open, while another handle has it open          | ENOKEY   | ENOKEY   | n/a      | yes      | yes      | yes
-        open with O_TRUNC                               | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
+                                                        | A away  | B away   | C before | C locked | D before | D locked
+        create                                          | ENOKEY  | yes      | ENOKEY   | yes      | yes      | yes
+        open                                            | ENOKEY  | ENOKEY   | ENOKEY   | yes      | yes      | yes
+        open, while another handle has it open          | ENOKEY  | ENOKEY   | n/a      | yes      | yes      | yes
+        open with O_TRUNC                               | ENOKEY  | ENOKEY   | ENOKEY   | yes      | yes      | yes
 
-        read through an earlier handle                  | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        write through an earlier handle                 | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        SEEK_END through an earlier handle              | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        ftruncate through an earlier handle             | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        fallocate through an earlier handle             | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        copy_file_range from an earlier handle          | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        sendfile from an earlier handle                 | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        read with O_DIRECT through an earlier handle    | ENOKEY   | yes      | n/a      | yes      | yes      | yes
-        fsync of an earlier handle                      | yes      | yes      | n/a      | yes      | yes      | yes
-        close of an earlier handle                      | yes      | yes      | n/a      | yes      | yes      | yes
+        read through an earlier handle                  | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        write through an earlier handle                 | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        SEEK_END through an earlier handle              | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        ftruncate through an earlier handle             | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        fallocate through an earlier handle             | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        copy_file_range from an earlier handle          | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        sendfile from an earlier handle                 | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        read with O_DIRECT through an earlier handle    | ENOKEY  | yes      | n/a      | yes      | yes      | yes
+        fsync of an earlier handle                      | yes     | yes      | n/a      | yes      | yes      | yes
+        close of an earlier handle                      | yes     | yes      | n/a      | yes      | yes      | yes
 
-        touch an earlier shared mapping                 | SIGBUS   | yes      | n/a      | yes      | yes      | yes
-        touch an earlier private mapping                | SIGBUS   | yes      | n/a      | yes      | yes      | yes
-        touch an earlier mapping whose handle is closed | SIGBUS   | yes      | n/a      | yes      | yes      | yes
-        store into an earlier shared mapping            | SIGBUS   | yes      | n/a      | yes      | yes      | yes
+        touch an earlier shared mapping                 | SIGBUS  | yes      | n/a      | yes      | yes      | yes
+        touch an earlier private mapping                | SIGBUS  | yes      | n/a      | yes      | yes      | yes
+        touch an earlier mapping whose handle is closed | SIGBUS  | yes      | n/a      | yes      | yes      | yes
+        store into an earlier shared mapping            | SIGBUS  | yes      | n/a      | yes      | yes      | yes
 
-        truncate by name, to less                       | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
-        truncate by name, to more                       | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
+        truncate by name, to less                       | ENOKEY  | ENOKEY   | ENOKEY   | yes      | yes      | yes
+        truncate by name, to more                       | ENOKEY  | ENOKEY   | ENOKEY   | yes      | yes      | yes
 
-        set the class to A                              | n/a      | ENOKEY   | ENOKEY   | ENOKEY   | ENOKEY   | ENOKEY
-        set the class to B                              | ENOKEY   | n/a      | ENOKEY   | yes      | yes      | yes
-        set the class to C                              | ENOKEY   | ENOKEY   | n/a      | yes      | ENOKEY   | yes
-        set the class to D                              | ENOKEY   | ENOKEY   | ENOKEY   | yes      | yes      | yes
+        set the class to A                              | n/a     | ENOKEY   | ENOKEY   | ENOKEY   | ENOKEY   | ENOKEY
+        set the class to B                              | ENOKEY  | n/a      | ENOKEY   | yes      | yes      | yes
+        set the class to C                              | ENOKEY  | ENOKEY   | n/a      | yes      | ENOKEY   | yes
+        set the class to D                              | ENOKEY  | ENOKEY   | ENOKEY   | yes      | yes      | yes
 
-        stat                                            | yes      | yes      | yes      | yes      | yes      | yes
-        readdir                                         | yes      | yes      | yes      | yes      | yes      | yes
-        rename                                          | yes      | yes      | yes      | yes      | yes      | yes
-        link                                            | yes      | yes      | yes      | yes      | yes      | yes
-        unlink                                          | yes      | yes      | yes      | yes      | yes      | yes
-        chmod                                           | yes      | yes      | yes      | yes      | yes      | yes
-        chown                                           | yes      | yes      | yes      | yes      | yes      | yes
-        utimens                                         | yes      | yes      | yes      | yes      | yes      | yes
-        getxattr of the class                           | yes      | yes      | yes      | yes      | yes      | yes
-        getxattr of a user attribute                    | yes      | yes      | yes      | yes      | yes      | yes
-        setxattr of a user attribute                    | yes      | yes      | yes      | yes      | yes      | yes
-        listxattr                                       | yes      | yes      | yes      | yes      | yes      | yes
+        stat                                            | yes     | yes      | yes      | yes      | yes      | yes
+        readdir                                         | yes     | yes      | yes      | yes      | yes      | yes
+        rename                                          | yes     | yes      | yes      | yes      | yes      | yes
+        link                                            | yes     | yes      | yes      | yes      | yes      | yes
+        unlink                                          | yes     | yes      | yes      | yes      | yes      | yes
+        chmod                                           | yes     | yes      | yes      | yes      | yes      | yes
+        chown                                           | yes     | yes      | yes      | yes      | yes      | yes
+        utimens                                         | yes     | yes      | yes      | yes      | yes      | yes
+        getxattr of the class                           | yes     | yes      | yes      | yes      | yes      | yes
+        getxattr of a user attribute                    | yes     | yes      | yes      | yes      | yes      | yes
+        setxattr of a user attribute                    | yes     | yes      | yes      | yes      | yes      | yes
+        listxattr                                       | yes     | yes      | yes      | yes      | yes      | yes
         """.split(separator: "\n").dropFirst().map { Expectation(row: String($0)) }
 }

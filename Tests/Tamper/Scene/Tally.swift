@@ -89,7 +89,8 @@ extension Seen {
         case .special: "a special file"
         case .failed(let what): what
         case .folder(let folder):
-            "a folder of class \(folder.protection) with \(folder.names.count) names and \(folder.attributes.count) attributes"
+            "a folder of class \(folder.protection) with \(folder.names.count) names "
+                + "and \(folder.attributes.count) attributes"
         case .file(let file):
             "a file of class \(file.protection), \(file.size) bytes, "
                 + file.blocks.map { $0.map { "block \($0.prefix(4))" } ?? "EIO" }.joined(separator: ", ")

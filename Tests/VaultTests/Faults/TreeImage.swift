@@ -148,7 +148,8 @@ extension TreeImage.Entry {
         let hash = contents.reduce(UInt32(17)) { $0 &* 31 &+ UInt32($1) }
         let names = attributes.keys.map { String(decoding: $0, as: UTF8.self).prefix(24) }.sorted()
         return
-            "[\(String(mode, radix: 8)) \(user):\(group) \(links) links, \(max(length, UInt64(contents.count))) bytes #\(hash),"
+            "[\(String(mode, radix: 8)) \(user):\(group) \(links) links, "
+            + "\(max(length, UInt64(contents.count))) bytes #\(hash),"
             + " \(holdsClass.map { "\($0)" } ?? "-")\(isExplicit ? "!" : "") \(names) \(modified ?? 0)]"
     }
 }
