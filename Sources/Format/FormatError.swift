@@ -16,10 +16,10 @@ public enum FormatError: Error, Hashable, Sendable {
 extension FormatError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .tooShort: "cut short"
-        case .wrongMagic: "does not begin as one"
+        case .tooShort: "truncated"
+        case .wrongMagic: "its first bytes are not those of the format"
         case .unknownVersion(let version): "of version \(version), which is not known"
-        case .unknownFeature: "uses what this program does not know"
+        case .unknownFeature: "it uses a feature that this program does not know"
         case .badField(let field): "its \(field) is not what the format allows"
         }
     }

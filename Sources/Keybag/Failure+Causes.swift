@@ -9,7 +9,7 @@ extension Failure {
     init(_ error: FormatError) {
         switch error {
         case .tooShort: self = .damaged(reason: "the keybag is truncated")
-        case .wrongMagic: self = .damaged(reason: "the keybag does not begin as one")
+        case .wrongMagic: self = .damaged(reason: "the first bytes of the keybag are not those of the format")
         case .unknownVersion(let version): self = .foreignVersion(version: Int(version))
         case .unknownFeature: self = .foreignFeature
         case .badField(let field): self = .damaged(reason: "the keybag's \(field) is not what the format allows")

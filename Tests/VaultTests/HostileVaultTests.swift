@@ -69,7 +69,7 @@ import Testing
     private func expectHarmless(_ test: TestVault, _ outside: Outside, isRepaired: Bool) throws {
         let found = Findings()
         try Check(of: test.next(isReadOnly: true), contents: true, threads: 2) { found.add($0) }.run()
-        #expect(found.all.contains { $0.severity == .damage && $0.reason.text.contains("none of the vault's") })
+        #expect(found.all.contains { $0.severity == .damage && $0.reason.text.contains("this vault does not have") })
         outside.expectUnchanged()
         if isRepaired { try repair(test) }
         let (vault, root) = try test.afterDeath()

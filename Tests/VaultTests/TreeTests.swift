@@ -86,7 +86,7 @@ import Testing
         let a = try test.vault.storedName("a", in: test.root).name
         let b = try test.vault.storedName("b", in: test.root).name
         try test.store.rename(a, in: test.store.root, to: b, in: test.store.root)
-        #expect(throws: VaultError.damaged("a file that belongs to another name stands here")) {
+        #expect(throws: VaultError.damaged("the file here belongs to another name")) {
             try test.vault.lookup("b", in: test.root)
         }
     }

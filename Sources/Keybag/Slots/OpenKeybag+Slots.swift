@@ -131,7 +131,7 @@ extension KeybagFile {
 
     /// The next generation.
     mutating func advance() throws(Failure) {
-        guard generation < .max else { throw .damaged(reason: "the keybag's generation is the last there is") }
+        guard generation < .max else { throw .damaged(reason: "the keybag's generation cannot grow any more") }
         generation += 1
     }
 

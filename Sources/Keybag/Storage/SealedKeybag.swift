@@ -42,7 +42,7 @@ struct SealedKeybag: Sendable {
             // If neither fits, the device key is most likely the one from before a recovery on another machine.
             throw isWhole ? .tampered(reason: "its device slot does not open") : .deviceKeyMismatch
         }
-        guard isWhole else { throw .tampered(reason: "it was changed by someone without this machine's device key") }
+        guard isWhole else { throw .tampered(reason: "it was changed without this machine's device key") }
         return DeviceSlotKeys(keys)
     }
 
@@ -54,9 +54,9 @@ struct SealedKeybag: Sendable {
             throw .tampered(
                 reason:
                     "its public key of class complete-unless-open was exchanged: distrust the files of that class that "
-                    + "were made or written since, someone else can read them")
+                    + "were made or written since, another person can read them")
         }
-        guard isWhole else { throw .tampered(reason: "it was changed by someone without the passcode") }
+        guard isWhole else { throw .tampered(reason: "it was changed without the passcode") }
     }
 
     /// Whether the unlock MAC is correct.

@@ -22,7 +22,7 @@ extension Vault {
         guard expected == nil || header.file == expected?.file else { throw .system(.ESTALE) }
         let binding = binding(of: name, in: parent)
         guard header.belongs(at: binding) else {
-            throw .damaged("a file that belongs to another name stands here")
+            throw .damaged("the file here belongs to another name")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }

@@ -52,9 +52,9 @@ extension Vault {
             var span = unsafe elements.mutableBytes
             count = try store.read(file, into: &span, at: 0)
         } catch { throw .system(error) }
-        guard count <= limit else { throw .damaged("a file of the vault's own is too long") }
+        guard count <= limit else { throw .damaged("one of the vault's own files is too long") }
         return Array(bytes.prefix(count))
     }
 
-    private static let noFile = "something stands in the place of a file of the vault's own"
+    private static let noFile = "one of the vault's own files is not a regular file"
 }

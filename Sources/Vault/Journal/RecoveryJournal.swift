@@ -9,7 +9,7 @@ package struct RecoveryJournal {
     let file: Descriptor
     package let head: JournalHead
 
-    private static let noFile = "something stands in the journal's place that is no file"
+    private static let noFile = "the journal is not a regular file"
 
     /// A record whose MAC is right, and the offset of its payload.
     package struct Entry {

@@ -105,7 +105,9 @@ extension Vault {
             guard error == .system(.ENODATA) || error == .system(.EOPNOTSUPP) else { throw error }
             return nil
         }
-        guard let list = AccessControlList(decoding: bytes) else { throw .damaged("an access control list is none") }
+        guard let list = AccessControlList(decoding: bytes) else {
+            throw .damaged("an access control list is malformed")
+        }
         return list
     }
 

@@ -14,7 +14,7 @@ extension Vault {
     func attribute(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         let stored = try storedName(ofAttribute: name, of: owner)
         let bytes = try wholeValue(of: stored.name, of: owner)
-        guard bytes.starts(with: stored.note) else { throw .damaged("an extended attribute is another one's") }
+        guard bytes.starts(with: stored.note) else { throw .damaged("an extended attribute belongs to another name") }
         return try openValue(bytes.dropFirst(stored.note.count), of: name, owner.identifier)
     }
 

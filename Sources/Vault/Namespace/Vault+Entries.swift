@@ -83,7 +83,7 @@ extension Vault {
             let header = try readHeader(of: descriptor)
             let binding = binding(of: name, in: parent)
             guard header.belongs(at: binding) else {
-                throw .damaged("a file that belongs to another name stands here")
+                throw .damaged("the file here belongs to another name")
             }
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
                 status = try file.status(of: .entry(stored, in: parent.descriptor))

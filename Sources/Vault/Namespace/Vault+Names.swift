@@ -102,7 +102,7 @@ extension Vault {
         let bytes = try readAll(
             Name(ascii: text + BackingName.sidecarSuffix), in: directory.descriptor, upTo: Vault.nameMax + 17)
         guard text == BackingName.longPrefix + hashText(of: bytes) else {
-            throw .damaged("the sidecar of a long name is another name's")
+            throw .damaged("the sidecar of a long name belongs to another name")
         }
         return bytes
     }

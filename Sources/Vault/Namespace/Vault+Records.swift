@@ -76,7 +76,7 @@ extension Vault {
             throw .damaged("the directory record is missing")
         }
         guard text.count == DirectoryRecord.sealedTextCount, let sealed = Base64URL.decode(text) else {
-            throw .damaged("the directory record is no record")
+            throw .damaged("the directory record is malformed")
         }
         let bytes = try authentic("the directory record belongs elsewhere or was changed") { () throws(CryptoError) in
             try keys.volume.withBytes { volume throws(CryptoError) in

@@ -97,7 +97,7 @@ extension Vault {
         do throws(Errno) { return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0) } catch {
             switch error {
             case .ENOENT: return nil
-            case .ENOTDIR, .ELOOP: throw .damaged("something stands in the place of the folder of long targets")
+            case .ENOTDIR, .ELOOP: throw .damaged("the folder of long targets is not a folder")
             default: throw .system(error)
             }
         }

@@ -70,7 +70,7 @@ extension Vault {
         since headerWrites: UInt64
     ) throws(VaultError) -> Bool {
         guard header.pending == nil, header.features.canWrite else {
-            throw .damaged("it stands where it does not belong, in the middle of a rename")
+            throw .damaged("a rename of it was interrupted, and its name does not match its header")
         }
         let file = try register(
             File(

@@ -18,7 +18,7 @@ extension Check {
             noteCrashedSessions(old.head.windows)
             guard old.head.opened != 0 else { return }
             noteCrashedSessions([JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)])
-            report(.pendingJournal("is counted in, and the next mount puts it into the files"))
+            report(.pendingJournal("are taken into account, and the next mount writes them to the files"))
             let strays = try old.strays(in: try old.entries())
             if strays > 0 { report(.strayRecords(strays)) }
             try vault.beginSession()
@@ -54,13 +54,13 @@ extension Finding {
     /// - Parameter what: how the sentence about the journal's contents ends.
     static func pendingJournal(_ what: String) -> Finding {
         Finding(
-            .note, .journal, BackingName.journal, reason: "the last session ended in a crash: what it holds \(what)")
+            .note, .journal, BackingName.journal, reason: "the last session ended in a crash: its records \(what)")
     }
 
     static func strayRecords(_ count: Int) -> Finding {
         Finding(
             .damage, .journal, BackingName.journal,
-            reason: "\(count) of its records name files that are none of the vault's; they count for nothing")
+            reason: "\(count) of its records name files that this vault does not have; they are ignored")
     }
 
     static var missingJournal: Finding {

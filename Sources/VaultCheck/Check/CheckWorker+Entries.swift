@@ -57,7 +57,7 @@ extension CheckWorker {
             checkLink(spot, in: folder)
             checkNode(spot, in: folder)
         case nil:
-            note(.unchecked, "nobody can tell what it is", at: spot)
+            note(.unchecked, "its file type cannot be read", at: spot)
         default:
             checkNode(spot, in: folder)
         }

@@ -31,7 +31,7 @@ extension CheckWorker {
             let overlay = vault.overlay(of: header, inode: status.inode)
             let binding = vault.binding(of: spot.name!, in: folder.directory)
             guard header.belongs(at: binding) else {
-                return damage(.binding, "a file that belongs to another name or folder stands here", at: spot)
+                return damage(.binding, "the file here belongs to another name or folder", at: spot)
             }
             check.sight(header.file)
             checkAttributes(of: AttributeSubject(descriptor: descriptor, identifier: header.file.bytes), spot)

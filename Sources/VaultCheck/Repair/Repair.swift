@@ -104,8 +104,8 @@ public final class Repair: Sendable {
                 finding = .missingJournal
                 finding?.repair = .done("an empty one was made")
             } else if let head = try RecoveryJournal(of: vault)?.head, head.opened != 0 {
-                finding = .pendingJournal("belongs into the files")
-                finding?.repair = .done("it was put there")
+                finding = .pendingJournal("belong in the files")
+                finding?.repair = .done("they were written there")
             }
             try vault.recover()
         } catch {
@@ -114,7 +114,7 @@ public final class Repair: Sendable {
             do throws(VaultError) {
                 try vault.requireJournalFile()
                 try vault.rebuildJournalHead()
-                finding?.repair = .done("its head was made anew, and what it holds was put into the files")
+                finding?.repair = .done("its head was made anew, and its records were written to the files")
             } catch {
                 guard error.isDamage else { throw error }
                 try vault.moveOutOfTheWay(.journal, in: vault.store.root)

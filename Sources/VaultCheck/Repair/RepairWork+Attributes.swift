@@ -18,7 +18,7 @@ extension RepairWork {
             if names.contains(continuation) { attributes.append(continuation) }
         }
         try strip(attributes, from: owner, finding)
-        return .done("removed; its bytes stand in the report")
+        return .done("removed; its bytes are in the report")
     }
 
     /// Removes a continuation without a value.

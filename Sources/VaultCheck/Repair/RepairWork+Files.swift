@@ -114,7 +114,7 @@ extension RepairWork {
         var header = header
         header.resolveStrictly()
         guard vault.canOpen(header.protectionClass) else {
-            throw .damaged("a copy of a file that stands elsewhere: it takes --unlock to make it a file of its own")
+            throw .damaged("a copy of a file that is elsewhere: only with --unlock can it become a file of its own")
         }
         let status = try backing { () throws(Errno) in try store.status(of: backingFile) }
         let file = File(
@@ -127,7 +127,7 @@ extension RepairWork {
         try flush(source)
         dropSidecar(of: stored, in: source)
         return (
-            name, ": a copy of a file that stands elsewhere\(lost.isEmpty ? "" : ", with zeros where it is damaged")"
+            name, ": a copy of a file that is elsewhere\(lost.isEmpty ? "" : ", with zeros where it is damaged")"
         )
     }
 

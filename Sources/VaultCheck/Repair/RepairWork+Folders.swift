@@ -60,7 +60,7 @@ extension RepairWork {
             return try rescue(stored, in: source, folder, as: base, in: target, path, finding)
         }
         guard takenDirectories.insert(identifier).inserted else {
-            throw .damaged("a copy of a folder that stands elsewhere: if you do not need it, remove it in the vault")
+            throw .damaged("a copy of a folder that is elsewhere: if you do not need it, remove it in the vault")
         }
         let name = stays ? base : try lostAndFound.freeName(base, in: target)
         let binding = vault.binding(of: name, in: target)

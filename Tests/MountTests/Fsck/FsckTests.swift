@@ -98,7 +98,9 @@ extension MountTests {
             try scene.vault.latchkey(["fsck", scene.vault.path]).succeeded()
         }
 
-        @Test(arguments: [(0, "does not begin as one"), (10, "its header size is not what the format allows")])
+        @Test(arguments: [
+            (0, "its first bytes are not those of the format"), (10, "its header size is not what the format allows"),
+        ])
         func whatIsWrongWithAHeader(_ byte: Int, _ said: String) throws {
             let scene = try AttackScene()
             try scene.file("first").edit { $0[byte] ^= 1 }
