@@ -76,7 +76,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     /// was.
     private func replace() throws(Failure) -> Made {
         let unused = path + ".unused-\(time(nil))"
-        let doing = "moving the device key file \(path) aside"
+        let doing = "renaming the device key file \(path)"
         guard unsafe rename(path, unused) == 0 else { throw .io(Errno.current, doing: doing) }
         do throws(Failure) {
             return Made(key: try DeviceKeyLocation.create(kind, path: path, volume: volume), movedAside: unused)

@@ -131,7 +131,7 @@ final class KeyRotator: Sendable {
             case .unproven: continue
             case .failed:
                 let failure = rotation.progress.failure ?? ""
-                log(.trouble("files still have old keys, of which nothing could be done with the first: \(failure)"))
+                log(.trouble("files still have old keys; the first could not be given a new one: \(failure)"))
                 return false
             case .clean: return finish(keys)
             }
@@ -147,7 +147,7 @@ final class KeyRotator: Sendable {
             try rotation.makeDurable()
             guard try keys.finish() else { return true }
         } catch {
-            log(.trouble("cannot let go of the old keys: \(error)"))
+            log(.trouble("cannot remove the old keys: \(error)"))
             let reason =
                 if case .io(let errno, let doing)? = error as? Failure { "\(doing): \(errno)" } else { "\(error)" }
             state.withLock { $0.failure = reason }

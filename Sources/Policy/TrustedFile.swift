@@ -55,11 +55,12 @@ enum TrustedFile {
     private static func check(_ status: FileStatus) throws(Refusal) {
         guard status.kind == .regular else { throw Refusal("it is no regular file") }
         guard [0, geteuid()].contains(status.owner) else {
-            throw Refusal("it belongs to user \(status.owner): only root's, or one's own, counts")
+            throw Refusal("it belongs to user \(status.owner): it must be root's or your own")
         }
         // An access control list that grants write access shows in the group's bits, which are its mask.
         guard status.permissions & (S_IWGRP | S_IWOTH) == 0 else {
-            throw Refusal("others than its owner can write to it: its mode is 0\(String(status.permissions, radix: 8))")
+            let mode = String(status.permissions, radix: 8)
+            throw Refusal("users other than its owner can write to it: its mode is 0\(mode)")
         }
     }
 }

@@ -40,7 +40,7 @@ import Testing
         #expect(allowed(open) == [true, false, true, false])
         let closed = explanation(.completeUnlessOpen, canOpen: false)
         #expect(allowed(closed) == [true, false, false, false])
-        #expect(closed.actions[2].reason == "nobody has it open")
+        #expect(closed.actions[2].reason == "no program has it open")
     }
 
     @Test func `class B creates while locked, class A does not`() {

@@ -47,14 +47,14 @@ import Testing
     @Test(arguments: [0o664, 0o646, 0o666, 0o620, 0o602, 0o777] as [mode_t]) func othersMayNotWrite(mode: mode_t) throws
     {
         try write("erase-after = 5".utf8, mode: mode)
-        let expected = "others than its owner can write to it: its mode is 0\(String(mode, radix: 8))"
+        let expected = "users other than its owner can write to it: its mode is 0\(String(mode, radix: 8))"
         #expect(refusal()?.problem == expected)
     }
 
     @Test(.enabled(if: geteuid() == 0)) func othersMayNotOwnIt() throws {
         try write("erase-after = 5".utf8)
         #expect(unsafe chown(path, 4711, 0) == 0)
-        #expect(refusal()?.problem == "it belongs to user 4711: only root's, or one's own, counts")
+        #expect(refusal()?.problem == "it belongs to user 4711: it must be root's or your own")
         #expect(unsafe chown(path, 0, 4711) == 0)
         #expect(refusal() == nil)
     }
@@ -122,6 +122,6 @@ import Testing
         #expect(keyRefusal(policy, nil) == head + "it is no X25519 public key in PEM")
         #expect(keyRefusal(policy, [1, 2]) == head + "it is no X25519 public key in PEM")
         #expect(unsafe chmod(file, 0o664) == 0)
-        #expect(keyRefusal(policy) == head + "others than its owner can write to it: its mode is 0664")
+        #expect(keyRefusal(policy) == head + "users other than its owner can write to it: its mode is 0664")
     }
 }

@@ -59,7 +59,7 @@ public final class SignalThread: Sendable {
                 if ready.contains(0) { lock.deadlinePassed() }
                 if ready.contains(1) { take(try signals.next(), isEnding: &isEnding) }
                 if ready.contains(2), watched?.isGone == true {
-                    log.notice("the mount has left the tree: it locks, and ends with its last user")
+                    log.notice("the mount was detached: it locks, and ends when no program uses its files")
                     lock.noteDetached()
                     watched = nil
                 }
@@ -74,7 +74,7 @@ public final class SignalThread: Sendable {
         guard watch != nil else { return }
         let isUnlocked = lock.status.state == .unlocked
         guard watch!.look(wasUsed: mount.takeUse(), isUnlocked: isUnlocked, now: BootClock.now) else { return }
-        log.notice("locking: nobody has used the mount")
+        log.notice("locking: the mount was idle")
         lock.lock(now: false)
     }
 
@@ -97,7 +97,7 @@ public final class SignalThread: Sendable {
         do throws(Failure) {
             try mount.unmount(lazily: false)
         } catch {
-            log.notice("the mount is in use: it locks, and ends with its last user: \(error)")
+            log.notice("the mount is in use: it locks, and ends when no program uses its files: \(error)")
             lock.lock(now: false)
             do throws(Failure) {
                 try mount.unmount(lazily: true)

@@ -34,7 +34,7 @@ extension Explanation {
                 Action(name: "open", allowed: facts.canOpen, reason: reason),
                 Action(
                     name: "read and write through handles opened earlier", allowed: throughHandle,
-                    reason: throughHandle ? nil : facts.handles == 0 ? "nobody has it open" : reason),
+                    reason: throughHandle ? nil : facts.handles == 0 ? "no program has it open" : reason),
                 Action(
                     name: "change its class", allowed: facts.canOpen,
                     reason: reason.map { "its file key has to be wrapped anew; \($0)" }),

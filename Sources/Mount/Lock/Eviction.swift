@@ -70,7 +70,7 @@ struct Eviction {
             fileSystem.late.flush(writeDirtyPages) { done.signal() }
             _ = try Poll.readable([done.readable], timeout: Self.flushPatience)
         } catch {
-            fileSystem.log(.trouble("cannot flush mapped files apart: \(error)"))
+            fileSystem.log(.trouble("cannot flush mapped files in a thread of their own: \(error)"))
             writeDirtyPages()
         }
     }

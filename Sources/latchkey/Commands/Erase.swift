@@ -80,7 +80,7 @@ struct Erase: ParsableCommand {
         let typed = [AbsolutePath(lexically: argument).text, (try? AbsolutePath(resolving: argument))?.text]
         guard !wholes.contains(where: typed.contains) else { return }
         throw CommandError(
-            .failed, "\(argument) is not a vault but lies in one, all of which would be erased; nothing was done",
+            .failed, "\(argument) is a part of a vault, and the whole vault would be erased; nothing was done",
             try: "latchkey erase \(wholes[0].quoted)", "rm -r \(argument.quoted)   (for the folder alone)")
     }
 

@@ -81,7 +81,7 @@ extension KeybagCommand {
             guard strength.weak || score >= 3 else {
                 throw CommandError(
                     .failed, "the passphrase is too weak: a thief of the file finds it too soon; nothing was written",
-                    try: "five random words", "the same with --weak   (if that is no matter)")
+                    try: "five random words", "the same with --weak   (if that does not matter)")
             }
             return read
         }

@@ -69,7 +69,7 @@ struct Rotate: ParsableCommand {
             try begin(mount)
         } else {
             _ = try asking(mount) { (client) throws(Failure) in try client.rotate(nil) }
-            Standard.error("Files are being given new keys already: that goes on, and nothing new is begun.")
+            Standard.error("Files are already being given new keys: that goes on, and no new rotation is started.")
         }
         let status = try asking(mount) { (client) throws(Failure) in try client.status() }
         if isNew, let proof = status.vaultProof, try WordedSlots(of: mount).list().contains(where: \.isEscrow) {
@@ -103,7 +103,7 @@ struct Rotate: ParsableCommand {
         try NewSecretFile.handOut(key, to: recoveryKeyFile) { () throws(CommandError) in
             try begin(mount, opener, secret, recoveryKey: inWords(try key.pipe()), dropping: lost)
         }
-        Standard.error("The old recovery key opens the vault no more.")
+        Standard.error("The old recovery key does not open the vault any more.")
     }
 
     private func newRecoveryKey() throws(CommandError) -> Secret {
@@ -139,11 +139,11 @@ struct Rotate: ParsableCommand {
         guard !lost.isEmpty else { return }
         var table = Table()
         for slot in lost { table.add("\(slot.id)", "\(slot.kind)", "\(slot.name)") }
-        Standard.error("These open the vault no more, and have to be added again:\n\(table.lines(indent: 2))")
+        Standard.error("These do not open the vault any more, and have to be added again:\n\(table.lines(indent: 2))")
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(
-                .usage, "there is no terminal to ask at whether they may go; nothing was done",
+                .usage, "there is no terminal to ask at whether to go on; nothing was done",
                 try: "latchkey rotate --yes \(argument.quoted)")
         }
         Standard.error("Type yes to go on:")

@@ -30,7 +30,8 @@ extension DeviceKeyCommand {
                 if !kept.isBound {
                     table.add(
                         "unfinished",
-                        "a passcode is not for that: latchkey device-key rebind \(kept.kind.name) \(vault.quoted)")
+                        "a passcode slot does not match this kind of key: "
+                            + "latchkey device-key rebind \(kept.kind.name) \(vault.quoted)")
                 }
             } catch {
                 table.add("released", "no: \(error.message)")

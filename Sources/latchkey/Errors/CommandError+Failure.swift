@@ -61,7 +61,7 @@ extension CommandError {
                 .failed,
                 "the passcode is too weak: a thief of the disk who knows how people choose finds it within a million "
                     + "guesses; nothing was changed",
-                try: "five random words", "the same with --weak   (if that is no matter)")
+                try: "five random words", "the same with --weak   (if that does not matter)")
         case .cost(let memoryKiB, let passes):
             self.init(
                 .failed,
@@ -92,7 +92,7 @@ extension CommandError {
             self.init(.failed, "there is no slot \(slot); nothing was changed", try: "latchkey slot list \(argument)")
         case .lastSlot:
             self.init(
-                .failed, "nothing else would open the vault: the slot stays",
+                .failed, "the slot was not removed: nothing else would open the vault",
                 try: "latchkey slot add KIND \(argument)")
         case .passcodesNeedTPM:
             self.init(
@@ -104,11 +104,13 @@ extension CommandError {
             self.init(
                 .failed,
                 "the TPM would count each try of one passcode as a wrong one of the other: a vault with its device key "
-                    + "in a TPM has one. latchkey passwd changes it; key files and recovery keys may be several")
+                    + "in a TPM has only one. latchkey passwd changes it; several key files and "
+                    + "recovery keys are allowed")
         case .hasNoPasscode:
             self.init(
                 .failed,
-                "the vault has no passcode, and would stay open to all beside this one. latchkey passwd gives it one")
+                "the vault has no passcode, and the device key alone would still open it beside the new slot. latchkey "
+                    + "passwd sets a passcode")
 
         case .notAVault:
             self.init(.notFound, "\(name) is not a vault", try: "latchkey init \(argument)")
@@ -166,8 +168,8 @@ extension CommandError {
             self.init(
                 .failed,
                 subject.whole(
-                    "the TPM does not release the device key: this machine was started otherwise than when it was "
-                        + "sealed. Start it as it was, or open the vault with latchkey mount --recovery"))
+                    "the TPM does not release the device key: this machine was started in another way than "
+                        + "when it was sealed. Start it as it was, or open the vault with latchkey mount --recovery"))
         case .otherTPM:
             self.init(
                 .failed,
@@ -229,7 +231,7 @@ extension CommandError {
         case .newKeysMeanwhile:
             self.init(.failed, subject.whole("the vault has got new keys meanwhile: unlock again"))
         case .rotationUnderWay:
-            self.init(.failed, "files have old keys still: nothing new is begun")
+            self.init(.failed, "some files still have the old keys: no new rotation was started")
 
         case .noSuchVault(let path):
             self.init(.notFound, "there is no vault \(path)", try: "latchkey init \(path.quoted)")
@@ -254,7 +256,7 @@ extension CommandError {
             self.init(
                 .failed,
                 "\(subject.file) has its new class but keeps its key: it has several hard links, which a copy would "
-                    + "part"
+                    + "separate"
             )
         case .changedDuringCopy:
             let advice: [Printable] =
@@ -273,11 +275,11 @@ extension CommandError {
                 .failed, "\(path) exists already, and may be the device key of another vault",
                 try: "latchkey init --device-key PATH \(argument)")
         case .secretInVault(let path):
-            self.init(.failed, "\(path) lies in the vault, and would go wherever a copy of that goes")
+            self.init(.failed, "\(path) lies in the vault: every copy of the vault would contain it")
         case .caseInsensitive:
             self.init(
                 .failed,
-                "\(name) lies on a file system that takes a and A for the same: encrypted names would collide there")
+                "\(name) lies on a file system that does not distinguish a from A: encrypted names would collide there")
         case .namesTooShort(let bytes, let least):
             self.init(
                 .failed,
@@ -326,7 +328,7 @@ extension CommandError {
         case .tooManyConnections:
             self.init(.failed, "too many connections")
         case .tooManyMonitors:
-            self.init(.failed, "too many watch already: latchkey status answers all the same")
+            self.init(.failed, "too many programs watch the mount already; latchkey status still works")
         case .interfaceNotFound, .methodNotFound, .methodNotImplemented, .invalidParameter, .expectedMore, .unknown:
             self.init(misunderstanding: failure)
         case .malformed:

@@ -29,7 +29,7 @@ struct SilentMount {
         } else if let pid {
             reason = "its daemon, process \(pid), has no control socket any more"
         } else {
-            reason = "its daemon has ended, or is not to be found"
+            reason = "its daemon has ended, or cannot be found"
         }
         isConclusive = isOthers || isStopped || pid == nil || failure != nil
     }

@@ -24,14 +24,14 @@ extension SecurityKeys {
         }
         if pin.isGiven, !key.keepsPINApart {
             Standard.error(
-                "This security key is older than CTAP 2.1: it may give the same secret to who has it, and not its PIN.")
+                "This security key is older than CTAP 2.1: it may give the same secret without its PIN.")
         }
         do throws(FIDO2Error) {
             Standard.error("Touch the security key, three times in all. First it makes a credential.")
             let credential = try key.makeCredential(pin: pin)
             Standard.error("Touch it again: it derives the secret.")
             let secret = try key.secret(of: credential, pin: pin)
-            Standard.error("And once more: that the secret is the same.")
+            Standard.error("Touch it once more: this checks that the secret is the same.")
             let again = try key.secret(of: credential, pin: pin)
             guard secret.equals(again) else { throw .unfit }
             return try NewSecret(credential, secret)

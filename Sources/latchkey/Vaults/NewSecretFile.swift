@@ -15,7 +15,7 @@ extension NewSecretFile {
             do throws(CommandError) { return try take() } catch {
                 Standard.error(
                     error.isInDoubt
-                        ? "Keep the recovery key above until latchkey slot test --recovery has told "
+                        ? "Keep the recovery key above until latchkey slot test --recovery has shown "
                             + "whether it opens the vault."
                         : "The recovery key above opens nothing.")
                 throw error
@@ -28,7 +28,7 @@ extension NewSecretFile {
         } catch {
             // The vault may have taken it: then this file is the only copy.
             guard !error.isInDoubt else {
-                Standard.error("Keep \(path) until latchkey slot test has told whether what is in it opens the vault.")
+                Standard.error("Keep \(path) until latchkey slot test has shown whether it opens the vault.")
                 throw error
             }
             file.remove()

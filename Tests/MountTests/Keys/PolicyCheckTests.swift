@@ -60,7 +60,7 @@ extension MountTests {
             }
             try write("longest-grace = 30\n")
             #expect(unsafe chmod(policy, 0o666) == 0)
-            #expect(try check().errors.contains("others than its owner can write to it"))
+            #expect(try check().errors.contains("users other than its owner can write to it"))
             try write("\nrequired-escrow-key = '\(vault.passcodeFile)'\n")
             let noKey = "line 2: the required-escrow-key \(vault.passcodeFile): it is no X25519 public key in PEM"
             #expect(try check().errors.contains(noKey))

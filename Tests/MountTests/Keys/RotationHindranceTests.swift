@@ -116,7 +116,7 @@ extension MountTests {
             let slots = try vault.latchkey(["slot", "list", vault.path]).succeeded().text
             #expect(slots.contains("3"), "the keybag was not changed: \(slots)")
             // The command may have printed the new key in time, or at least said that the new one counts.
-            let isKnown = outcome.errors.contains("The old recovery key opens the vault no more")
+            let isKnown = outcome.errors.contains("The old recovery key does not open the vault any more")
             if outcome.status != 0, !isKnown { #expect(outcome.errors.contains("Keep \(key)"), "\(outcome)") }
             try vault.latchkey(["slot", "test", "--recovery", "--recovery-key-file", key, vault.path]).succeeded()
         }
