@@ -23,15 +23,18 @@ package final class Wakeup: Sendable {
     }
 
     /// The waiting thread calls it before it looks for work, so that no later `signal` is lost.
-    package func clear() {
+    ///
+    /// - Returns: whether there was a `signal` since the last call.
+    @discardableResult
+    package func clear() -> Bool {
         var count: UInt64 = 0
-        _ = unsafe read(readable.number, &count, MemoryLayout<UInt64>.size)
+        return unsafe read(readable.number, &count, MemoryLayout<UInt64>.size) > 0
     }
 
-    /// Waits for `signal`, and clears it.
+    /// Waits for `signal`, and clears it. Never returns without one: a caller that evicts or unmounts does not look
+    /// whether it should.
     package func wait() {
-        // Poll fails only for lack of memory; then the caller finds no work, and waits again.
-        _ = try? Poll.readable([readable])
-        clear()
+        // Poll fails for lack of memory, and under RLIMIT_NOFILE 0.
+        while !clear() { if (try? Poll.readable([readable])) == nil { usleep(10_000) } }
     }
 }
