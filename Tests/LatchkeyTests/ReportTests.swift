@@ -168,6 +168,22 @@ import Testing
         #expect(!text.contains("00001220"))
     }
 
+    /// Scripts rely on these names, older than the terms of the format.
+    @Test func itsFieldsKeepTheirNames() throws {
+        var bytes = [UInt8](repeating: 0, count: 512)
+        var elements = bytes.mutableSpan
+        var span = unsafe elements.mutableBytes
+        header.encode(into: &span)
+        let text = try JSON.text(Ciphertext(of: backingFile(bytes))).text
+        let json = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        let fields = try #require(json["fields"] as? [String: String])
+        #expect(
+            Set(fields.keys) == [
+                "volume ID", "file ID", "class", "flags", "wrap", "wrapped key", "generation", "length",
+                "confirmed length", "first sparse block", "places", "MAC",
+            ])
+    }
+
     @Test func saysWhatIsNoHeader() throws {
         let path = try backingFile(Array("hello".utf8))
         let text = try Ciphertext(of: path).text.text

@@ -115,7 +115,7 @@ struct Ciphertext: Encodable {
             Field(
                 name: "first sparse block",
                 value: header.firstSparseBlock == FileHeader.noSparseBlock ? "none" : "\(header.firstSparseBlock)"),
-            Field(name: "name bindings", value: header.bindings.map { "\($0)" }.joined(separator: ", ").orNone),
+            Field(name: "places", value: header.bindings.map { "\($0)" }.joined(separator: ", ").orNone),
             Field(name: "MAC", value: String(hexadecimal: bytes[FileHeader.signedByteCount...])),
         ]
     }
