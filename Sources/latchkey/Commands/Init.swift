@@ -103,9 +103,10 @@ extension Init {
             plan.eraseAfter = eraseAfter
             plan.deviceKeyPath = deviceKey?.path
             plan.deviceKeyKind = DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none)
-            let creation = try withKeybag(of: vault) { () throws(Failure) in try VaultCreation(in: folder, plan) }
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)
+            // The first that leaves a file, which `make` takes away if it fails.
+            let creation = try withKeybag(of: vault) { () throws(Failure) in try VaultCreation(in: folder, plan) }
             let made = try creation.make(first.kind, first.secret, recoveryKey: recoveryKey) {
                 (make) throws(CommandError) in
                 try NewSecretFile.handOut(text, to: recoveryKeyFile) { () throws(CommandError) in
