@@ -4,7 +4,7 @@ import Glibc
 public import Posix
 
 /// An absolute path without symbolic links, `.` and `..`.
-public struct AbsolutePath: Hashable, Sendable {
+public struct AbsolutePath: Sendable {
     public let text: String
 
     /// Resolves every symbolic link; the file must exist.
