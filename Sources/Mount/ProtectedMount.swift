@@ -68,7 +68,7 @@ public final class ProtectedMount: Sendable {
     ///
     /// - Parameter threads: the threads that serve requests; fewer if the system has no more, and at least one.
     /// - Throws: why a thread cannot be created. Then no thread is left, and no request was served.
-    public func start(threads: Int = 12) throws(Errno) {
+    public func start(threads: Int) throws(Errno) {
         do throws(Errno) {
             try fileSystem.parked.start()
             try fileSystem.late.start()

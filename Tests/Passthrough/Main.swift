@@ -42,7 +42,7 @@ struct Main {
         // An unmount ends `run` before the command is answered: the exit waits for the answer.
         let turn = Mutex(())
         Background.run { while let line = readLine() { turn.withLock { _ in say(commands.run(line)) } } }
-        try session.session.run()
+        try session.session.run(threads: 12)
         turn.withLock { _ in }
         // A thread whose open was interrupted may still be about to close the descriptor.
         for _ in 0..<500 where openDescriptors() > before { usleep(2_000) }

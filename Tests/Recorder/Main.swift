@@ -36,7 +36,7 @@ struct Main {
         mount.admit(try keys.classKeys())
         Thread.detachNewThread { answer(store.recorder) }
         say("mounted")
-        try mount.start()
+        try mount.start(threads: 12)
         try mount.run()
         let recorder = store.recorder
         let output = try Descriptor.open(path: file, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)

@@ -5,7 +5,7 @@ import Synchronization
 
 extension Session {
     /// Serves the mount on `threads` threads until it is unmounted or its connection is aborted: `start`, then `wait`.
-    public func run(threads: Int = 12) throws(Errno) {
+    public func run(threads: Int) throws(Errno) {
         try start(threads: threads)
         try wait()
     }
@@ -16,7 +16,7 @@ extension Session {
     /// so with few threads that one is still asleep. All signals are blocked on the threads.
     ///
     /// - Throws: why not even one thread can be created. Then the session has ended, as after `wait`.
-    public func start(threads: Int = 12) throws(Errno) {
+    public func start(threads: Int) throws(Errno) {
         let raw = unsafe begin()
         let (workers, failure) = startWorkers(threads)
         guard !workers.isEmpty else {

@@ -7,28 +7,6 @@ import Store
 // Directory records: docs/FORMAT.md, "Directory records".
 
 extension Vault {
-    /// Opens the root; its record is sealed for the binding of zeros.
-    public func openRoot() throws(VaultError) -> Directory {
-        try beginSession()
-        return try readRoot()
-    }
-
-    /// Applies what the last session left in the journal: to the files, or, in a vault that is only read, to what is
-    /// shown.
-    package func beginSession() throws(VaultError) {
-        if isReadOnly { try overlayJournal() } else { try recover() }
-    }
-
-    package func readRoot() throws(VaultError) -> Directory {
-        let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
-        let root = Directory(descriptor: store.root, record: record, binding: .zero)
-        try tidy(root)
-        return root
-    }
-
-    /// Throws unless the keys of this volume open the root's record. Checks nothing else.
-    public func checkRoot() throws(VaultError) { _ = try readRecord(.directoryRecord, at: .zero, in: store.root) }
-
     /// Opens the directory `name`. If its record is missing or belongs to another directory, it is damaged.
     public func openDirectory(_ name: Name, in parent: Directory) throws(VaultError) -> Directory {
         let stored = try storedName(name, in: parent)
