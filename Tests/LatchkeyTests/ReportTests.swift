@@ -57,8 +57,8 @@ import Testing
                               99 (sqlite3): B: 1 mapped
                               12 processes could not be looked at: only root sees all
                 """))
-        let nobody = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
-        #expect(nobody.contains("  held by     no process\n  last lock"))
+        let unheld = StatusReport(status, Holders(holders: [], unseenProcesses: 0)).text.text
+        #expect(unheld.contains("  held by     no process\n  last lock"))
         #expect(!StatusReport(status).text.text.contains("held by"))
     }
 

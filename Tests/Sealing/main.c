@@ -116,7 +116,8 @@ int main(int count, char **words) {
     lk_tpm *tpm;
     demand("open", lk_tpm_open(words[1], &tpm), LK_TPM_DONE);
     int found = 0;
-    for (int way = 0; way < 4; way++) found += round_trip(tpm, way & 1, way & 2 ? 0x85 : 0, count > 2 ? words[2] : NULL);
+    for (int way = 0; way < 4; way++)
+        found += round_trip(tpm, way & 1, way & 2 ? 0x85 : 0, count > 2 ? words[2] : NULL);
     lk_tpm_close(tpm);
     return found == 0 ? 0 : 1;
 }

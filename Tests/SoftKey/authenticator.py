@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A FIDO2 security key in software: CTAP 2 over CTAPHID reports on a Unix socket, with hmac-secret and a PIN.
 
-It lives in a folder: the socket `key`, what it must not forget in `state.json`, a line for all that it was asked in `log`,
-and in `ways.json`, which tests may change at any time, how it behaves. It ends when its standard input does.
+It lives in a folder: the socket is `key`, its state is in `state.json`, a line for each request is in `log`. It behaves
+as `ways.json` says, which tests may change at any time. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ class Authenticator:
 
     def info(self) -> dict[int, Any]:
         extensions = [] if self.ways.get("no-hmac-secret") else ["hmac-secret"]
-        info: dict[int, Any] = {1: ["FIDO_2_0"] + ([] if self.ways.get("old") else ["FIDO_2_1"]), 3: bytes(16), 5: 1200, 6: [1],
+        info: dict[int, Any] = {1: ["FIDO_2_0"] + ([] if self.ways.get("old") else ["FIDO_2_1"]), 3: bytes(16),
+                                5: 1200, 6: [1],
                                 4: {"rk": False, "up": True, "clientPin": self.state["pin"] is not None}}
         return info | ({2: extensions} if extensions else {})
 

@@ -113,8 +113,8 @@ static void work(const char *path, int flags, bool is_refused, struct tally *tal
         check(fresh, offset, PIECE, &whole);
     }
     if (whole.refused > 0 || lseek(fresh, 0, SEEK_END) != (off_t)model.length) {
-        wrong("at the end: %" PRIu64 " refused, %jd bytes instead of %zu", whole.refused, (intmax_t)lseek(fresh, 0, SEEK_END),
-              model.length);
+        wrong("at the end: %" PRIu64 " refused, %jd bytes instead of %zu", whole.refused,
+              (intmax_t)lseek(fresh, 0, SEEK_END), model.length);
     }
     if (close(fresh) != 0 || close(file) != 0) {
         wrong("close: %s", strerrorname_np(errno));

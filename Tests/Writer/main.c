@@ -116,7 +116,8 @@ int main(int count, char **word) {
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(word[1], roles[i].name) == 0) {
             roles[i].work(word[2], &tally);
-            printf("done %" PRIu64 " refused %" PRIu64 " longest %" PRIu64 "\n", tally.done, tally.refused, tally.longest);
+            printf("done %" PRIu64 " refused %" PRIu64 " longest %" PRIu64 "\n", tally.done, tally.refused,
+                   tally.longest);
             return 0;
         }
     }

@@ -1,8 +1,8 @@
 // A program that runs while its files are locked and unlocked, and knows what they must hold.
 //
-// Started as "writer ROLE FILE SEED". It works until its standard input ends: the file must be unlocked by then. Then it
-// reads all of it once more, says on one line what it has done, and ends with status 0; with 1, and a line that begins with
-// "wrong", at the first answer that no lock explains.
+// Started as "writer ROLE FILE SEED". It works until its standard input ends: the file must be unlocked by then. Then
+// it reads all of it once more, says on one line what it has done, and ends with status 0; with 1, and a line that
+// begins with "wrong", at the first answer that no lock explains.
 
 #ifndef WRITER_H
 #define WRITER_H
@@ -48,7 +48,8 @@ void pause_for(unsigned milliseconds);
 // Says why, and ends the process.
 void wrong(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-// Counts an answer of a call that began at `start`: whether it succeeded. ENOKEY is a refusal; what else is an error is wrong.
+// Counts an answer of a call that began at `start`: whether it succeeded. ENOKEY is a refusal; what else is an error is
+// wrong.
 bool counts(struct tally *tally, const char *call, uint64_t start, bool succeeded);
 
 // Counts an answer of a call that nothing may refuse.

@@ -10,8 +10,8 @@ import VaultCheck
 /// The report for scripts: one object, each finding on a line of its own. Its fields: docs/FSCK.md.
 final class FsckJSON: FsckReport {
     private let vault: String
-    /// The last finding: it is written with the next one, when it is known whether a comma follows. A leaf: no other lock
-    /// is taken under it. Lock order: docs/ARCHITECTURE.md.
+    /// The last finding: it is written with the next one, when it is known whether a comma follows. A leaf: no other
+    /// lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let last = Mutex<Printable?>(nil)
 
     /// - Parameter vault: the absolute path of the vault.

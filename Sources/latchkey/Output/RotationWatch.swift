@@ -5,7 +5,7 @@ import Posix
 
 /// Waits until all files of a mount have the new keys, and shows the progress on standard error.
 struct RotationWatch {
-    private static let glance = Duration.milliseconds(200)
+    private static let interval = Duration.milliseconds(200)
     private let mount: ServedMount
     private let screen = Screen()
 
@@ -32,7 +32,7 @@ struct RotationWatch {
             let step = status.state == .unlocked ? rotation.phase.rawValue : "waiting for an unlock"
             if !screen.isTerminal, step != said { Standard.error("\(step)") }
             said = step
-            _ = try? Poll.readable([], timeout: Self.glance)
+            _ = try? Poll.readable([], timeout: Self.interval)
         }
         screen.write { Standard.output("All files of \(point) have the new keys, and the old ones are gone.") }
     }

@@ -47,13 +47,15 @@ def on_everything(say):
         os.rename(path, path + ".moved")
         os.link(path + ".moved", path + ".linked", follow_symlinks=False) if path != "folder" else None
         say(path, get(path + ".moved", "trusted.one"), get(path + ".moved", "security.one"))
-        say(path, remove(path + ".moved", "trusted.one"), remove(path + ".moved", "trusted.one"), listed(path + ".moved"))
+        say(path, remove(path + ".moved", "trusted.one"), remove(path + ".moved", "trusted.one"),
+            listed(path + ".moved"))
 
 
 @act
 def names_of_all_bytes(say):
     make("file")
-    names = {b"user." + bytes([byte]) for byte in range(1, 256)} | {b"user." + bytes([byte]) * 25 for byte in range(1, 256)}
+    names = {b"user." + bytes([byte]) for byte in range(1, 256)}
+    names |= {b"user." + bytes([byte]) * 25 for byte in range(1, 256)}
     good = 0
     for name in names:
         good += put("file", name, name) is None and get("file", name) == name
@@ -62,7 +64,8 @@ def names_of_all_bytes(say):
         good += remove("file", name) is None and get("file", name) == "ENODATA"
     say(good == 4 * len(names), good)
     for name in (b"user." + b"n" * 250, b"user." + b"\xff" * 250, b"user.\xcc\x81x", "user.\u0301é".encode()):
-        say(put("file", name, b"v"), get("file", name), [os.fsencode(each) == name for each in listed("file")], remove("file", name))
+        say(put("file", name, b"v"), get("file", name), [os.fsencode(each) == name for each in listed("file")],
+            remove("file", name))
     say(put("file", b"user." + b"n" * 251, b"v"), get("file", b"user." + b"n" * 251))
 
 
@@ -72,14 +75,16 @@ def values_of_all_sizes(say):
     for path in ("file", "folder"):
         make(path) if path == "file" else os.mkdir(path)
         for name in ("user.value", "user." + "n" * 240):
-            for size in (0, 1, 4000, 16_000, 65_000, 65_200, 65_230, 65_263, 65_503, 65_504, LARGEST - 1, LARGEST, 5, LARGEST, 65_503):
+            for size in (0, 1, 4000, 16_000, 65_000, 65_200, 65_230, 65_263, 65_503, 65_504, LARGEST - 1, LARGEST, 5,
+                         LARGEST, 65_503):
                 value = chance.randbytes(size)
                 say(path, size, put(path, name, value), get(path, name) == value, len(listed(path)))
             say(path, put(path, name, bytes(LARGEST + 1)), put(path, name, bytes(LARGEST), os.XATTR_CREATE))
             say(path, get(path, name) == value, remove(path, name), listed(path))
         for number in range(8):
             say(path, put(path, f"user.{number}", bytes([number]) * LARGEST))
-        say(path, all(get(path, f"user.{number}") == bytes([number]) * LARGEST for number in range(8)), len(listed(path)))
+        say(path, all(get(path, f"user.{number}") == bytes([number]) * LARGEST for number in range(8)),
+            len(listed(path)))
     os.rename("file", "moved")
     os.link("moved", "linked")
     say(all(get("linked", f"user.{number}") == bytes([number]) * LARGEST for number in range(8)))

@@ -194,7 +194,8 @@ def copies_in_the_kernel(say):
     source, target = os.open("from", os.O_RDWR), os.open("to", os.O_RDWR | os.O_CREAT)
     say(os.copy_file_range(source, target, 100_000, 5, 0), contents("to") == contents("from")[5:100_005])
     say(os.sendfile(target, source, 0, 1000), os.fstat(target).st_size)
-    say(attempt(os.copy_file_range, source, source, 100, 0, 50), attempt(os.copy_file_range, source, target, 9, 256_000, 0))
+    say(attempt(os.copy_file_range, source, source, 100, 0, 50),
+        attempt(os.copy_file_range, source, target, 9, 256_000, 0))
     reader, writer = os.pipe()
     say(os.splice(source, writer, 5000, 10), os.splice(reader, target, 5000, None, 0))
     say(contents("to")[:5000] == contents("from")[10:5010])

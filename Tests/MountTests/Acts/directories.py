@@ -132,7 +132,8 @@ def telldir(say):
     say(seen == expected)
     folder.rewind()
     seen = names(folder.remaining())
-    say(set(seen) == (set(order) - removed) | {b"new-%d" % number for number in range(200)}, len(seen) == len(set(seen)))
+    say(set(seen) == (set(order) - removed) | {b"new-%d" % number for number in range(200)},
+        len(seen) == len(set(seen)))
     folder.close()
 
 

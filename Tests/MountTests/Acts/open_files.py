@@ -24,7 +24,8 @@ def without_a_name(say):
     say(attempt(os.link, f"/proc/self/fd/{file}", "again", follow_symlinks=True))
     again = os.open(f"/proc/self/fd/{file}", os.O_RDWR)
     os.pwrite(again, b"T", 0)
-    say(os.pread(reader, 4, 0), attempt(os.fsync, file), os.readlink(f"/proc/self/fd/{file}").endswith("file (deleted)"))
+    say(os.pread(reader, 4, 0), attempt(os.fsync, file),
+        os.readlink(f"/proc/self/fd/{file}").endswith("file (deleted)"))
     os.setxattr(file, "user.one", b"1")
     say(os.getxattr(reader, "user.one"), os.listxattr(reader))
     make("file", b"new")
@@ -67,7 +68,8 @@ def flags(say):
 
     create = os.O_CREAT
     say(opened("file", create | os.O_EXCL), opened("link", create | os.O_EXCL), opened("dangling", create | os.O_EXCL))
-    say(opened("folder", create), opened("folder", os.O_WRONLY), opened("folder", os.O_RDWR), opened("folder", os.O_RDONLY))
+    say(opened("folder", create), opened("folder", os.O_WRONLY), opened("folder", os.O_RDWR),
+        opened("folder", os.O_RDONLY))
     say(opened("file", os.O_DIRECTORY), opened("link", os.O_NOFOLLOW), opened("link", os.O_NOFOLLOW | os.O_PATH))
     say(opened("loop", os.O_RDONLY), opened("file/", os.O_RDONLY), opened("file/x", create), opened("nothing/", create))
     say(opened("dangling", create), stat.S_IMODE(os.stat("nowhere").st_mode) == 0o755)
@@ -93,11 +95,14 @@ def errors(say):
     os.mkdir("empty")
     os.symlink("folder", "link")
     say(attempt(os.rmdir, "folder"), attempt(os.rmdir, "file"), attempt(os.rmdir, "link"), attempt(os.unlink, "folder"))
-    say(attempt(os.rename, "file", "folder"), attempt(os.rename, "folder", "file"), attempt(os.rename, "empty", "folder"))
+    say(attempt(os.rename, "file", "folder"), attempt(os.rename, "folder", "file"),
+        attempt(os.rename, "empty", "folder"))
     say(attempt(os.rename, "folder", "folder/in"), attempt(os.rename, "nothing", "x"), attempt(os.rename, ".", "x"))
     say(attempt(os.link, "folder", "x"), attempt(os.link, "file", "folder"), attempt(os.link, "nothing", "x"))
     say(attempt(os.symlink, "x", "file"), attempt(os.symlink, "", "x"), attempt(os.symlink, "t" * 4096, "x"))
-    say(attempt(os.mkdir, "file/x"), attempt(os.mkdir, "nothing/x"), attempt(os.mkfifo, "file"), attempt(os.rmdir, "folder/.."))
-    say(attempt(os.readlink, "file"), attempt(os.unlink, "file/"), attempt(os.rename, "file", "x/"), attempt(os.stat, "link/"  ) != 0)
+    say(attempt(os.mkdir, "file/x"), attempt(os.mkdir, "nothing/x"), attempt(os.mkfifo, "file"),
+        attempt(os.rmdir, "folder/.."))
+    say(attempt(os.readlink, "file"), attempt(os.unlink, "file/"), attempt(os.rename, "file", "x/"),
+        attempt(os.stat, "link/"  ) != 0)
     say(attempt(os.symlink, "t" * 4095, "long"), len(os.readlink("long")), os.lstat("long").st_size)
     say(attempt(os.rename, "folder", "empty"), os.listdir("empty"))

@@ -81,7 +81,8 @@ def devices(say):
         os.link(name, name + ".link")
         os.rename(name, name + ".moved")
         status = os.stat(name + ".link")
-        say(oct(status.st_mode), status.st_uid, status.st_gid, status.st_mtime_ns, status.st_nlink, os.minor(status.st_rdev))
+        say(oct(status.st_mode), status.st_uid, status.st_gid, status.st_mtime_ns, status.st_nlink,
+            os.minor(status.st_rdev))
     say(elsewhere(lambda: os.mknod("his", stat.S_IFCHR | 0o666, os.makedev(1, 3)), user=1234))
     os.chmod(".", 0o777)
     say(elsewhere(lambda: os.mknod("his", stat.S_IFCHR | 0o666, os.makedev(1, 3)), user=1234))
@@ -90,7 +91,8 @@ def devices(say):
 
 @act
 def symbolic_links(say):
-    for number, target in enumerate((b"x", b"/absolute", b"../up", b"\xff\xfe", b"t" * 255, b"t" * 3039, b"t" * 3040, b"u" * 4095)):
+    for number, target in enumerate((b"x", b"/absolute", b"../up", b"\xff\xfe", b"t" * 255, b"t" * 3039, b"t" * 3040,
+                                     b"u" * 4095)):
         name = b"link-%d" % number
         os.symlink(target, name)
         say(os.readlink(name) == target, os.lstat(name).st_size, oct(os.lstat(name).st_mode))
@@ -100,7 +102,8 @@ def symbolic_links(say):
         os.unlink(name + b".second")
         status = os.lstat(name + b".moved")
         say(os.readlink(name + b".moved") == target, status.st_uid, status.st_gid, status.st_nlink)
-    say(attempt(os.chmod, "link-0.moved", 0o600, follow_symlinks=False) if os.chmod in os.supports_follow_symlinks else "")
+    follows = os.chmod in os.supports_follow_symlinks
+    say(attempt(os.chmod, "link-0.moved", 0o600, follow_symlinks=False) if follows else "")
     os.mkdir("folder")
     make("folder/file", b"text")
     os.symlink("folder", "way")

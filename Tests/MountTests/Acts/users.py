@@ -86,7 +86,8 @@ def sticky_folders(say):
     os.chmod("shared", 0o1777)
     elsewhere(lambda: (make("shared/one", b"1", 0o666), os.mkdir("shared/folder"), make("shared/target")), user=ONE)
     for call in (
-        lambda: os.unlink("shared/one"), lambda: os.rmdir("shared/folder"), lambda: os.rename("shared/one", "shared/new"),
+        lambda: os.unlink("shared/one"), lambda: os.rmdir("shared/folder"),
+        lambda: os.rename("shared/one", "shared/new"),
         lambda: (make("shared/two"), os.rename("shared/two", "shared/target")), lambda: os.unlink("shared/two"),
         lambda: os.rename("shared/one", "elsewhere"), lambda: os.write(os.open("shared/one", os.O_WRONLY), b"x"),
     ):
@@ -111,7 +112,8 @@ def set_id_bits_go(say):
             lambda: os.posix_fallocate(os.open("file", os.O_WRONLY), 0, 100), lambda: os.chown("file", -1, 89),
             lambda: allocate(KEEP_SIZE), lambda: allocate(PUNCH_HOLE | KEEP_SIZE), lambda: allocate(ZERO_RANGE),
         )):
-            for user, groups in ((ONE, [88, 89]), (ONE, [89]), (TWO, [88]), (TWO, []), (TWO, range(100, 400)), (None, [])):
+            for user, groups in ((ONE, [88, 89]), (ONE, [89]), (TWO, [88]), (TWO, []), (TWO, range(100, 400)),
+                                 (None, [])):
                 make("file", b"text")
                 os.chown("file", ONE, 88)
                 os.chmod("file", mode)
@@ -152,7 +154,8 @@ def lists(say):
     say(elsewhere(contents, "file", user=ONE), elsewhere(contents, "file", user=TWO))
     os.chmod("file", 0o600)
     say(elsewhere(contents, "file", user=ONE), os.getxattr("file", access).hex())
-    for bad in (b"", b"x", entries((1, 6, nobody)), entries((1, 9, nobody), (4, 4, nobody), (32, 4, nobody)), full[:-4]):
+    for bad in (b"", b"x", entries((1, 6, nobody)), entries((1, 9, nobody), (4, 4, nobody), (32, 4, nobody)),
+                full[:-4]):
         say(attempt(os.setxattr, "file", access, bad))
     say(attempt(os.setxattr, "file", default, full), attempt(os.getxattr, "file", default))
     say(attempt(os.removexattr, "file", access), attempt(os.removexattr, "file", access), owner("file")[2])
@@ -172,4 +175,5 @@ def lists(say):
     say(attempt(os.getxattr, "folder/link", access, follow_symlinks=False))
     os.mkfifo("fifo", 0o600)
     say(attempt(os.setxattr, "fifo", access, full), owner("fifo")[2], elsewhere(
-        lambda: os.close(os.open("fifo", os.O_RDWR)), user=ONE), elsewhere(lambda: os.open("fifo", os.O_RDWR), user=TWO))
+        lambda: os.close(os.open("fifo", os.O_RDWR)), user=ONE),
+        elsewhere(lambda: os.open("fifo", os.O_RDWR), user=TWO))

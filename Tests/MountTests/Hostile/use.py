@@ -1,7 +1,7 @@
-"""use.py use|look|remove MOUNT: does to everything in a mount what programs do, whatever comes of it.
+"""use.py use|look|remove MOUNT: does to everything in a mount what programs do, whatever the calls return.
 
-Says what it is at, so that the last line tells where a daemon has ended. Status 1 when it has, or when an entry leads out of
-the mount.
+Prints each step before it, so that the last line names the one at which a daemon has ended. Ends with status 1 if the
+daemon has ended, or if an entry leads out of the mount.
 """
 
 import errno

@@ -247,10 +247,10 @@ extension MountTests {
             let isSealed = from == "another TPM" || from == "other registers"
             #expect(status.contains(isSealed ? "tpm2: sealed by" : "software"), "\(status)")
             try elsewhere(other, vault, ["unmount", point]).succeeded()
-            let aside = Disk.tree(vault.folder.path("state/latchkey")).filter { $0.contains(".unused-") }
-            #expect(aside.count == 1)
+            let unused = Disk.tree(vault.folder.path("state/latchkey")).filter { $0.contains(".unused-") }
+            #expect(unused.count == 1)
             if from != "an empty file" {
-                #expect(try Data(contentsOf: URL(filePath: vault.folder.path("state/latchkey/" + aside[0]))) == sealed)
+                #expect(try Data(contentsOf: URL(filePath: vault.folder.path("state/latchkey/" + unused[0]))) == sealed)
             }
             try elsewhere(other, vault, ["slot", "test", "--passcode-file", vault.passcodeFile, vault.path]).succeeded()
         }

@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Programs that write, map, append and sync in every class while their vault is locked and unlocked again and again:
-    /// `tools/lock-cycles` does the same for longer.
+    /// Programs that write, map, append and sync in every class while their vault is locked and unlocked again and
+    /// again: `tools/lock-cycles` does the same for longer.
     @Suite struct LockCycles {
         @Test(.timeLimit(.minutes(5)), arguments: ["fail", "freeze"])
         func nothingAcknowledgedIsLost(_ whenLocked: String) throws {

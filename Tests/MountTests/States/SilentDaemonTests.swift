@@ -122,7 +122,8 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
         }
 
-        /// A program with a mount namespace of its own, such as a container, keeps the mount that umount(8) has removed.
+        /// A program with a mount namespace of its own, such as a container, keeps the mount that umount(8) has
+        /// removed.
         @Test(.enabled(if: geteuid() == 0, "needs root")) func aMountNamespaceThatKeepsAMountIsTold() throws {
             let vault = try Vault()
             let point = try vault.folder.makeFolder("kept")
