@@ -129,7 +129,7 @@ extension MountTests {
             try withMount(vault) { mount in
                 for path in [mount.path + "/d", mount.path + "/b", inside] {
                     let outcome = try vault.latchkey(["erase", "--yes", "--files", path])
-                    #expect(outcome.status == 1 && outcome.errors.contains("lies in one"), "\(outcome)")
+                    #expect(outcome.status == 1 && outcome.errors.contains("is a part of a vault"), "\(outcome)")
                 }
                 let text = try shell("cat b", in: mount.path).text
                 #expect(text == "secret\n")
