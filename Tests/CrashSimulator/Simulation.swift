@@ -40,7 +40,7 @@ public struct Simulation: Sendable {
         for (index, crash) in crashes.enumerated() {
             for record in records[next..<crash] { disk.append(record) }
             next = crash
-            // Crashes with few states leave their share of the budget to those with many.
+            // A crash with fewer states than its share leaves the other states of the budget to later crashes.
             let share = max(4, min(statesOfACrash, (budget - report.states) / (crashes.count - index)))
             let (choices, areAll) = StateSampler(disk).choices(limit: share, &random)
             report.crashes += 1

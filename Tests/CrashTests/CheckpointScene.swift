@@ -5,7 +5,8 @@ import TestSupport
 
 @testable import Vault
 
-/// Files that one thread writes to, moves, links and saves anew, also while that thread is inside a flush of the vault.
+/// Files that one thread writes, renames, links and replaces, also in the middle of a flush: the observer of the
+/// store's calls runs on that thread.
 final class CheckpointScene: @unchecked Sendable {
     let vault: RecordedVault
     private var files: [(names: [Name], file: RecordedVault.OpenFile)] = []

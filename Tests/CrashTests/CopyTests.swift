@@ -87,8 +87,8 @@ extension CrashTests {
             }
         }
 
-        /// A header from before a file grew, beside its last block from after that: once the file has been synced,
-        /// everything that reads now goes on to read.
+        /// The copy has a file's header from before the file grew, and its last block from after that. If a program
+        /// syncs the copied file, what could be read before the sync can be read after it.
         @Test func aGrownLastBlockUnderAnOldHeaderStays() throws {
             let vault = try RecordedVault()
             let file = try vault.makeFile("a")

@@ -16,12 +16,12 @@ package struct WritebackState {
     /// `durableGeneration` is what was found when the file was opened, and may not be on disk: an earlier `File` wrote
     /// it, perhaps without a flush since.
     var isAssumedDurable = false
-    /// The length in the last header that was written, to the backing file or the journal.
+    /// The told length: the provisional length in the last header that was written, to the backing file or the journal.
     var toldLength: UInt64 = 0
-    /// The durable end. Blocks that hold bytes below it are written in the backing file only by a checkpoint: a header
-    /// that confirms them may be on disk, there or in the journal.
+    /// The durable end. Only a checkpoint overwrites blocks that hold bytes below it in the backing file: a header on
+    /// disk, there or in the journal, may confirm them, or a flush under way is about to be followed by one that does.
     var durableEnd: UInt64 = 0
-    /// `durableEnd`, but counting only headers since the last one that was written to the backing file.
+    /// As `durableEnd`, but only for the last header in the backing file, and for headers and flushes since.
     var durableEndSinceHeader: UInt64 = 0
 
     /// Whether a power loss may bring back what was last truncated from the backing file.

@@ -59,7 +59,7 @@ public struct SimulatedDisk: Sendable {
 
     // MARK: What happens
 
-    /// Applies one more record. Traps if the record does not follow those before it.
+    /// Applies one more record. Traps if the disk's present state does not allow it, such as a name that is missing.
     public mutating func append(_ record: Record) {
         switch record.change {
         case .create(let name, let directory, let mode):

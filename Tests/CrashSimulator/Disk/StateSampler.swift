@@ -60,7 +60,7 @@ struct StateSampler {
         var all: [CrashChoice] = []
         for index in 0..<prefixes {
             let metadata = disk.pending.indices.map { disk.order == .ordered ? $0 < index : index >> $0 & 1 == 1 }
-            // Ends in the same state as the choice before.
+            // A change that a later durable one replaces has no effect: another choice gives the same state.
             if replaced.contains(where: { metadata[$0.later] && !metadata[$0.earlier] }) { continue }
             var partial = [CrashChoice(metadata: metadata, contents: [])]
             for (inode, file) in zip(inodes, files) {
