@@ -1,7 +1,7 @@
 extension Vault {
     /// Runs `body`, and once more if the store has no room while removed files still take theirs: a removed file keeps
     /// its blocks for a crash until its removal is durable, and a checkpoint makes it so. A `body` that fails must have
-    /// changed nothing, or be repeatable. No lock may be held.
+    /// changed nothing, or be repeatable. The caller holds no `File.lock` and not `checkpointing`.
     public func reclaimingSpace<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
         do throws(VaultError) { return try body() } catch {
             guard error.isFullDisk, files.dirty.contains(where: \.hasLostItsName) else { throw error }

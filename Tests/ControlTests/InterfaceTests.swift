@@ -43,6 +43,19 @@ import Testing
         #expect(Failure(name: name, parameters: parameters) == .failed(reason: "reading: it is broken"))
     }
 
+    /// Other programs know fewer failures than the command: each of these is one that the interface has.
+    @Test func `a failure that the interface has no name for is the nearest that it has`() {
+        let nearest: [(Failure, Failure)] = [
+            (.malformedRecoveryKey, .wrongRecoveryKey), (.notAKeyFile, .wrongKey(kind: .keyFile)),
+            (.notAPublicKey, .invalidParameter(parameter: "publicKey")),
+            (.notAVault, .damaged(reason: "the keybag is gone")),
+        ]
+        for (failure, expected) in nearest {
+            let (name, parameters) = failure.wire { "\($0)" }
+            #expect(Failure(name: name, parameters: parameters) == expected)
+        }
+    }
+
     @Test func `an error that is not known, or lacks what it must have, is named`() {
         for name in ["io.latchkey.FromTomorrow", "io.latchkey.", "", "org.example.Busy", "io.latchkey.NoSuchSlot"] {
             #expect(Failure(name: name, parameters: ErrorParameters()) == .unknown(name: name))
