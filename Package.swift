@@ -30,6 +30,9 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess: Target.Dependency = .product(name: "Subprocess", package: "swift-subprocess")
 
+/// What `latchkey --version` calls the commit; tools/install and tools/package set it. Only CBuild depends on it.
+let commit: [CSetting] = Context.environment["LATCHKEY_COMMIT"].map { [.define("LATCHKEY_COMMIT", to: $0)] } ?? []
+
 // libFuzzer has its own main function; only tools/fuzz needs it.
 let fuzzing: [Target] =
     Context.environment["LATCHKEY_FUZZ"] == nil
@@ -52,10 +55,12 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2"),
     ],
     targets: [
+        .target(name: "CBuild", cSettings: commit),
         .target(name: "CLinux"),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("argon2")]),
         .target(name: "CTPM", dependencies: ["CCrypto"]),
         .target(name: "CFIDO2", dependencies: ["CCrypto"]),
+        .target(name: "CBus"),
         .target(name: "CFuse", linkerSettings: [.linkedLibrary("fuse3")]),
         module("Posix", ["CLinux"]),
         module("Crypto", ["CCrypto"]),
@@ -67,7 +72,14 @@ let package = Package(
         module("Keybag", ["Crypto", "Failure", "Format", "Posix", "Store", "Strength"]),
         module("DeviceKeys", ["Crypto", "Failure", "Format", "Keybag", "Posix", "TPM"]),
         module("Strength", ["CCrypto", "Crypto"]),
-        module("Policy", ["Format", "Posix"]),
+        // Files of configuration: the part of TOML that they use, and which of them can be trusted.
+        module("TOML", ["Posix"]),
+        module("Policy", ["Format", "LockSources", "TOML"]),
+        module("Bus", ["CBus", "Posix"]),
+        // What makes the agent lock vaults, by name.
+        module("LockSources"),
+        // The vaults that a user has named: ~/.config/latchkey/config.toml.
+        module("VaultNames", ["Format", "LockSources", "Posix", "TOML"]),
         module("Store", ["Posix"]),
         module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
         module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
@@ -90,13 +102,19 @@ let package = Package(
                 "Posix",
                 "Store", "Vault", logging,
             ]),
+        // Locks mounts when the session, the screen or the machine says so: over the control sockets, as any client.
+        module("Agent", ["Bus", "CLinux", "Control", "Failure", "LockSources", "Posix"]),
         module("DataProtection", ["Control", "Failure", "Format", "Posix"]),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "Administration", "Daemon", "Control", "DeviceKeys", "Failure", "FIDO2", "TPM", "Vault", "VaultCheck",
-                "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength", "CLinux", "Fuse", arguments,
+                "Administration", "Agent", "Bus", "Daemon", "Control", "DeviceKeys", "LockSources", "Failure", "FIDO2",
+                "TPM", "Vault", "VaultCheck",
+                "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength", "CBuild", "CLinux", "Fuse",
+                "VaultNames",
+                arguments,
             ],
+            resources: ["bash", "zsh", "fish"].map { .embedInCode("Completion/Shells/latchkey.\($0)") },
             swiftSettings: strict, linkerSettings: boundAtOnce),
 
         // A program that keeps files open, maps and touches them while the tests lock and unlock.
@@ -127,7 +145,7 @@ let package = Package(
             name: "TestSecrets", dependencies: ["Crypto"], path: "Tests/Support/Secrets", swiftSettings: strict),
         // Vaults and their files, made as the program makes them or forged.
         .target(
-            name: "TestVaults", dependencies: ["Crypto", "Format", "Keybag", "Store", "Vault"],
+            name: "TestVaults", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/Support/Vaults", swiftSettings: strict),
         // The states of a disk after a power loss, and whether they keep the promises.
         .target(
@@ -142,7 +160,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy", "Posix", "Store",
-                "TestSecrets", "TestStores", "TestSupport", "TestVaults", "Vault",
+                "TestSecrets", "TestStores", "TestSupport", "TestVaults", "Vault", "VaultNames",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets", "TestSupport"]),
@@ -200,7 +218,10 @@ let package = Package(
                 "Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
             ]),
         tests("StrengthTests", ["Strength", "Crypto", "TestSecrets"]),
+        tests("TOMLTests", ["TOML"]),
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
+        tests("AgentTests", ["Agent", "Bus", "LockSources"]),
+        tests("VaultNamesTests", ["VaultNames", "Format", "TestSupport"]),
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
         tests(
             "VaultTests",
@@ -218,19 +239,21 @@ let package = Package(
             ]),
         tests("CountingTests", ["TestSupport", "counting", "probe"]),
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
-        tests("AdministrationTests", ["Administration", "Control", "Crypto", "Failure", "Keybag", "Posix"]),
+        tests(
+            "AdministrationTests",
+            ["Administration", "Control", "Crypto", "Failure", "Keybag", "Posix", "TestSupport"]),
         tests("ControlTests", ["Control", "Failure", "Posix", "TestSupport", "probe"]),
         tests(
             "DaemonTests",
             [
                 "Administration", "Daemon", "Control", "Crypto", "Failure", "Format", "Fuse", "Keybag", "Mount",
-                "Posix", logging,
+                "Posix", "TestSupport", logging,
             ]),
         tests(
             "LatchkeyTests",
             [
-                "Administration", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Posix", "Strength",
-                "TestSupport", "latchkey", arguments,
+                "Administration", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Policy", "Posix", "Strength",
+                "TestSupport", "VaultNames", "latchkey", arguments,
             ],
             exclude: ["Help"]),
         tests(
@@ -240,6 +263,6 @@ let package = Package(
                 subprocess, "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale",
                 "stress", "writer",
             ],
-            exclude: ["Acts", "Fsck/Golden", "Hostile/use.py"]),
+            exclude: ["Acts", "Completion/drive.py", "Fsck/Golden", "Hostile/use.py"]),
     ] + fuzzing
 )

@@ -67,9 +67,16 @@ int lk_secure_heap_start(size_t size) {
 
 // A thread that uses wiped memory would crash the process at once: before the mount and the socket are removed, and
 // before the client has its answer. So it stops here until the process ends.
-static void stand_still(int signal) {
+_Noreturn static void stand_still(int signal) {
     (void)signal;
     for (;;) pause();
+}
+
+void lk_stand_still(void) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    stand_still(0);
 }
 
 static void park_faulting_threads(void) {

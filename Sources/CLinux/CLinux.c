@@ -4,11 +4,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -204,6 +208,28 @@ int lk_fchmod(int file, mode_t mode) {
     int result = fchmod(file, mode);
     return result == -1 && errno == EBADF ? chmod(magic_link(file).path, mode) : result;
 }
+
+int lk_set_immutable(int file) {
+    int flags = 0;
+    if (ioctl(file, FS_IOC_GETFLAGS, &flags) == -1) return -1;
+    flags |= FS_IMMUTABLE_FL;
+    return ioctl(file, FS_IOC_SETFLAGS, &flags);
+}
+
+int lk_is_immutable(int file) {
+    struct statx status;
+    if (statx(file, "", AT_EMPTY_PATH, 0, &status) != 0) return -1;
+    return (status.stx_attributes & STATX_ATTR_IMMUTABLE) != 0;
+}
+
+int lk_has_capabilities(uint64_t mask) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &header, data) != 0) return 0;
+    return (((uint64_t)data[1].effective << 32 | data[0].effective) & mask) == mask;
+}
+
+int lk_join_mounts(int mount_namespace) { return setns(mount_namespace, CLONE_NEWNS); }
 
 int lk_forbid_dumps(void) {
     const struct rlimit none = {0, 0};

@@ -40,6 +40,45 @@ int lk_unix_connect(int socket, const char *path) {
     return connect(socket, (const struct sockaddr *)&address, sizeof address);
 }
 
+int lk_unix_reaches(const char *path) {
+    int end = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (end == -1)
+        return 0;
+    int is_reached = lk_unix_connect(end, path) == 0;
+    // syslog(3) tries a stream then.
+    int is_stream = !is_reached && errno == EPROTOTYPE;
+    close(end);
+    if (!is_stream)
+        return is_reached;
+    end = lk_unix_socket();
+    if (end == -1)
+        return 0;
+    is_reached = lk_unix_connect(end, path) == 0;
+    close(end);
+    return is_reached;
+}
+
+int lk_unix_datagrams(const char *path) {
+    struct sockaddr_un address;
+    if (address_of(path, &address) == -1)
+        return -1;
+    // An abstract address, as sd_notify(3) writes it: its length says where it ends.
+    size_t size = sizeof address;
+    if (path[0] == '@') {
+        address.sun_path[0] = 0;
+        size = offsetof(struct sockaddr_un, sun_path) + strlen(path);
+    }
+    int end = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (end == -1)
+        return -1;
+    if (connect(end, (const struct sockaddr *)&address, size) == 0)
+        return end;
+    int error = errno;
+    close(end);
+    errno = error;
+    return -1;
+}
+
 int lk_unix_accept(int socket) {
     return accept4(socket, NULL, NULL, SOCK_CLOEXEC);
 }

@@ -60,6 +60,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context may mo
         try check(
             unsafe EVP_CIPHER_CTX_ctrl(
                 context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagSize), out + plain.byteCount), "AES-256-GCM tag")
+        SecureHeap.stopAfterWipe()
     }
 
     /// Decrypts and verifies.
@@ -81,6 +82,7 @@ public struct BlockCipher: ~Copyable, @unchecked Sendable {  // a context may mo
                 unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag), "AES-256-GCM tag")
             var none: Int32 = 0
             guard unsafe EVP_CipherFinal_ex(context, out, &none) == 1 else {
+                SecureHeap.stopAfterWipe()
                 ERR_clear_error()
                 throw .notAuthentic
             }

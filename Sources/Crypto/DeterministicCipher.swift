@@ -97,7 +97,9 @@ public final class DeterministicCipher: Sendable {
     private func withContext(_ body: (OpaquePointer) -> Int32) throws(CryptoError) -> Int32 {
         let context = if let context = idle.withLock({ $0.popLast() }) { context } else { try SIVContext(key: key) }
         defer { giveBack(context) }
-        return unsafe body(context.pointer)
+        let result = unsafe body(context.pointer)
+        SecureHeap.stopAfterWipe()
+        return result
     }
 
     private func giveBack(_ context: SIVContext) {

@@ -19,14 +19,16 @@ public final class MessageAuthenticator: Sendable {
     }
 
     public func tag(of message: RawSpan) -> [UInt8] {
-        unsafe digest { tag in
+        defer { SecureHeap.stopAfterWipe() }
+        return unsafe digest { tag in
             unsafe lk_hmac_tag(state.hmac, message.start, message.byteCount, nil, 0, nil, 0, tag)
         }
     }
 
     /// The tag of `a` followed by `b`.
     public func tag(of a: RawSpan, _ b: RawSpan) -> [UInt8] {
-        unsafe digest { tag in
+        defer { SecureHeap.stopAfterWipe() }
+        return unsafe digest { tag in
             unsafe lk_hmac_tag(state.hmac, a.start, a.byteCount, b.start, b.byteCount, nil, 0, tag)
         }
     }
@@ -35,6 +37,7 @@ public final class MessageAuthenticator: Sendable {
     public func secretTag(of a: RawSpan, _ b: RawSpan) throws(CryptoError) -> Secret {
         let tag = try Secret(count: 32)
         unsafe lk_hmac_tag(state.hmac, a.start, a.byteCount, b.start, b.byteCount, nil, 0, tag.mutableStart)
+        SecureHeap.stopAfterWipe()
         return tag
     }
 

@@ -48,7 +48,9 @@ public enum KeyWrap {
             unsafe EVP_CipherInit_ex2(context, library.wrap, wrappingKey.start, nil, direction == .seal ? 1 : 0, nil),
             "AES-256 key wrap")
         var done: Int32 = 0
-        guard unsafe EVP_CipherUpdate(context, output, &done, input, Int32(count)) == 1 else {
+        let result = unsafe EVP_CipherUpdate(context, output, &done, input, Int32(count))
+        SecureHeap.stopAfterWipe()
+        guard result == 1 else {
             guard direction == .open else { throw .fromOpenSSL("AES-256 key wrap") }
             ERR_clear_error()
             throw .notAuthentic

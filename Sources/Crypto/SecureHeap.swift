@@ -19,7 +19,23 @@ public enum SecureHeap {
     ///
     /// The process must end soon after this: a thread that uses wiped memory stops until then, with any locks that it
     /// holds.
-    public static func wipeEverything() -> Bool { lk_secure_wipe_everything() == 1 }
+    public static func wipeEverything() -> Bool {
+        wiping.store(true, ordering: .sequentiallyConsistent)
+        return lk_secure_wipe_everything() == 1
+    }
+
+    private static let wiping = Atomic(false)
+
+    /// Whether the wiping of everything has begun.
+    public static var isWiping: Bool { wiping.load(ordering: .sequentiallyConsistent) }
+
+    /// Returns if what this thread computed until now was computed with whole keys. Otherwise the thread stops until
+    /// the process ends.
+    ///
+    /// A key of zeros would encrypt so that anybody can decrypt it, and its MAC would make what is whole look damaged.
+    static func stopAfterWipe() {
+        if isWiping { lk_stand_still() }
+    }
 
     /// Bytes of the arena in use.
     public static var used: Int { Int(CRYPTO_secure_used()) }

@@ -12,7 +12,7 @@ extension Failure {
 
     /// Runs `body`, and names its purpose in the failure.
     static func when<Result: ~Copyable>(
-        _ doing: @autoclosure () -> String, _ body: () throws(Errno) -> Result
+        _ doing: @autoclosure () -> Printable, _ body: () throws(Errno) -> Result
     ) throws(Failure) -> Result {
         do { return try body() } catch { throw .io(error, doing: doing()) }
     }
@@ -25,7 +25,7 @@ extension Failure {
         case .vault(.system(let errno)): self = .io(errno, doing: "read the vault's root")
         case .mount(let error):
             // fusermount3 writes its reason to standard error, and libfuse reports none.
-            let reason = error.errno.map { "\($0)" } ?? "fusermount3 has refused it"
+            let reason: Printable = error.errno.map { "\($0)" } ?? "fusermount3 has refused it"
             self = .mountPoint(reason: error.message.isEmpty ? reason : error.message)
         }
     }

@@ -14,6 +14,8 @@ public enum ProtectedDataNotification: String, Hashable, Sendable {
         switch (old, new) {
         case (.unlocked, .locking): self = .willBecomeUnavailable
         case (.unlocked, .locked), (.locking, .locked): self = .didBecomeUnavailable
+        // A deep lock.
+        case (.unlocked, .beforeFirstUnlock), (.locking, .beforeFirstUnlock): self = .didBecomeUnavailable
         case (.beforeFirstUnlock, .unlocked), (.locking, .unlocked), (.locked, .unlocked): self = .didBecomeAvailable
         // The end of the grace period, when the eviction begins, has no notification of its own: its start had one.
         default: return nil

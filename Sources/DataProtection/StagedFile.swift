@@ -84,7 +84,8 @@ struct StagedFile {
         }
     }
 
-    /// A rename does not take over a class that is not marked as explicit. Clearing the mark does not change the class.
+    /// A class that was set on the renamed file, as this one's was, wins over a class without a mark. Clearing the mark
+    /// does not change the class.
     private func replaceUnmarked(_ target: Name, in destination: Descriptor) throws(Errno) {
         let replaced = try destination.open(target, O_PATH)
         let isMarked = try replaced.attributeNames().contains(ProtectionClass.attributeName)

@@ -1,12 +1,12 @@
 import Glibc
-import Posix
+public import Posix
 
 /// Which other users may use the file of a device key, plain or sealed by a TPM.
 ///
 /// A key that others may read is accepted nevertheless: a refusal cannot undo that they have read it, and would keep
 /// the owner from the files.
 public struct DeviceKeyExposure: Hashable, Sendable {
-    public let path: String
+    public let path: Path
     /// The reason, without the path: "the file of the device key can be read by every user of this machine".
     public let reason: String
     /// A command that corrects it, without the path.
@@ -15,7 +15,7 @@ public struct DeviceKeyExposure: Hashable, Sendable {
     /// Nil if only the file's owner may use it, or if its status cannot be read.
     ///
     /// - Parameter owner: the owner of the vault; root may open it with its owner's device key.
-    public init?(of path: String, ofVaultOwnedBy owner: UInt32?) {
+    public init?(of path: Path, ofVaultOwnedBy owner: UInt32?) {
         // Follows a symbolic link, as the daemon does when it opens the file.
         guard let file = try? Descriptor.open(path: path, O_PATH), let status = try? file.status() else { return nil }
         self.init(path, owner: status.owner, group: status.group, mode: status.permissions, vaultOwner: owner)
@@ -25,13 +25,13 @@ public struct DeviceKeyExposure: Hashable, Sendable {
     /// not have the file's status in memory.
     ///
     /// - Parameter vault: a path.
-    public init?(known path: String, inVault vault: String) {
+    public init?(known path: Path, inVault vault: Path) {
         guard let file = try? KnownOwnership(path: path) else { return nil }
         let owner = try? KnownOwnership(path: vault).owner
         self.init(path, owner: file.owner, group: file.group, mode: file.mode & 0o7777, vaultOwner: owner)
     }
 
-    init?(_ path: String, owner: UInt32, group: UInt32, mode: UInt32, vaultOwner: UInt32?, user: UInt32 = geteuid()) {
+    init?(_ path: Path, owner: UInt32, group: UInt32, mode: UInt32, vaultOwner: UInt32?, user: UInt32 = geteuid()) {
         self.path = path
         guard owner == user || owner == 0 || (user == 0 && owner == vaultOwner) else {
             reason = "the file of the device key belongs to another user, \(owner), who can read and replace it"

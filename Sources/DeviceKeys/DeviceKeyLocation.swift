@@ -3,7 +3,7 @@ public import Failure
 public import Format
 import Glibc
 public import Keybag
-import Posix
+public import Posix
 import TPM
 
 /// The device keys of this machine: in a plain file, or in a file that the TPM has sealed.
@@ -11,7 +11,7 @@ public enum DeviceKeyLocation {
     /// How the key at `path` is kept.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`.
-    public static func kind(at path: String) throws(Failure) -> DeviceKeyKind {
+    public static func kind(at path: Path) throws(Failure) -> DeviceKeyKind {
         if let sealed = try sealed(at: path) { return .tpm2(sealed.pcrs) }
         _ = try DeviceKeyFile.load(path: path, counting: false)
         return .software
@@ -21,7 +21,7 @@ public enum DeviceKeyLocation {
     /// file.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`; `hardware` if the TPM does not release it.
-    public static func load(path: String) throws(Failure) -> DeviceKey {
+    public static func load(path: Path) throws(Failure) -> DeviceKey {
         guard let file = try sealed(at: path) else { return try DeviceKeyFile.load(path: path) }
         let secret: Secret
         do throws(TPMError) { secret = try TPM.ofThisMachine().unseal(file.sealed, pcrs: file.pcrs) } catch {
@@ -35,7 +35,7 @@ public enum DeviceKeyLocation {
     ///
     /// - Throws: `io(EEXIST)`, `hardware`.
     public static func create(
-        _ kind: DeviceKeyKind, path: String, volume: VolumeIdentifier
+        _ kind: DeviceKeyKind, path: Path, volume: VolumeIdentifier
     ) throws(Failure) -> DeviceKey {
         guard case .tpm2(let pcrs) = kind else { return try DeviceKeyFile.create(path: path, volume: volume) }
         let secret = try random()
@@ -47,7 +47,7 @@ public enum DeviceKeyLocation {
     ///
     /// - Parameter key: the key that `load` returned.
     public static func keep(
-        _ key: borrowing DeviceKey, at path: String, as kind: DeviceKeyKind
+        _ key: borrowing DeviceKey, at path: Path, as kind: DeviceKeyKind
     ) throws(Failure) {
         guard case .tpm2(let pcrs) = kind else { return try DeviceKeyFile.replace(path: path, by: key) }
         let volume = key.volume
@@ -57,7 +57,7 @@ public enum DeviceKeyLocation {
 
     /// The same key, for use as if it were kept in this way.
     public static func key(
-        _ key: borrowing DeviceKey, at path: String, as kind: DeviceKeyKind
+        _ key: borrowing DeviceKey, at path: Path, as kind: DeviceKeyKind
     ) throws(Failure) -> DeviceKey {
         try key.copy(besides: path, hardware: kind == .software ? nil : TPMGuard())
     }
@@ -76,7 +76,7 @@ public enum DeviceKeyLocation {
     }
 
     /// The contents of the file at `path` if the TPM has sealed it; nil for a file of another kind.
-    private static func sealed(at path: String) throws(Failure) -> SealedDeviceKey? {
+    private static func sealed(at path: Path) throws(Failure) -> SealedDeviceKey? {
         let bytes: [UInt8]
         do throws(Errno) {
             let file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)

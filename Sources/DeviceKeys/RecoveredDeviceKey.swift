@@ -2,14 +2,16 @@ public import Failure
 import Format
 import Glibc
 public import Keybag
-import Posix
+public import Posix
 import TPM
 
 /// The device key of a vault that is recovered: the existing one if it can be used, else a new one.
 ///
 /// Planned before anything is changed, and made after the user has proven a credential.
 public struct RecoveredDeviceKey: Hashable, Sendable {
-    public let path: String
+    public let path: Path
+    /// Whether there is none yet that can be used.
+    public var isNew: Bool { if case .usable = present { false } else { true } }
     /// How it is kept.
     public let kind: DeviceKeyKind
     private let volume: VolumeIdentifier
@@ -28,7 +30,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     ///   a file.
     /// - Throws: `notADeviceKey`, `io`; `deviceKeyMismatch` if the file belongs to another vault, whose only key it may
     ///   be.
-    public init(_ wanted: DeviceKeyKind?, path: String, volume: VolumeIdentifier) throws(Failure) {
+    public init(_ wanted: DeviceKeyKind?, path: Path, volume: VolumeIdentifier) throws(Failure) {
         self.path = path
         self.volume = volume
         var found: DeviceKeyKind?
@@ -66,7 +68,7 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
 
     public struct Made: ~Copyable {
         public let key: DeviceKey
-        public let movedAside: String?
+        public let movedAside: Path?
 
         /// The key, without the path.
         public consuming func takeKey() -> DeviceKey { key }
@@ -76,17 +78,17 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
     /// was.
     private func replace() throws(Failure) -> Made {
         let unused = path + ".unused-\(time(nil))"
-        let doing = "renaming the device key file \(path)"
-        guard unsafe rename(path, unused) == 0 else { throw .io(Errno.current, doing: doing) }
+        let doing: Printable = "renaming the device key file \(path)"
+        guard path.rename(to: unused) == 0 else { throw .io(Errno.current, doing: doing) }
         do throws(Failure) {
             return Made(key: try DeviceKeyLocation.create(kind, path: path, volume: volume), movedAside: unused)
         } catch {
-            _ = unsafe rename(unused, path)
+            _ = unused.rename(to: path)
             throw error
         }
     }
 
-    private static func isEmpty(_ path: String) -> Bool {
+    private static func isEmpty(_ path: Path) -> Bool {
         (try? Descriptor.open(path: path, O_RDONLY | O_NONBLOCK).status())?.size == 0
     }
 }

@@ -90,11 +90,15 @@ public enum Failure: Error, Hashable, Codable, Sendable {
 
     // The device key
 
-    case deviceKeyMissing(path: String)
+    case deviceKeyMissing(path: Path)
     /// The file at the path is not a device key file, or is incomplete.
-    case notADeviceKey(path: String)
+    case notADeviceKey(path: Path)
     /// The device key belongs to another vault, or the keybag's part that identifies it was changed.
     case deviceKeyMismatch
+    /// The keybag is for another device key than the one that this machine has for the vault, as after a recovery.
+    /// `created`: when the oldest slot for that key was made, in seconds since 1970; no MAC that this machine can check
+    /// covers it.
+    case recoveredElsewhere(created: UInt64)
     /// The TPM does not release the device key: the machine was started in another way than when the key was sealed.
     case otherPCRs
     /// The device key was sealed by another machine's TPM, or by this one before it was cleared.
@@ -107,17 +111,21 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     /// Another process has the vault open.
     case vaultInUse
     /// Another vault with the same volume ID, such as a copy of this one, is mounted; `socket` is its daemon's.
-    case alreadyServed(socket: String)
+    case alreadyServed(socket: Path)
     /// The vault's files use something that this program does not support; `reason` says what.
     case unsupported(reason: String)
     /// The folder cannot be mounted on; `reason` says why.
-    case mountPoint(reason: String)
+    case mountPoint(reason: Printable)
+    /// While the vault was being mounted, a program wrote into the folder that the mount was to cover.
+    case writtenBeneath(mountPoint: Path)
     /// The mount was made, but the daemon did not start because of the inner failure and could not unmount it again.
-    indirect case mountLeftBehind(Failure, at: String)
+    indirect case mountLeftBehind(Failure, at: Path)
     /// The administrator's policy forbids it; `reason` says how, with file and line.
     case forbidden(reason: String)
     /// The root of the vault has a class that only a passcode opens.
     case rootLocked
+    /// The root folder has another class than the mount was to give it, and the vault is only read.
+    case rootClassDiffers(present: String, wanted: String)
     /// The daemon ended without saying why.
     case endedBeforeReady
     /// The mount is in use.
@@ -140,19 +148,22 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     // Folders and files
 
     /// There is no vault at this path: nothing exists there.
-    case noSuchVault(path: String)
+    case noSuchVault(path: Path)
     /// The path exists, but has no keybag.
-    case noKeybag(path: String)
+    case noKeybag(path: Path)
+    /// The folder has files of a vault and no keybag. `erased`: in seconds since 1970, if the vault says that it was
+    /// erased.
+    case lostKeybag(path: Path, erased: UInt64?)
     /// A new vault's folder lies in a mount.
-    case liesInMount(path: String, mountPoint: String)
-    case notAFolder(path: String)
+    case liesInMount(path: Path, mountPoint: Path)
+    case notAFolder(path: Path)
     /// A new vault's folder is not empty.
-    case notEmpty(path: String)
+    case notEmpty(path: Path)
     /// The root of the file system, which has no parent folder.
-    case rootFolder(path: String)
+    case rootFolder(path: Path)
     /// The path is not in a Latchkey mount.
-    case notInAMount(path: String)
-    case neitherFileNorFolder(path: String)
+    case notInAMount(path: Path)
+    case neitherFileNorFolder(path: Path)
     /// The file keeps its class: the caller does not own it, or the mount's policy forbids the new class.
     case classRefused(isOwner: Bool)
     /// The file keeps its key: it has several hard links, and a copy with a new key would separate them.
@@ -162,11 +173,11 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     /// The caller stopped the operation before its end.
     case interrupted
     /// A new key does not overwrite a file that may hold another one.
-    case secretFileExists(path: String)
+    case secretFileExists(path: Path)
     /// A new device key does not overwrite a file that may hold another one.
-    case deviceKeyExists(path: String)
+    case deviceKeyExists(path: Path)
     /// The key's file would lie in the vault that the key opens.
-    case secretInVault(path: String)
+    case secretInVault(path: Path)
     /// The vault lies on a file system that does not distinguish upper and lower case.
     case caseInsensitive
     /// The vault lies on a file system with too short a limit for names.
@@ -177,8 +188,8 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     // The system
 
     /// An operation on a file, `doing`, has failed.
-    case file(Errno, doing: String, path: String)
-    case io(Errno, doing: String)
+    case file(Errno, doing: Printable, path: Path)
+    case io(Errno, doing: Printable)
     /// A thread cannot be made.
     case noThread(Errno)
     case cryptography(reason: String)
@@ -196,7 +207,7 @@ public enum Failure: Error, Hashable, Codable, Sendable {
 
     // The control socket: transport
 
-    case socket(Errno, doing: String)
+    case socket(Errno, doing: Printable)
     case timedOut
     /// The peer closed the connection before it answered.
     case disconnected

@@ -30,7 +30,7 @@ func crypto<R: ~Copyable>(_ expression: @autoclosure () throws(CryptoError) -> R
 
 /// The value of an expression; an `Errno` becomes a `Failure`.
 func io<R: ~Copyable>(
-    _ doing: String, _ expression: @autoclosure () throws(Errno) -> R
+    _ doing: Printable, _ expression: @autoclosure () throws(Errno) -> R
 ) throws(Failure) -> R {
     do { return try expression() } catch { throw .io(error, doing: doing) }
 }

@@ -65,7 +65,7 @@ public final class OpenKeybag: Sendable {
     ///
     /// If `lk.keybag` is not valid and `lk.keybag.old` is, that one is used and put back.
     /// - Parameter readOnly: nothing in the store is changed.
-    /// - Throws: `deviceKeyMismatch`, `tampered`, `damaged`, `notAVault`.
+    /// - Throws: `deviceKeyMismatch`, `recoveredElsewhere`, `tampered`, `damaged`, `notAVault`.
     public static func open(
         in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool = false
     ) throws(Failure) -> OpenKeybag {
@@ -166,7 +166,7 @@ public final class OpenKeybag: Sendable {
         guard device.isGuarded || !sealed.file.allPasscodesNeedChip else { throw .passcodesNeedTPM }
         return try guesses.counted(
             upTo: sealed.file.settings.eraseAfter, mayBeLast: credential.mayBeLast, isGuarded: device.isGuarded,
-            erase: { destroy(deviceKeyPath: guesses.deviceKeyPath, keepingCount: true).failure.map { "\($0)" } }
+            erase: { destroyAfterGuesses(deviceKeyPath: guesses.deviceKeyPath).failure.map { "\($0)" } }
         ) { (fingerprint) throws(Failure) in
             try findSlot(of: sealed, credential, &fingerprint)
         }

@@ -18,6 +18,8 @@ public struct ProtectionFacts: Sendable {
     public var canOpen: Bool
     /// The path relative to the vault's folder; empty for the root.
     public var backingPath: String
+    /// What is damaged; nil if nothing was noticed.
+    public var damage: Damage?
 }
 
 extension VaultFileSystem {
@@ -28,7 +30,16 @@ extension VaultFileSystem {
         }
         return try tree.withShared { () throws(VaultError) in
             let protection: (class: ProtectionClass, isExplicit: Bool)?
-            if case .other = node.identity { protection = nil } else { protection = try self.protection(of: node) }
+            let damage = damage(of: node)
+            if case .other = node.identity {
+                protection = nil
+            } else {
+                // The class of a file whose header is damaged is unknown.
+                do throws(VaultError) { protection = try self.protection(of: node) } catch {
+                    guard damage?.isWhole == true else { throw error }
+                    protection = nil
+                }
+            }
             let (hasKey, handles) = node.state.withLock { ($0.file?.file.hasKey ?? false, $0.file?.handles ?? 0) }
             return ProtectionFacts(
                 kind: status.kind, protectionClass: protection?.class, isExplicit: protection?.isExplicit ?? false,
@@ -37,8 +48,57 @@ extension VaultFileSystem {
                 },
                 hasKeyInMemory: hasKey, handles: handles,
                 canOpen: protection.map { gates.state(of: $0.class) == .open } ?? true,
-                backingPath: try backingPath(of: node))
+                backingPath: try backingPath(of: node), damage: damage)
         }
+    }
+
+    /// What is known of an entry that the kernel cannot look up.
+    func facts(of name: Name, inFolder status: FileStatus) throws(VaultError) -> ProtectionFacts {
+        guard let parent = nodes.all.first(where: { $0.backing.inode == status.inode && isLive($0) && $0.isDirectory })
+        else { throw .system(.ENOENT) }
+        return try tree.withShared { () throws(VaultError) in
+            let directory = try directory(of: parent)
+            var facts = ProtectionFacts(
+                kind: try vault.kind(of: name, in: directory), isExplicit: false,
+                directoryClass: directory.record.defaultClass, hasKeyInMemory: false, handles: 0, canOpen: false,
+                backingPath: try vault.backingPath(of: name, in: directory, at: try backingPath(of: parent)))
+            do throws(VaultError) {
+                // It can be looked up by now: a backup was put back, or another program has made it anew.
+                let entry = try vault.lookup(name, in: directory)
+                if case .file(let header) = entry.details {
+                    facts.protectionClass = header.protectionClass
+                    facts.isExplicit = header.protection.isExplicit
+                    facts.canOpen = gates.state(of: header.protectionClass) == .open
+                }
+            } catch {
+                let subject = RefusalRecord.Subject.entry(folder: parent.backing, name)
+                guard case .damaged(let reason) = error else { throw error }
+                if refusals.damage(of: [subject]) == nil { log(error, at: parent, name) }
+                facts.damage = refusals.damage(of: [subject]) ?? Damage(reasons: [reason], at: .now)
+                facts.damage?.isWhole = true
+            }
+            return facts
+        }
+    }
+
+    /// What was refused of an object, and whether its header is damaged. Needs `tree` shared.
+    private func damage(of node: Node) -> Damage? {
+        var subjects = [RefusalRecord.Subject.object(node.backing, node.identity)]
+        var damage: Damage?
+        if node.isFile, let location = node.latestName {
+            do throws(VaultError) {
+                _ = try vault.lookup(location.name, in: try directory(of: location.parent))
+            } catch {
+                if case .damaged(let reason) = error {
+                    // Refusals by name count only while they would be repeated.
+                    subjects += node.names.map { .entry(folder: $0.parent.backing, $0.name) }
+                    if refusals.damage(of: subjects) == nil { log(error, at: node) }
+                    damage = refusals.damage(of: subjects) ?? Damage(reasons: [reason], at: .now)
+                    damage?.isWhole = true
+                }
+            }
+        }
+        return damage ?? refusals.damage(of: subjects)
     }
 
     private func isLive(_ node: Node) -> Bool { nodes[node.backing] === node }

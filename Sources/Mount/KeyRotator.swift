@@ -28,6 +28,8 @@ final class KeyRotator: Sendable {
     private let wakeup: Wakeup
     private let state = Mutex(State())
     private let worker = Worker()
+    /// Held during a walk and what follows it; taken before any lock of the vault's.
+    private let walking = Mutex(())
 
     private struct State {
         var keys: Keys?
@@ -41,6 +43,12 @@ final class KeyRotator: Sendable {
         let isStopped = Atomic(false)
         /// A lock has begun, and no unlock has followed yet.
         let isPaused = Atomic(false)
+        /// The mount was remounted read-only.
+        let isHeld = Atomic(false)
+
+        var mustStop: Bool {
+            isStopped.load(ordering: .relaxed) || isPaused.load(ordering: .relaxed) || isHeld.load(ordering: .relaxed)
+        }
     }
 
     init(_ fileSystem: VaultFileSystem) throws(Errno) {
@@ -48,9 +56,7 @@ final class KeyRotator: Sendable {
         self.flags = flags
         log = fileSystem.log
         isReadOnly = fileSystem.vault.isReadOnly
-        rotation = KeyRotation(of: fileSystem.vault, tree: fileSystem.tree) {
-            flags.isStopped.load(ordering: .relaxed) || flags.isPaused.load(ordering: .relaxed)
-        }
+        rotation = KeyRotation(of: fileSystem.vault, tree: fileSystem.tree) { flags.mustStop }
         wakeup = try Wakeup()
     }
 
@@ -80,6 +86,17 @@ final class KeyRotator: Sendable {
 
     /// As `resume`, but a lock that has begun keeps the thread paused.
     func resumeUnlessPaused() { signal() }
+
+    /// Keeps the thread from changing files until `release`; returns when the file in hand is done.
+    func hold() {
+        flags.isHeld.store(true, ordering: .sequentiallyConsistent)
+        walking.withLock { _ in }
+    }
+
+    func release() {
+        flags.isHeld.store(false, ordering: .relaxed)
+        signal()
+    }
 
     private func signal() {
         state.withLock { $0.isSignalled = true }
@@ -116,7 +133,7 @@ final class KeyRotator: Sendable {
                 // A caller that signalled must not read the result of an earlier walk.
                 if hasKeys { (state.step, state.failure) = (.renewing, nil) }
             }
-            patience = work() ? nil : Self.pause
+            patience = walking.withLock { _ in work() } ? nil : Self.pause
         }
     }
 
@@ -130,8 +147,10 @@ final class KeyRotator: Sendable {
             case .interrupted: return true
             case .unproven: continue
             case .failed:
-                let failure = rotation.progress.failure ?? ""
-                log(.trouble("files still have old keys; the first could not be given a new one: \(failure)"))
+                log(
+                    .trouble(
+                        "files still have old keys; the first could not be given a new one",
+                        first: rotation.progress.failure))
                 return false
             case .clean: return finish(keys)
             }
@@ -139,7 +158,7 @@ final class KeyRotator: Sendable {
         return true
     }
 
-    private var mustStop: Bool { flags.isStopped.load(ordering: .relaxed) || flags.isPaused.load(ordering: .relaxed) }
+    private var mustStop: Bool { flags.mustStop }
 
     private func finish(_ keys: Keys) -> Bool {
         state.withLock { $0.step = .finishing }

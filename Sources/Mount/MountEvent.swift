@@ -2,10 +2,13 @@ import Posix
 
 /// An event for the daemon's log.
 public enum MountEvent: Sendable {
-    /// An object of the vault was refused: its path, relative to the mount's root as far as known, and the reason.
-    case damage(path: Printable, reason: String)
+    /// An object of the vault was refused: its path, relative to the mount's root as far as known, the reason, and the
+    /// name of its backing file, if known.
+    case damage(path: Printable, reason: String, stored: Name?)
     /// A write that was acknowledged to the kernel could not be made durable at close or at unmount.
     case lost(path: Printable, reason: String)
-    /// A failure that was reported to no program.
-    case trouble(Printable)
+    /// A failure that was reported to no program, and the first file or folder that it concerns, with its name.
+    case trouble(Printable, first: String? = nil)
+    /// The policy does not allow a class: where it was to be set, and why not.
+    case forbidden(path: Printable, reason: String)
 }

@@ -1,15 +1,15 @@
 import Format
 import Fuse
 import Keybag
-import Posix
+public import Posix
 import Synchronization
 import Vault
 
-/// A vault mounted at a folder: serves the kernel's requests, and evicts the keys of the strict classes on demand.
+/// A vault mounted at a folder: serves the kernel's requests, and evicts the keys of classes on demand.
 ///
 /// Thread-safe, with two duties of the caller: it runs one eviction at a time, and calls `admit` only while none runs.
-/// `admit`, `setDeadline` and the properties for keys, open files and the eviction's progress wait for no request and
-/// no disk.
+/// `admit`, the calls for deadlines and the properties for keys, open files and the eviction's progress wait for no
+/// request and no disk.
 public final class ProtectedMount: Sendable {
     private let fileSystem: VaultFileSystem
     private let session: Session
@@ -21,11 +21,14 @@ public final class ProtectedMount: Sendable {
     /// called.
     ///
     /// - Parameters:
+    ///   - source: what the mount table shows as the source, unless an option says that.
     ///   - descriptorLimit: how many descriptors the process may have open.
     ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
-        vault: Vault, at path: String, options: [String], descriptorLimit: Int, whenLocked: WhenLocked,
+        vault: Vault, at path: Path, options: [String], source: Path? = nil, descriptorLimit: Int,
+        whenLocked: WhenLocked,
         forbidden: @escaping @Sendable (ProtectionClass) -> String? = { _ in nil },
+        beforeMount: () -> Void = {},
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(ProtectedMountError) {
         let notifier = Mutex<Notifier?>(nil)
@@ -48,10 +51,11 @@ public final class ProtectedMount: Sendable {
             fileSystem: fileSystem,
             configuration: Configuration(
                 privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none,
-                cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept))
+                cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept, isReadOnly: vault.isReadOnly))
         shared.notifier.withLock { $0 = session.notifier }
+        beforeMount()
         do throws(MountError) {
-            try session.mount(at: path, options: options)
+            try session.mount(at: path, options: options, source: source)
         } catch { throw .mount(error) }
     }
 
@@ -98,18 +102,25 @@ public final class ProtectedMount: Sendable {
         }
     }
 
-    /// Evicts the keys of class A, and of closed files of class B; returns when they are gone from memory.
-    public func evict() -> EvictionReport {
-        Eviction(fileSystem: fileSystem, session: session, progress: progress).run()
+    /// Evicts the keys of class A, of closed files of class B and, in a deep lock, of class C; returns when they are
+    /// gone from memory.
+    public func evict(_ depth: LockDepth) -> EvictionReport {
+        Eviction(fileSystem: fileSystem, session: session, progress: progress, depth: depth).run()
     }
 
-    /// From this time of the boot clock on, requests for contents of class A and of closed files of class B fail, even
-    /// if `evict` is called later. Nil cancels the deadline.
-    public func setDeadline(_ deadline: Duration?) {
-        fileSystem.gates.close(at: deadline)
-        if deadline == nil { rotator.resume() } else { rotator.pause() }
+    /// From this time of the boot clock on, requests for contents that a lock of this depth closes fail, even if
+    /// `evict` is called later. An earlier deadline stands.
+    public func setDeadline(_ deadline: Duration, _ depth: LockDepth) {
+        fileSystem.gates.close(at: deadline, depth)
+        rotator.pause()
+    }
+
+    /// Takes back all deadlines. No eviction may have begun since `admit`.
+    public func cancelDeadlines() {
+        fileSystem.gates.forgetDeadlines()
+        rotator.resume()
         // Requests that came after a deadline that is now cancelled.
-        if deadline == nil { fileSystem.parked.admit() }
+        fileSystem.parked.admit()
     }
 
     /// Takes in the class keys, opens all classes and cancels the deadline. Returns false and does nothing if the keys
@@ -117,7 +128,7 @@ public final class ProtectedMount: Sendable {
     @discardableResult
     public func admit(_ keys: consuming ClassKeys) -> Bool {
         guard fileSystem.vault.admit(keys) else { return false }
-        fileSystem.gates.close(at: nil)
+        fileSystem.gates.forgetDeadlines()
         fileSystem.gates.open(ProtectionClass.allCases)
         fileSystem.parked.admit()
         rotator.resume()
@@ -138,6 +149,12 @@ public final class ProtectedMount: Sendable {
     /// The number of requests that wait for the next unlock.
     public var waitingRequests: Int { fileSystem.parked.waiting }
 
+    /// Answers the requests that wait for the next unlock with EINTR, and lets none wait until `allowWaiting`. Calls
+    /// are counted. Does not wait.
+    public func interruptWaiting() { fileSystem.parked.interrupt() }
+
+    public func allowWaiting() { fileSystem.parked.allow() }
+
     /// Nil while no eviction runs.
     public var evictionProgress: EvictionStep? { progress.step }
 
@@ -146,13 +163,18 @@ public final class ProtectedMount: Sendable {
         fileSystem.nodes.classes(ofInodes: inodes)
     }
 
+    /// What was refused since the mount because it is damaged; nil if nothing was. Waits for no disk.
+    public var refusals: RefusalSummary? { fileSystem.refusals.summary }
+
     /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.
     ///
+    /// - Parameter name: an entry that cannot be opened, of the folder behind the descriptor.
     /// - Throws: `ENOENT` if the file is not of this mount, or no longer has a name.
-    public func explain(_ file: Descriptor) throws(VaultError) -> ProtectionFacts {
+    public func explain(_ file: Descriptor, _ name: Name? = nil) throws(VaultError) -> ProtectionFacts {
         let status: FileStatus
         do { status = try file.status() } catch { throw .system(error) }
         guard status.device == session.deviceNumber else { throw .system(.ENOENT) }
+        if let name { return try fileSystem.facts(of: name, inFolder: status) }
         return try fileSystem.facts(of: status)
     }
 
@@ -166,6 +188,24 @@ public final class ProtectedMount: Sendable {
             try file.persistLength()
         }
         try fileSystem.vault.synchronize()
+    }
+
+    /// Whether programs can change nothing: the mount is read-only, or `remounted` has made it so.
+    public var isReadOnly: Bool { fileSystem.vault.isReadOnly || fileSystem.isStill.load(ordering: .acquiring) }
+
+    /// Follows a remount. With `readOnly` it returns when all that was written is in its place in the vault's folder,
+    /// in which nothing changes after that; else, changes begin again.
+    ///
+    /// - Parameter readOnly: what the kernel does now.
+    public func remounted(readOnly: Bool) throws(VaultError) {
+        fileSystem.keepsStill.store(readOnly, ordering: .relaxed)
+        guard readOnly else {
+            fileSystem.isStill.store(false, ordering: .releasing)
+            return rotator.release()
+        }
+        rotator.hold()
+        try synchronize()
+        fileSystem.isStill.store(true, ordering: .releasing)
     }
 
     /// Fails all requests, present and future.

@@ -16,6 +16,8 @@ public struct Facts: Hashable, Sendable {
     public var grace: Int?
     /// Seconds without use after which the mount locks.
     public var idleLock: Limit?
+    /// Hours locked after which the mount closes class C as well, rounded up.
+    public var forgetting: Limit?
     /// The number of wrong passcodes after which the vault is erased.
     public var erasure: Limit?
     /// The public keys of the vault's escrow slots, 32 bytes each; empty if there are none.

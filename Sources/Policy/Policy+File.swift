@@ -1,3 +1,5 @@
+import TOML
+
 extension Policy {
     /// Reads a policy file; if there is none, the policy is empty.
     /// - Parameter isRequired: whether a missing file is an error: for a path that the user has named.
@@ -5,16 +7,11 @@ extension Policy {
     ///   than its owner, or is refused by `init(parsing:path:)`. Callers must not ignore it: the rules of the file are
     ///   unknown.
     public static func load(path: String = standardPath, isRequired: Bool = false) throws(PolicyError) -> Policy {
-        let bytes: [UInt8]?
-        do { bytes = try TrustedFile.contents(of: path) } catch { throw PolicyError(path, error.problem) }
-        guard let bytes else {
+        let text: String?
+        do { text = try TrustedFile.text(of: path) } catch { throw PolicyError(path, line: error.line, error.problem) }
+        guard let text else {
             guard isRequired else { return Policy(path: path) }
             throw PolicyError(path, "there is no such file")
-        }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            let line = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-                .firstIndex { String(validating: $0, as: UTF8.self) == nil }
-            throw PolicyError(path, line: line.map { $0 + 1 }, "it is no text in UTF-8")
         }
         return try Policy(parsing: text, path: path)
     }

@@ -1,10 +1,13 @@
 import Format
+import LockSources
+import TOML
 
 extension Policy {
     /// The ranges of the numeric rules.
     static let scores = 0...4
     static let graces = 0...3600
     static let idleTimes = 1...86_400
+    static let forgetTimes = 1...8760
     static let wrongPasscodes = 1...1000
 
     /// Parses the text of a policy file.
@@ -13,7 +16,8 @@ extension Policy {
     public init(parsing text: String, path: String) throws(PolicyError) {
         self.init(path: path)
         let entries: [TOMLEntry]
-        do { entries = try TOMLReader.entries(in: text) } catch {
+        let words = TOMLReader.Words(key: "the name of a rule", noTables: "a policy has no tables")
+        do { entries = try TOMLReader.entries(in: text, words) } catch {
             throw PolicyError(path, line: error.line, error.problem)
         }
         for entry in entries {
@@ -38,9 +42,11 @@ extension Policy {
         case .minimumClass: minimumClass = try entry.protectionClass()
         case .longestGrace: longestGrace = try entry.integer(in: Self.graces)
         case .lockWhenIdleAfter: lockWhenIdleAfter = try entry.integer(in: Self.idleTimes)
+        case .forgetAfter: forgetAfter = try entry.integer(in: Self.forgetTimes)
         case .eraseAfter: eraseAfter = try entry.integer(in: Self.wrongPasscodes)
         case .requiredEscrowKey: requiredEscrowKey = try entry.escrowKey()
         case .allowedDeviceKeys: allowedDeviceKeys = try entry.deviceKeys()
+        case .requiredLockSources: requiredLockSources = try entry.lockSources()
         }
     }
 }
@@ -78,6 +84,14 @@ extension TOMLEntry {
         let kinds = names.compactMap { DeviceKeyKind(rawValue: $0) }
         guard kinds.count == names.count else { throw takes("only what is in [\(known)]") }
         return Rule(Set(kinds), line: line)
+    }
+
+    fileprivate func lockSources() throws(TOMLError) -> Rule<Set<LockSource>> {
+        let known = LockSource.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        guard case .strings(let names) = value, !names.isEmpty else { throw takes("one or more of [\(known)]") }
+        let sources = names.compactMap { LockSource(rawValue: $0) }
+        guard sources.count == names.count else { throw takes("only what is in [\(known)]") }
+        return Rule(Set(sources), line: line)
     }
 
     private func takes(_ what: String) -> TOMLError { TOMLError(line: line, problem: "\(key) takes \(what)") }

@@ -28,6 +28,9 @@ extension Policy {
             statement(.lockWhenIdleAfter, lockWhenIdleAfter) { most in
                 "A mount locks by itself after at most \(Self.seconds(most)) without use."
             },
+            statement(.forgetAfter, forgetAfter) { most in
+                "A mount closes class C as well after at most \(Self.hours(most)) locked."
+            },
             statement(.eraseAfter, eraseAfter) { most in
                 "A vault is erased after at most \(Self.passcodes(most))."
             },
@@ -39,6 +42,10 @@ extension Policy {
             },
             statement(.allowedDeviceKeys, allowedDeviceKeys) { kinds in
                 "A device key is of the kind \(kinds.map(\.rawValue).sorted().joined(separator: " or "))."
+            },
+            statement(.requiredLockSources, requiredLockSources) { sources in
+                "No user switches these lock sources off: "
+                    + "\(sources.map(\.rawValue).sorted().joined(separator: ", "))."
             },
         ]
         return statements.compactMap(\.self).sorted { $0.line < $1.line }

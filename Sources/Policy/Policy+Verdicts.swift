@@ -33,6 +33,14 @@ extension Policy {
                 case .after: nil
                 }
             },
+            verdict(.forgetAfter, forgetAfter, facts.forgetting) { most, limit in
+                switch limit {
+                case .never: "the mount never closes class C, and not after the \(Self.hours(most)) locked"
+                case .after(let hours) where hours > most:
+                    "closing class C after \(Self.hours(hours)) locked is later than after the \(most)"
+                case .after: nil
+                }
+            },
             verdict(.eraseAfter, eraseAfter, facts.erasure) { most, limit in
                 switch limit {
                 case .never: "the vault is never erased, and not after the \(Self.passcodes(most))"
@@ -50,6 +58,8 @@ extension Policy {
                 allowed.contains(kind)
                     ? nil : "the device key is of the kind \(kind.rawValue), which is not among those"
             },
+            // A fact of the agent at each event, and not of a vault.
+            verdict(.requiredLockSources, requiredLockSources, Bool?.none) { _, _ in nil },
         ]
         return verdicts.compactMap(\.self).sorted { $0.line < $1.line }
     }
@@ -81,6 +91,8 @@ extension Policy {
     }
 
     static func seconds(_ count: Int) -> String { "\(count) second\(count == 1 ? "" : "s")" }
+
+    static func hours(_ count: Int) -> String { "\(count) hour\(count == 1 ? "" : "s")" }
 
     static func passcodes(_ count: Int) -> String { "\(count) wrong passcode\(count == 1 ? "" : "s")" }
 }

@@ -1,4 +1,5 @@
 public import Format
+public import LockSources
 
 /// The rules of a machine's administrator for its vaults: docs/POLICY.md.
 ///
@@ -19,10 +20,14 @@ public struct Policy: Hashable, Sendable {
     public internal(set) var longestGrace: Rule<Int>?
     /// The maximum of seconds without use after which a mount locks.
     public internal(set) var lockWhenIdleAfter: Rule<Int>?
+    /// The maximum of hours that class C's key stays while a mount is locked.
+    public internal(set) var forgetAfter: Rule<Int>?
     /// The maximum of wrong passcodes after which a vault is erased.
     public internal(set) var eraseAfter: Rule<Int>?
     public internal(set) var requiredEscrowKey: Rule<RequiredEscrowKey>?
     public internal(set) var allowedDeviceKeys: Rule<Set<DeviceKeyKind>>?
+    /// What no user's configuration switches off in the agent.
+    public internal(set) var requiredLockSources: Rule<Set<LockSource>>?
 
     /// An empty policy.
     public init(path: String) { self.path = path }

@@ -1,4 +1,5 @@
 public import Format
+public import LockSources
 
 /// All policies that are in force: the machine's, and optionally one that the user names.
 ///
@@ -29,12 +30,19 @@ public struct PolicyInForce: Hashable, Sendable {
         policies.lazy.compactMap { $0.violation(setting: protection) }.first
     }
 
+    /// The lock sources that no user switches off.
+    public var requiredLockSources: Set<LockSource> {
+        policies.reduce(into: []) { $0.formUnion($1.requiredLockSources?.value ?? []) }
+    }
+
     // MARK: Defaults
 
     /// Seconds.
     public var longestGrace: Int? { policies.compactMap(\.longestGrace?.value).min() }
     /// Seconds.
     public var lockWhenIdleAfter: Int? { policies.compactMap(\.lockWhenIdleAfter?.value).min() }
+    /// Hours.
+    public var forgetAfter: Int? { policies.compactMap(\.forgetAfter?.value).min() }
     public var eraseAfter: Int? { policies.compactMap(\.eraseAfter?.value).min() }
 
     /// The weakest class that a file or folder may have; nil if no policy limits it.

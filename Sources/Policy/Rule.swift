@@ -17,9 +17,11 @@ public enum RuleName: String, Hashable, Sendable, CaseIterable {
     case minimumClass = "minimum-class"
     case longestGrace = "longest-grace"
     case lockWhenIdleAfter = "lock-when-idle-after"
+    case forgetAfter = "forget-after"
     case eraseAfter = "erase-after"
     case requiredEscrowKey = "required-escrow-key"
     case allowedDeviceKeys = "allowed-device-keys"
+    case requiredLockSources = "required-lock-sources"
 }
 
 /// Where a device key is stored.

@@ -36,6 +36,7 @@ extension Errno: CustomStringConvertible {
 extension Errno {
     public static let EPERM = Errno(rawValue: Glibc.EPERM)
     public static let ENOENT = Errno(rawValue: Glibc.ENOENT)
+    public static let ESRCH = Errno(rawValue: Glibc.ESRCH)
     public static let EINTR = Errno(rawValue: Glibc.EINTR)
     public static let EIO = Errno(rawValue: Glibc.EIO)
     public static let ENXIO = Errno(rawValue: Glibc.ENXIO)
@@ -83,6 +84,7 @@ extension Errno {
     public static let EADDRINUSE = Errno(rawValue: Glibc.EADDRINUSE)
     public static let ECONNREFUSED = Errno(rawValue: Glibc.ECONNREFUSED)
     public static let ECONNRESET = Errno(rawValue: Glibc.ECONNRESET)
+    public static let ENOBUFS = Errno(rawValue: Glibc.ENOBUFS)
     public static let ENOTCONN = Errno(rawValue: Glibc.ENOTCONN)
     public static let ETIMEDOUT = Errno(rawValue: Glibc.ETIMEDOUT)
     public static let ESTALE = Errno(rawValue: Glibc.ESTALE)

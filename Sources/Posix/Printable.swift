@@ -136,6 +136,15 @@ extension Printable: ExpressibleByStringInterpolation {
     }
 }
 
+extension Printable: Codable {
+    public init(from decoder: any Decoder) throws { text = try decoder.singleValueContainer().decode(String.self) }
+
+    public func encode(to encoder: any Encoder) throws {
+        var value = encoder.singleValueContainer()
+        try value.encode(text)
+    }
+}
+
 extension Printable: CustomStringConvertible {
     public var description: String { text }
 

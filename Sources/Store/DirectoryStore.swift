@@ -6,7 +6,7 @@ public final class DirectoryStore: Store {
     public let root: Descriptor
 
     /// Opens the folder at a path; symbolic links in it are followed.
-    public init(path: String) throws(Errno) {
+    public init(path: Path) throws(Errno) {
         root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
     }
 

@@ -10,17 +10,19 @@ struct Latchkey: ParsableCommand {
         discussion: """
             A vault is a folder of ciphertext. Its mount shows the files in another folder; each file belongs to a \
             protection class. "latchkey lock" takes the class keys out of memory: ten seconds later the files of \
-            the strict classes are ciphertext again, while programs keep running.
+            the strict classes are ciphertext again, while programs keep running. Every command takes the name of a \
+            vault in place of its folder or mount: latchkey init --name gives one, latchkey list shows them.
 
             Exit codes: 0 done, 1 failed, 2 usage, 3 wrong passcode, 4 locked, 5 not a vault or not mounted, \
             6 damaged or tampered.
             """,
-        version: version,
+        version: About.version,
         groupedSubcommands: [
             CommandGroup(
                 name: "Vault",
                 subcommands: [
-                    Init.self, Mount.self, Unmount.self, Passwd.self, SlotCommand.self, KeybagCommand.self,
+                    Init.self, Mount.self, Unmount.self, Open.self, Close.self, List.self, Info.self, Passwd.self,
+                    SlotCommand.self, KeybagCommand.self,
                     DeviceKeyCommand.self,
                     Fsck.self,
                     Rotate.self,
@@ -28,14 +30,19 @@ struct Latchkey: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "Mount",
-                subcommands: [Unlock.self, Lock.self, StatusCommand.self, Monitor.self]),
+                subcommands: [Unlock.self, Lock.self, StatusCommand.self, Monitor.self, AgentCommand.self]),
             CommandGroup(
                 name: "File",
                 subcommands: [Class.self, Explain.self]),
             CommandGroup(
                 name: "Machine",
-                subcommands: [PolicyCommand.self, Speed.self]),
+                subcommands: [ConfigCommand.self, PolicyCommand.self, Speed.self]),
         ])
+
+    /// The names of all commands.
+    static var commands: [String] {
+        configuration.groupedSubcommands.flatMap(\.subcommands).map { $0._commandName } + ["help"]
+    }
 
     static let _errorPrefix = "latchkey: "
 

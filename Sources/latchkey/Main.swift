@@ -7,9 +7,18 @@ import Posix
 @main
 enum Main {
     static func main() {
+        // Else the first file that is opened would be taken for standard input.
+        if fcntl(STDIN_FILENO, F_GETFD) == -1 { _ = unsafe open("/dev/null", O_RDONLY) }
+        let arguments = Array(ArgumentWords.all.dropFirst())
+        if arguments.first == CompletionAnswer.request { return CompletionAnswer.write(Array(arguments.dropFirst())) }
+        if arguments.first == Login.request { return Login.run(Array(arguments.dropFirst())) }
+        if let script = CompletionScript.requested(by: arguments) {
+            return Standard.output(Printable(verbatim: script))
+        }
         do {
-            try checkArguments()
-            var command = try Latchkey.parseAsRoot()
+            MountHelper.runIfCalled(ArgumentWords.all)
+            try CommandNames.check(arguments)
+            var command = try Latchkey.parseAsRoot(arguments)
             try command.run()
         } catch let error as CommandError {
             Standard.error(error.text)
@@ -25,26 +34,13 @@ enum Main {
         }
     }
 
-    /// Refuses arguments that are not UTF-8: Swift would replace bytes by U+FFFD, and so name another file.
-    private static func checkArguments() throws(CommandError) {
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            guard let word = unsafe CommandLine.unsafeArgv[index] else { continue }
-            let bytes = unsafe Array(UnsafeRawBufferPointer(start: word, count: strlen(word)))
-            guard String(validating: bytes, as: UTF8.self) == nil else { continue }
-            throw CommandError(
-                .usage, "the argument \(bytes) is not UTF-8, and no command takes such a name; nothing was done",
-                try: "getfattr -n user.latchkey.class FILE   (for the class of a file)",
-                "setfattr -n user.latchkey.class -v CLASS FILE")
-        }
-    }
-
     /// Ends the process for what the argument parser throws: help, version, a completion script, or a mistake.
     ///
     /// The parser's own exit code for a mistake is 64; this program returns 2, like most Unix commands.
     private static func endParsing(_ error: any Error) -> Never {
         let text = Latchkey.fullMessage(for: error)
         if Latchkey.exitCode(for: error) == .success {
-            let isVerbose = text == Latchkey.version && CommandLine.arguments.contains("--verbose")
+            let isVerbose = text == About.version && ArgumentWords.all.contains("--verbose")
             Standard.output(isVerbose ? About.text : printable(text))
             exit(0)
         }
@@ -54,15 +50,19 @@ enum Main {
 
     /// Makes the parser's text printable: it quotes arguments, which a shell's `*` may have taken from another user's
     /// folder.
-    private static func printable(_ text: String) -> Printable {
+    static func printable(_ text: String) -> Printable {
         var bytes = Array(text.utf8)
-        for word in CommandLine.arguments.dropFirst() where word.unicodeScalars.contains(where: \.isHidden) {
+        for word in ArgumentWords.all.dropFirst() where word.unicodeScalars.contains(where: isEscaped) {
             // An option's name, or its value, may be quoted alone.
             for part in [Substring(word)] + word.split(separator: "=", maxSplits: 1) {
-                bytes.replace(Array(part.utf8), with: Array(Printable(part).text.utf8))
+                bytes.replace(Array(part.utf8), with: Array(Path(argument: String(part)).printable.text.utf8))
             }
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         return lines.map { Printable(line: String($0)) }.joined(separator: "\n")
+    }
+
+    private static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.isHidden || ArgumentWords.isMapped(scalar)
     }
 }

@@ -3,6 +3,7 @@ import Crypto
 import Failure
 import Foundation
 import Keybag
+import Posix
 
 /// Folders for a vault and its device key, gone with the test.
 final class Folders: Sendable {
@@ -33,11 +34,11 @@ final class Folders: Sendable {
     func make(
         recoveryKey: borrowing Secret, handingOut: () throws -> Void = {}
     ) throws -> VaultCreation.Made {
-        let fresh = try FreshFolder(vault)
+        let fresh = try FreshFolder(Path(vault))
         try fresh.make()
         var plan = VaultCreation.Plan(defaultClass: .completeUntilFirstUserAuthentication, cost: .minimum)
         plan.allowsWeak = true
-        plan.deviceKeyPath = deviceKey
+        plan.deviceKeyPath = Path(deviceKey)
         return try VaultCreation(in: fresh, plan).make(.passcode, secret("passcode"), recoveryKey: recoveryKey) {
             make in
             try handingOut()
@@ -46,7 +47,7 @@ final class Folders: Sendable {
     }
 
     func slots() throws(Failure) -> FolderSlots {
-        try FolderSlots(AbsolutePath(ofVault: vault), deviceKeyPath: deviceKey)
+        try FolderSlots(AbsolutePath(ofVault: Path(vault)), deviceKeyPath: Path(deviceKey))
     }
 }
 

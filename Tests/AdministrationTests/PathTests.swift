@@ -18,6 +18,18 @@ import Testing
         #expect(mounts.latchkeyMount(device: 31) != nil)
     }
 
+    /// The kernel writes bytes as they are, and four characters in octal.
+    @Test func aMountPointAndASourceOfAnyBytesAreFound() {
+        let table =
+            Array("30 1 0:30 / /m".utf8) + [0xff] + Array("\\012\\134 rw - fuse.latchkey /v".utf8) + [0xfe]
+            + Array("\\040 rw,user_id=5\n".utf8)
+        let point = Path(bytes: Array("/m".utf8) + [0xff] + Array("\n\\".utf8))
+        let mounts = MountTable(table)
+        #expect(mounts.mount(at: point)?.source == Path(bytes: Array("/v".utf8) + [0xfe] + Array(" ".utf8)))
+        #expect(mounts.mount(holding: point + "/x")?.user == 5)
+        #expect(mounts.mount(at: "/m\u{fffd}\n\\") == nil)
+    }
+
     /// One name to Unicode, and two folders.
     @Test func aComposedNameIsNotTheDecomposedOne() {
         let table = """
@@ -38,17 +50,17 @@ import Testing
         ("/a", "/", true),
     ])
     func liesInsideByWholeComponents(_ path: String, _ folder: String, _ isInside: Bool) {
-        #expect(AbsolutePath(known: path).isInside(AbsolutePath(known: folder)) == isInside)
+        #expect(AbsolutePath(known: Path(path)).isInside(AbsolutePath(known: Path(folder))) == isInside)
     }
 
     @Test(arguments: [("/a/../b/./c/", "/b/c"), ("/", "/"), ("/../..", "/")])
     func resolvesByText(_ typed: String, _ expected: String) {
-        #expect(AbsolutePath(lexically: typed).text == expected)
+        #expect(AbsolutePath(lexically: Path(typed)).path == Path(expected))
     }
 
     @Test func keepsWhatIsMissing() throws {
-        #expect(try AbsolutePath(ofPerhapsMissing: "/proc/../no such/folder/").text == "/no such/folder")
-        #expect(try AbsolutePath(ofPerhapsMissing: "/").text == "/")
+        #expect(try AbsolutePath(ofPerhapsMissing: "/proc/../no such/folder/").path == "/no such/folder")
+        #expect(try AbsolutePath(ofPerhapsMissing: "/").path == "/")
     }
 
     @Test func findsTheMountOfAPath() throws {

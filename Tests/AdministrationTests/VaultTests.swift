@@ -3,6 +3,7 @@ import Control
 import Crypto
 import Failure
 import Keybag
+import Posix
 import Testing
 
 /// What a program besides latchkey can do with vaults that are not mounted.
@@ -14,7 +15,7 @@ import Testing
 
     @Test func `a vault is made whole, and its slots are added, used and removed`() throws {
         let made = try folders.make(recoveryKey: RecoveryKeyText.generate())
-        #expect(made.deviceKeyPath == folders.deviceKey && made.proof != nil)
+        #expect(made.deviceKeyPath == Path(folders.deviceKey) && made.proof != nil)
         #expect(try folders.names == ["lk.dir", "lk.keybag", "lk.lock"])
         let slots = try folders.slots()
         #expect(slots.list().map(\.kind) == ["passcode", "recovery-key"] && !slots.hasNoPasscode)
@@ -51,32 +52,36 @@ import Testing
 
     @Test func `a folder that is used, and a device key that is there, stay as they are`() throws {
         try folders.write("of another vault", to: "device.key")
-        #expect(throws: Failure.deviceKeyExists(path: folders.deviceKey)) {
+        #expect(throws: Failure.deviceKeyExists(path: Path(folders.deviceKey))) {
             try folders.make(recoveryKey: RecoveryKeyText.generate())
         }
         #expect(try folders.names == [])
         try folders.write("something", to: "vault/file")
-        #expect(throws: Failure.notEmpty(path: folders.vault)) { try FreshFolder(folders.vault) }
-        #expect(throws: Failure.noKeybag(path: folders.vault)) { try folders.slots() }
-        #expect(throws: Failure.notAFolder(path: folders.deviceKey)) { try FreshFolder(folders.deviceKey) }
-        #expect(throws: Failure.secretFileExists(path: folders.deviceKey)) { try NewSecretFile(folders.deviceKey) }
+        #expect(throws: Failure.notEmpty(path: Path(folders.vault))) { try FreshFolder(Path(folders.vault)) }
+        #expect(throws: Failure.noKeybag(path: Path(folders.vault))) { try folders.slots() }
+        #expect(throws: Failure.notAFolder(path: Path(folders.deviceKey))) { try FreshFolder(Path(folders.deviceKey)) }
+        #expect(throws: Failure.secretFileExists(path: Path(folders.deviceKey))) {
+            try NewSecretFile(Path(folders.deviceKey))
+        }
     }
 
     @Test func `a vault whose device key is gone is recovered`() throws {
         let recoveryKey = try RecoveryKeyText.generate()
         try folders.make(recoveryKey: recoveryKey)
-        let vault = try AbsolutePath(ofVault: folders.vault)
+        let vault = try AbsolutePath(ofVault: Path(folders.vault))
         let other = folders.path + "/other.key"
         let wrong = try RecoveryKeyText.encode(RecoveryKeyText.generate())
         #expect(throws: Failure.wrongRecoveryKey) { _ = try VaultRecovery(of: vault, .recoveryKey, wrong) }
         do {
             let recovery = try VaultRecovery(of: vault, .recoveryKey, RecoveryKeyText.encode(recoveryKey))
-            let plan = try recovery.deviceKey(nil, at: other)
+            let plan = try recovery.deviceKey(nil, at: Path(other))
             #expect(plan.kind == .software)
             #expect(try recovery.run(plan, passcode: secret("another"), allowingWeak: true) == nil)
         }
-        #expect(throws: Failure.deviceKeyMismatch) { try folders.slots() }
-        let slots = try FolderSlots(vault, deviceKeyPath: other)
+        // The folder is locked while its slots are in use.
+        let created = try UInt64(FolderSlots(vault, deviceKeyPath: Path(other)).list()[0].created)
+        #expect(throws: Failure.recoveredElsewhere(created: created)) { try folders.slots() }
+        let slots = try FolderSlots(vault, deviceKeyPath: Path(other))
         #expect(try slots.test(passcode, secret("another")) == slots.list()[0].id)
     }
 }

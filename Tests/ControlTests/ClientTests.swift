@@ -88,6 +88,7 @@ import Testing
 
     @Test func `errors are typed`() throws {
         #expect(throws: Failure.notInMount) { try client.explain(try memoryFile([])) }
+        #expect(throws: Failure.damaged(reason: "entry")) { try client.explain(try memoryFile([]), "entry") }
         #expect(throws: Failure.busy) { try client.unmount() }
         try client.unmount(lazily: true)
         #expect(throws: Failure.methodNotFound(method: "io.latchkey.Nonsense")) {
@@ -221,6 +222,17 @@ import Testing
         #expect(throws: Failure.invalidParameter(parameter: "inodes")) {
             let _: ClassesReply = try client.call("Classes", ClassesParameters(inodes: inodes))
         }
+    }
+
+    @Test func `no request waits while a connection wants it so`() throws {
+        let client = client
+        try client.interruptWaiting()
+        try client.interruptWaiting()
+        #expect(folder.service.interruptions == 1)
+        client.disconnect()
+        let end = ContinuousClock.now + .seconds(10)
+        while folder.service.interruptions > 0, ContinuousClock.now < end { usleep(1000) }
+        #expect(folder.service.interruptions == 0)
     }
 
     @Test func `a connection is ended from the outside`() throws {

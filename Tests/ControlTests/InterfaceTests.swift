@@ -1,5 +1,6 @@
 import Failure
 import Foundation
+import Posix
 import Testing
 
 @testable import Control
@@ -76,15 +77,34 @@ import Testing
         #expect(StatusChange(nil, status).position == nil)
     }
 
+    /// No UTF-8.
+    private static let raw = Path(bytes: Array("/\\".utf8) + [0xff])
+
+    @Test func `a path of any bytes has two keys, one that is text has one`() throws {
+        var status = TestService(volume: "00").status
+        status.vault = Self.raw
+        let message = try Message(status)
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
+        #expect(object["vault"] as? String == #"/\\\xff"#)
+        #expect(object["vaultBase64"] as? String == "L1z/")
+        #expect(object["mountPoint"] as? String == "/mnt" && object["mountPointBase64"] == nil)
+        #expect(try message.decode(Status.self).vault == Self.raw)
+        // From a daemon of an earlier version, or a hostile one.
+        #expect(PathInJSON.path("/v", nil) == "/v" && PathInJSON.path("/v", "no base64!") == "/v")
+    }
+
     @Test func `every field of a status is in the interface`() throws {
-        let status = Status(
+        var status = Status(
             state: .locking, graceRemaining: 1, deadline: 2, evictionPhase: .invalidating, inodesToInvalidate: 5,
-            lastLockDuration: 0.5, mountPoint: "/m", vault: "/v", volume: "00", device: 3, deviceKey: "software",
+            lastLockDuration: 0.5, mountPoint: Self.raw, vault: Self.raw, volume: "00", device: 3,
+            deviceKey: "software",
             grace: 10, readOnly: true, version: "1", formatVersion: 1, pid: 4, whenLocked: .freeze, freezeTimeout: 8,
             waitingRequests: 9, instance: "01", sequence: 6, changed: 7, hasPasscode: false, lockWhenIdle: 11,
             rotation: Rotation(phase: .renewing, done: 0.5, files: 12, renewed: 13, failed: 14, failure: "why"),
-            ending: true, deviceKeyFile: "/k", unlockedMemory: 18, guesses: Guesses(left: 15, limit: 16),
-            vaultProof: "17")
+            ending: true, deviceKeyFile: Self.raw, unlockedMemory: 18, guesses: Guesses(left: 15, limit: 16),
+            vaultProof: "17", logFile: "/l", refusals: Refusals(count: 19, lastReason: "r", last: 20),
+            alwaysReadOnly: true, deep: true, forgetAfter: 23, forgetTime: 24)
+        status.program = Program(path: "/p", device: 21, inode: 22)
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])
         let text = InterfaceDescription.latchkey

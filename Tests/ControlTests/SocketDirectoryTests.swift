@@ -13,7 +13,7 @@ import Testing
         var status = stat()
         unsafe stat(inside, &status)
         let byPath = try ServedFolder(device: UInt64(status.st_dev))
-        #expect(try SocketDirectories([byPath.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)
+        #expect(try SocketDirectories([byPath.directory]).mount(of: Path(inside))?.status.volume == ServedFolder.volume)
         #expect(try SocketDirectories([byPath.directory]).mount(of: "/proc") == nil)
         #expect(throws: Failure.socket(.ENOENT, doing: "look at /nowhere")) {
             try SocketDirectories([byPath.directory]).mount(of: "/nowhere")
@@ -43,7 +43,7 @@ import Testing
     @Test func `a volume is served once`() throws {
         let folder = try ServedFolder()
         let service = folder.service
-        #expect(throws: Failure.alreadyServed(socket: folder.server.path)) {
+        #expect(throws: Failure.alreadyServed(socket: Path(folder.server.path))) {
             try ControlServer(
                 service: service, volume: ServedFolder.volume, in: folder.directory, version: "1.0")
         }
@@ -153,7 +153,7 @@ import Testing
         // It accepts connections and never answers. It is asked first, since its name sorts first.
         let hanging = try listen(at: folder.directory.socket(volume: "00"))
         let link = folder.directory.link(device: device)
-        #expect(try SocketDirectories([folder.directory]).mount(of: inside)?.status.volume == ServedFolder.volume)
+        #expect(try SocketDirectories([folder.directory]).mount(of: Path(inside))?.status.volume == ServedFolder.volume)
         var pending = [pollfd(fd: hanging.number, events: Int16(POLLIN), revents: 0)]
         #expect(unsafe poll(&pending, 1, 0) == 0, "no client has connected to it")
 
@@ -169,6 +169,20 @@ import Testing
         #expect(SocketDirectories([folder.directory]).mounts().count == 1)
         #expect(try folder.directory.sockets().count == 2)
         withExtendedLifetime(hanging) {}
+    }
+
+    /// Root's lock reaches all users' daemons, however many sockets one of them makes that do not answer.
+    @Test(.enabled(if: geteuid() == 0, "other users are needed")) func `no user comes before another`() throws {
+        let folders = try (0..<3).map { _ in try SocketDirectory.temporary() }
+        defer { for folder in folders { try? FileManager.default.removeItem(atPath: folder.path) } }
+        for (index, names) in [["x0"], (0..<20).map { "a\(10 + $0)" }, ["b0", "b1"]].enumerated() {
+            for name in names { try Disk.write([], to: folders[index].socket(volume: name)) }
+            #expect(unsafe chown(folders[index].path, uid_t(index) * 1000, 0) == 0)
+        }
+        let others = [1000, 2000].map { SocketDirectory(path: folders[$0 / 1000].path, owner: UInt32($0)) }
+        let names = SocketDirectories(others + [folders[0]]).sockets.map { ($0.path as NSString).lastPathComponent }
+        #expect(names.prefix(6) == ["x0", "a10", "b0", "a11", "b1", "a12"].map { $0 + ".socket" }[...])
+        #expect(names.count == 23)
     }
 
     @Test func `a folder that others may enter is refused`() throws {

@@ -12,6 +12,7 @@ final class TestService: ControlService {
         var status: Status
         var secrets: [[UInt8]] = []
         var questions = 0
+        var interruptions = 0
     }
 
     private let state: Mutex<State>
@@ -24,7 +25,8 @@ final class TestService: ControlService {
             State(
                 status: Status(
                     state: .beforeFirstUnlock, classKeys: ["none"], openFiles: ["none": 2], mountPoint: "/mnt",
-                    vault: vault, volume: volume, device: device, deviceKey: "software", grace: 10, readOnly: false,
+                    vault: Path(vault), volume: volume, device: device, deviceKey: "software", grace: 10,
+                    readOnly: false,
                     version: "1.0", formatVersion: 1, pid: Int(getpid()), instance: Self.instance, sequence: 0)))
     }
 
@@ -37,6 +39,9 @@ final class TestService: ControlService {
 
     /// How often it was asked for its status.
     var questions: Int { state.withLock { $0.questions } }
+
+    /// How many connections want no request to wait.
+    var interruptions: Int { state.withLock { $0.interruptions } }
 
     func set(_ new: Status.State) {
         state.withLock { state in
@@ -63,8 +68,19 @@ final class TestService: ControlService {
 
     func classes(ofInodes inodes: [UInt64]) -> [String] { inodes.map { $0 % 2 == 0 ? "complete" : "" } }
 
-    func lock(now: Bool) -> Status {
+    func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status {
         set(now ? .locked : .locking)
+        begun = now ? nil : 7
+        return status
+    }
+
+    func interruptWaiting() -> WaitingInterruption {
+        state.withLock { $0.interruptions += 1 }
+        return WaitingInterruption { [weak self] in self?.state.withLock { $0.interruptions -= 1 } }
+    }
+
+    func takeBackLock(_ lock: UInt64) -> Status {
+        if lock == 7, status.state == .locking { set(.unlocked) }
         return status
     }
 
@@ -114,11 +130,11 @@ final class TestService: ControlService {
         return status
     }
 
-    func explain(_ file: Descriptor) throws(Failure) -> Explanation {
-        throw .notInMount
+    func explain(_ file: Descriptor, _ name: Name?) throws(Failure) -> Explanation {
+        throw name.map { .damaged(reason: "\($0)") } ?? .notInMount
     }
 
-    func erase() throws(Failure) -> String { throw .failed(reason: "kept") }
+    func erase(keepingDeviceKey: Bool) throws(Failure) -> String { throw .failed(reason: "kept") }
 
     func endErased() {}
 

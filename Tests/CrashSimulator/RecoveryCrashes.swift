@@ -1,3 +1,4 @@
+import Posix
 import Store
 import TestStores
 import Vault
@@ -27,7 +28,7 @@ final class RecoveryCrashes {
     /// violations after the last of `times` crashes.
     func violations(in folder: StateFolder, after crash: Int, times: Int) throws -> [Violation] {
         guard times > 0 else { return check.violations(in: folder, after: crash) }
-        let store = try RecordingStore(DirectoryStore(path: folder.path))
+        let store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
         do {
             let opened = try keys.open(in: store)
             _ = Observation(of: opened.vault, root: opened.root)

@@ -24,7 +24,7 @@ public final class VaultKeys: Sendable {
     /// Makes a vault in an empty folder, with its device key beside the folder.
     public convenience init(in folder: StateFolder) throws {
         try SecureHeap.initialize()
-        let store = try DirectoryStore(path: folder.path)
+        let store = try DirectoryStore(path: Path(folder.path))
         _ = try makeVault(
             in: store, deviceKeyPath: folder.keyPath, passcode: Self.passcode(), recoveryKey: Secret(random: 32))
         try store.synchronizeAll()
@@ -35,7 +35,7 @@ public final class VaultKeys: Sendable {
     public init(of store: any Store, deviceKey path: String) throws {
         devicePath = path
         keybag = try OpenKeybag.open(
-            in: store, deviceKey: try DeviceKeyFile.load(path: path, counting: false), readOnly: true)
+            in: store, deviceKey: try DeviceKeyFile.load(path: Path(path), counting: false), readOnly: true)
         keybag.ring.install(try classKeys())
     }
 
@@ -69,7 +69,7 @@ public final class VaultKeys: Sendable {
     }
 
     func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
-        try open(in: DirectoryStore(path: folder.path))
+        try open(in: DirectoryStore(path: Path(folder.path)))
     }
 
     /// The vault in a store, opened as a mount does.
@@ -82,7 +82,7 @@ public final class VaultKeys: Sendable {
 
     /// The keybag of a store that holds the vault.
     public func keybag(in store: any Store) throws -> OpenKeybag {
-        try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: devicePath, counting: false))
+        try OpenKeybag.open(in: store, deviceKey: try DeviceKeyFile.load(path: Path(devicePath), counting: false))
     }
 
     /// The vault over a store that holds it, not yet read.

@@ -53,7 +53,7 @@ extension CrashTests {
             ) { state, crash in
                 let last = history.last { $0.records <= crash }!
                 do {
-                    let vault = recorded.keys.vault(over: try DirectoryStore(path: state.path))
+                    let vault = recorded.keys.vault(over: try DirectoryStore(path: Path(state.path)))
                     defer { vault.abandon() }
                     let file = try vault.openFile("file", in: try vault.openRoot())
                     defer { file.close() }

@@ -55,7 +55,7 @@ extension DiskTests {
 
     /// The files of a folder with the first byte of each sector.
     private static func contents(of folder: StateFolder) throws -> [String] {
-        let store = try DirectoryStore(path: folder.path)
+        let store = try DirectoryStore(path: Path(folder.path))
         return try store.entries(of: store.root).map { entry in
             let file = try store.open(entry.name, in: store.root, 0)
             let bytes = try store.bytes(of: file, count: 4096, at: 0)

@@ -13,7 +13,7 @@ extension CrashTests {
         /// Overwrites and appends with fsync, and a directory or two, as gocryptfs writes them.
         @Test(arguments: SimulatedDisk.Order.allCases) func inGocryptfssWrites(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
-            let store = try RecordingStore(DirectoryStore(path: folder.path))
+            let store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
             let pattern = try GocryptfsPattern()
             var random = SeededRandom(8)
             let file = try store.open("file", in: store.root, O_RDWR | O_CREAT, mode: 0o600)
@@ -37,7 +37,7 @@ extension CrashTests {
             let simulation = Simulation("gocryptfs", order, budget: budget(700))
             let report = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, crash in
                 let promised = histories.last { $0.records <= crash }!.history
-                return try Self.check(pattern, try DirectoryStore(path: state.path), promised)
+                return try Self.check(pattern, try DirectoryStore(path: Path(state.path)), promised)
             }
             print("crash: gocryptfs's write pattern, \(order.rawValue): \(report)")
             // Torn blocks and torn ends of files: EIO. Directories without their IV.

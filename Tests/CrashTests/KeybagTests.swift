@@ -17,7 +17,7 @@ extension CrashTests {
         @Test(arguments: SimulatedDisk.Order.allCases) func change(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
             let keys = try VaultKeys(in: folder)
-            let store = try RecordingStore(DirectoryStore(path: folder.path))
+            let store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
             let keybag = try keys.keybag(in: store)
             // The generation of the durable keybag, by number of records.
             var generations = [(records: 0, generation: keybag.file.generation)]
@@ -36,7 +36,7 @@ extension CrashTests {
             ) { state, crash in
                 let last = generations.last { $0.records <= crash }!.generation
                 do {
-                    let found = try keys.keybag(in: DirectoryStore(path: state.path))
+                    let found = try keys.keybag(in: DirectoryStore(path: Path(state.path)))
                     let generation = found.file.generation
                     guard last...last + 1 ~= generation else {
                         return [Violation(.names, "keybag \(generation), not \(last) or the next")]

@@ -72,6 +72,34 @@ extension CrashTests {
             try expectPromiseHolds("atomic saves over a class", vault)
         }
 
+        /// The same over a class that was not set: the file was made in a directory of class A, and moved out of it.
+        @Test func atomicSavesOverAnInheritedClass() throws {
+            let vault = try RecordedVault()
+            var random = SeededRandom(7)
+            let strict = try vault.makeDirectory("strict")
+            try vault.setDefaultClass(.complete, of: strict)
+            let folder = try vault.makeDirectory("documents")
+            let first = try vault.makeFile("letter", in: strict)
+            try vault.write(random.bytes(5000), to: first, at: 0)
+            try vault.synchronize(first)
+            try vault.rename("letter", of: first, in: strict, to: "letter", in: folder)
+            try vault.synchronize()
+            for save in 0..<20 {
+                let new = try vault.makeFile(name("letter.\(save % 3)"), in: save % 4 == 3 ? vault.root : folder)
+                try vault.write(random.bytes(Int.random(in: 0...9000, using: &random)), to: new, at: 0)
+                try vault.synchronize(new)
+                try vault.rename(
+                    name("letter.\(save % 3)"), of: new, in: save % 4 == 3 ? vault.root : folder, to: "letter",
+                    in: folder)
+                if save % 2 == 0 { try vault.synchronize(folder) }
+            }
+            let saved = try vault.vault.lookup("letter", in: folder.directory)
+            guard case .file(let header) = saved.details else { throw Errno.ENOENT }
+            #expect(header.protectionClass == .complete)
+            #expect(!header.protection.isExplicit)
+            try expectPromiseHolds("atomic saves over an inherited class", vault, states: 300)
+        }
+
         @Test func classChanges() throws {
             let vault = try RecordedVault()
             var random = SeededRandom(6)

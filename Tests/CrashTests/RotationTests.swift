@@ -15,7 +15,7 @@ extension CrashTests {
         @Test(arguments: SimulatedDisk.Order.allCases) func rotation(order: SimulatedDisk.Order) throws {
             let folder = try StateFolder()
             let keys = try VaultKeys(in: folder)
-            let store = try RecordingStore(DirectoryStore(path: folder.path))
+            let store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
             let session = try Session(keys, store)
             try session.fill()
             let begin = store.recorder.count
@@ -34,7 +34,7 @@ extension CrashTests {
             ) { state, crash in
                 states += 1
                 do {
-                    let found = try Session(keys, DirectoryStore(path: state.path))
+                    let found = try Session(keys, DirectoryStore(path: Path(state.path)))
                     defer { found.vault.abandon() }
                     if crash == isFinished, found.keybag.isRotating {
                         return [Violation(.names, "it was finished, and is not")]

@@ -43,28 +43,47 @@ import Testing
         #expect(admitted(gates, .complete) == "")
         #expect(admitted(gates, .completeUnlessOpen) == "create use read page")
         #expect(admitted(gates, .completeUntilFirstUserAuthentication) == everything)
+        // A deep eviction of a locked mount does not open what is closed.
+        gates.shut(to: .evicting, LockDepth.deep.classes)
+        #expect(admitted(gates, .complete) == "")
+        #expect(
+            admitted(gates, .completeUntilFirstUserAuthentication) == (servesReads ? "read page" : "page"))
+        gates.shut(to: .closed, LockDepth.deep.classes)
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "")
+        #expect(admitted(gates, .completeUnlessOpen) == "create use read page")
+        #expect(admitted(gates, .none) == everything)
     }
 
     @Test func `behind the deadline they are as shut as if the eviction had begun`() {
-        gates.close(at: BootClock.now + .seconds(3600))
+        gates.close(at: BootClock.now + .seconds(3600), .strict)
         #expect(admitted(gates, .complete) == "create open use read page")
-        gates.close(at: BootClock.now)
-        #expect(admitted(gates, .complete) == "page")
+        gates.close(at: BootClock.now, .strict)
+        gates.close(at: BootClock.now + .seconds(3600), .strict)
+        #expect(admitted(gates, .complete) == "page", "a later deadline changes nothing")
         #expect(admitted(gates, .completeUnlessOpen) == "create use read page")
         #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "create open use read page")
         #expect(admitted(gates, .none) == "create open use read page")
-        gates.close(at: nil)
-        #expect(admitted(gates, .complete) == "create open use read page")
+        gates.close(at: BootClock.now + .seconds(3600), .deep)
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "create open use read page")
+        gates.close(at: BootClock.now, .deep)
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "page")
+        #expect(admitted(gates, .none) == "create open use read page")
+        gates.forgetDeadlines()
+        for protectionClass in ProtectionClass.allCases {
+            #expect(admitted(gates, protectionClass) == "create open use read page")
+        }
     }
 
     /// A read(2) that is under way is served while the keys are evicted; a request that arrives when the machine wakes
     /// up is not.
     @Test func `reads are served for a second after the deadline`() {
         let gates = ClassGates(servesReads: true) { _ in true }
-        gates.close(at: BootClock.now - .milliseconds(10))
+        gates.close(at: BootClock.now - .milliseconds(10), .deep)
         #expect(admitted(gates, .complete) == "read page")
-        gates.close(at: BootClock.now - .seconds(2))
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "read page")
+        gates.close(at: BootClock.now - .seconds(2), .deep)
         #expect(admitted(gates, .complete) == "page")
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "page")
         gates.shut(to: .evicting, [.complete])
         #expect(admitted(gates, .complete) == "page")
     }

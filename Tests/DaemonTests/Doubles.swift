@@ -4,6 +4,7 @@ import Crypto
 import Failure
 import Format
 import Logging
+import Mount
 import Posix
 import Synchronization
 
@@ -22,6 +23,8 @@ final class TestMount: MountedFileSystem {
         var deadline: Duration?
         /// Whether there was a deadline, after each change.
         var deadlines: [Bool] = []
+        /// The depth of each deadline.
+        var depths: [LockDepth] = []
     }
 
     let state = Mutex(State())
@@ -32,17 +35,26 @@ final class TestMount: MountedFileSystem {
 
     func run() {}
 
-    func setDeadline(_ deadline: Duration?) {
+    func setDeadline(_ deadline: Duration, _ depth: LockDepth) {
         state.withLock {
             $0.deadline = deadline
-            $0.deadlines.append(deadline != nil)
+            $0.deadlines.append(true)
+            $0.depths.append(depth)
         }
     }
 
-    func evict() -> Eviction {
+    func cancelDeadlines() {
+        state.withLock {
+            $0.deadline = nil
+            $0.deadlines.append(false)
+        }
+    }
+
+    func evict(_ depth: LockDepth) -> Eviction {
         evictionGate.withLock { _ in }
         state.withLock {
             $0.strictKeys = false
+            if depth == .deep { $0.firstUnlocked = false }
             $0.evictions += 1
         }
         return Eviction(duration: .milliseconds(1), inodes: 2, passes: 2)
@@ -58,16 +70,22 @@ final class TestMount: MountedFileSystem {
     var openFiles: [ProtectionClass: Int] { [.complete: 1] }
     var fileKeysInMemory: Int { 1 }
     var waitingRequests: Int { 0 }
+    func interruptWaiting() {}
+    func allowWaiting() {}
     var evictionProgress: EvictionProgress? { nil }
 
+    var refusals: Refusals? { nil }
     var rotation: Rotation? { nil }
     func rotate() {}
 
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { inodes.map { $0 == 1 ? .complete : nil } }
 
-    func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation {
+    func explain(_ file: Descriptor, _ name: Name?, in state: Status.State) throws(Failure) -> Explanation {
         throw .notInMount
     }
+
+    var isReadOnly: Bool { false }
+    func remounted(readOnly: Bool) {}
 
     func synchronize() {}
 
@@ -123,7 +141,7 @@ extension TestKeyholder {
         _ = try prove(opener, secret)
     }
 
-    func erase() throws(Failure) -> String {
+    func erase(keepingDeviceKey: Bool) throws(Failure) -> String {
         guard isErasable.withLock({ $0 }) else { throw .failed(reason: "no") }
         return "destroyed"
     }
@@ -174,10 +192,10 @@ extension Secret {
 }
 
 extension MountFacts {
-    static func test(grace: Duration) -> MountFacts {
+    static func test(grace: Duration, forgetAfter: Duration? = nil) -> MountFacts {
         MountFacts(
             mountPoint: "/mnt", vault: "/vault", volume: "00112233445566778899aabbccddeeff", device: 1, grace: grace,
-            readOnly: false, version: "1.0", formatVersion: 1)
+            readOnly: false, version: "1.0", formatVersion: 1, forgetAfter: forgetAfter)
     }
 }
 

@@ -51,6 +51,6 @@ import Testing
 
     @Test func `class C before the first unlock`() {
         let found = explanation(.completeUntilFirstUserAuthentication, canOpen: false, .beforeFirstUnlock)
-        #expect(found.actions[1].reason == "the class key is not in memory before the first unlock")
+        #expect(found.actions[1].reason == "the class key is not in memory until the next unlock")
     }
 }

@@ -14,8 +14,8 @@ import Testing
         keys = TestKeys(mount: mount)
     }
 
-    private func lock(grace: Duration = .seconds(10)) throws -> MountLock {
-        try MountLock(mount: mount, facts: .test(grace: grace), log: .silent)
+    private func lock(grace: Duration = .seconds(10), forgetAfter: Duration? = nil) throws -> MountLock {
+        try MountLock(mount: mount, facts: .test(grace: grace, forgetAfter: forgetAfter), log: .silent)
     }
 
     private func wait(_ lock: MountLock, for state: Status.State) throws {
@@ -40,6 +40,70 @@ import Testing
         #expect(lock.status.graceRemaining == nil)
         #expect(try lock.unlock(with: keys, since: lock.locks).state == .unlocked)
         #expect(mount.state.withLock { $0.evictions } == 1)
+    }
+
+    @Test func `a deep lock ends before the first unlock, and clients hear of it`() throws {
+        let lock = try lock()
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        let position = MonitorPosition(
+            instance: try #require(lock.status.instance), sequence: try #require(lock.status.sequence))
+        let locking = lock.lock(now: false, .deep)
+        #expect(locking.state == .locking && locking.deep == true && locking.classKeys.count == 4)
+        #expect(mount.state.withLock { $0.depths } == [.deep])
+        lock.lock(now: true)
+        try wait(lock, for: .beforeFirstUnlock)
+        #expect(lock.status.classKeys == ["none"] && lock.status.deep == true)
+        #expect(lock.status.lastLockDuration != nil && lock.status.graceRemaining == nil)
+        let events = try #require(lock.subscribe(after: position).take())
+        #expect(
+            events.map(\.event) == [.willBecomeUnavailable, .willBecomeUnavailable, .didBecomeUnavailable])
+        let unlocked = try lock.unlock(with: keys, since: lock.locks)
+        #expect(unlocked.state == .unlocked && unlocked.deep == nil && unlocked.classKeys.count == 4)
+    }
+
+    @Test func `a locked mount is locked deeply, and an eviction under way is followed by a deep one`() throws {
+        let lock = try lock()
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        lock.lock(now: true)
+        try wait(lock, for: .locked)
+        #expect(lock.status.deep == nil)
+        #expect(lock.lock(now: false, .deep).state == .locking)
+        try wait(lock, for: .beforeFirstUnlock)
+        #expect(mount.state.withLock { $0.evictions } == 2)
+
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        mount.evictionGate.withLock { _ in
+            #expect(lock.lock(now: true).deep == nil)
+            #expect(lock.lock(now: false, .deep).deep == true)
+        }
+        try wait(lock, for: .beforeFirstUnlock)
+        #expect(mount.state.withLock { !$0.firstUnlocked && !$0.strictKeys })
+    }
+
+    @Test func `a locked mount forgets class C by itself`() throws {
+        let lock = try lock(forgetAfter: .milliseconds(200))
+        try followDeadlines(of: lock)
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        #expect(lock.status.forgetAfter == 0.2 && lock.status.forgetTime == nil)
+        lock.lock(now: true)
+        try wait(lock, for: .beforeFirstUnlock)
+        #expect(lock.status.classKeys == ["none"])
+        #expect(lock.status.forgetTime == nil)
+    }
+
+    /// The mount refuses class C from that time on by itself, also if the machine sleeps past it.
+    @Test func `the mount knows when it forgets`() throws {
+        let lock = try lock(forgetAfter: .seconds(3600))
+        _ = try lock.unlock(with: keys, since: lock.locks)
+        let before = BootClock.now
+        lock.lock(now: true)
+        try wait(lock, for: .locked)
+        let deadline = try #require(mount.state.withLock { $0.deadline })
+        #expect((before + .seconds(3600)...BootClock.now + .seconds(3600)).contains(deadline))
+        #expect(mount.state.withLock { $0.depths } == [.strict, .deep])
+        let left = try #require(lock.status.forgetTime) - MountFacts.wallClock
+        #expect((3500...3600).contains(left))
+        #expect(try lock.unlock(with: keys, since: lock.locks).forgetTime == nil)
     }
 
     @Test func `the grace ends by itself, on time`() throws {

@@ -78,7 +78,7 @@ import Testing
         let keyholder = TestKeyholder(mount: mount)
         keyholder.isErasable.withLock { $0 = isErasable }
         let service = MountService(lock: lock, mount: mount, keyholder: keyholder, log: .silent)
-        let isErased = (try? service.erase()) != nil
+        let isErased = (try? service.erase(keepingDeviceKey: false)) != nil
         #expect(isErased == isErasable)
         #expect(mount.state.withLock { $0.forgets } == 1)
     }

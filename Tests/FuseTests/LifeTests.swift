@@ -120,7 +120,8 @@ extension FuseTests {
         let program = try LineProgram("unshare", ["-m", "sh", "-c", script])
         let greeting = try program.line(within: 20)
         #expect(greeting.hasPrefix("mounted"), "\(greeting)")
-        let table = try String(contentsOfFile: "/proc/\(program.process.pid)/mountinfo", encoding: .utf8)
+        let table = String(
+            decoding: try Data(contentsOf: URL(filePath: "/proc/\(program.process.pid)/mountinfo")), as: UTF8.self)
         let line = table.split(separator: "\n").first { $0.contains("fuse.passthrough") }
         let flags = try #require(line).split(separator: " ")[5].split(separator: ",")
         #expect(Set(flags).isSuperset(of: ["nosuid", "nodev", "noexec"]))

@@ -1,6 +1,7 @@
 import Crypto
 import Failure
 import Format
+import Posix
 import Store
 import TestSecrets
 import Testing
@@ -48,7 +49,7 @@ import Testing
         }
         let restored = try restore(bytes, vault)
         let elsewhere = try OpenKeybag.open(
-            in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: vault.folder.path + "/new.key"))
+            in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: Path(vault.folder.path + "/new.key")))
         for keybag in [restored, elsewhere] {
             #expect(try keybag.unlock(passcode: secret("new passcode")).exposed == wanted)
             #expect(try keybag.unlock(recoveryKey: vault.recoveryKey).exposed == wanted)
@@ -57,7 +58,8 @@ import Testing
             #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
             #expect(keybag.file.slots.count == 3 && keybag.file.generation == 3)
         }
-        #expect(failure { _ = try vault.open() } == .deviceKeyMismatch)
+        let created = try #require(restored.file.slots.first?.head?.created)
+        #expect(failure { _ = try vault.open() } == .recoveredElsewhere(created: created))
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
     }
 
@@ -88,7 +90,7 @@ import Testing
         let opened = try OpenedBackup(bytes, passphrase: secret("five random words"))
         var file = opened.file
         file.generation = .max
-        let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
+        let device = try DeviceKeyFile.load(path: Path(vault.folder.deviceKeyPath))
         try vault.writeKeybag(SealedKeybag(sealing: file, opened.bundle, device).bytes)
         let keybag = try vault.open()
         #expect(

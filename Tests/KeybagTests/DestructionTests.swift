@@ -1,5 +1,6 @@
 import Failure
 import Foundation
+import Posix
 import TestSecrets
 import TestStores
 import Testing
@@ -8,36 +9,54 @@ import Testing
 
 /// After `erase` nothing is left, and no change of the keybag puts anything back.
 @Suite struct DestructionTests {
-    /// Second names of the files show what became of the contents after the files' own names are gone.
+    /// An open file and a second name show what became of the contents after the files' own names are gone.
     @Test func erasedFilesAreOverwritten() throws {
         let vault = try Vault()
-        let files = [vault.folder.path + "/vault/lk.keybag", vault.folder.deviceKeyPath]
-        for file in files { try FileManager.default.linkItem(atPath: file, toPath: file + ".kept") }
-        let sizes = try files.map { try Data(contentsOf: URL(filePath: $0)).count }
-        let destruction = try vault.open().destroy(deviceKeyPath: vault.folder.deviceKeyPath)
+        let (keybag, deviceKey) = (vault.folder.path + "/vault/lk.keybag", vault.folder.deviceKeyPath)
+        let open = try FileHandle(forReadingFrom: URL(filePath: keybag))
+        try FileManager.default.linkItem(atPath: deviceKey, toPath: deviceKey + ".kept")
+        let sizes = try [keybag, deviceKey].map { try Data(contentsOf: URL(filePath: $0)).count }
+        let destruction = try vault.open().destroy(deviceKeyPath: Path(vault.folder.deviceKeyPath))
         #expect(destruction.failure == nil && destruction.deviceKey == .destroyed)
-        for (file, size) in zip(files, sizes) {
-            #expect(!FileManager.default.fileExists(atPath: file))
-            #expect(try Data(contentsOf: URL(filePath: file + ".kept")) == Data(count: size), "\(file)")
-        }
+        for file in [keybag, deviceKey] { #expect(!FileManager.default.fileExists(atPath: file)) }
+        #expect(try open.readToEnd() == Data(count: sizes[0]))
+        #expect(try Data(contentsOf: URL(filePath: deviceKey + ".kept")) == Data(count: sizes[1]))
     }
 
-    /// A flush follows each overwrite and precedes the unlink: otherwise the zeros may never reach the disk.
+    /// Another name of the keybag may be that of a copy of the vault. The limit of guesses spares no name.
+    @Test(arguments: [true, false]) func anotherNameOfTheKeybag(_ isSpared: Bool) throws {
+        let vault = try Vault()
+        let keybag = vault.folder.path + "/vault/lk.keybag"
+        try FileManager.default.linkItem(atPath: keybag, toPath: keybag + ".kept")
+        let before = try Data(contentsOf: URL(filePath: keybag))
+        let open = try vault.open()
+        let path = Path(vault.folder.deviceKeyPath)
+        let destruction = isSpared ? open.destroy(deviceKeyPath: path) : open.destroyAfterGuesses(deviceKeyPath: path)
+        #expect(destruction.failure == nil && !FileManager.default.fileExists(atPath: keybag))
+        let kept = try Data(contentsOf: URL(filePath: keybag + ".kept"))
+        #expect(kept == (isSpared ? before : Data(count: before.count)))
+    }
+
+    /// A flush follows each overwrite and precedes the unlink: otherwise the zeros may never reach the disk. The last
+    /// write is the statement that the vault was erased, when nothing is left of the keybag.
     @Test func overwritesAreFlushed() throws {
         let vault = try Vault()
         let calls = StoreCalls([.write, .synchronize, .unlink])
         let store = InterceptingStore(try vault.folder.store(), hook: calls)
         let keybag = try vault.open(store)
         calls.forget()
-        _ = keybag.destroy(deviceKeyPath: vault.folder.deviceKeyPath)
-        #expect(calls.made == [.write, .synchronize, .write, .synchronize, .unlink, .synchronize])
+        _ = keybag.destroy(deviceKeyPath: Path(vault.folder.deviceKeyPath))
+        #expect(
+            calls.made == [
+                .write, .synchronize, .write, .synchronize, .unlink, .write, .synchronize, .synchronize,
+            ])
     }
 
     /// A change that began before the destruction and ends after it.
     @Test func nothingReplacesAnErasedKeybag() throws {
         let vault = try Vault()
         let keybag = try vault.open()
-        let path = vault.folder.deviceKeyPath
+        let path = Path(vault.folder.deviceKeyPath)
         let credential = try Credential(.passcode, reading: secret("passcode"))
         let error = failure {
             try keybag.change(opening: credential) { (_, _) throws(Failure) in
@@ -45,7 +64,7 @@ import Testing
             }
         }
         #expect(error == .erased(reason: nil))
-        #expect(try vault.folder.files.isEmpty)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.erased"])
     }
 
     /// The same for the end of a rotation, which needs no passcode.
@@ -56,8 +75,8 @@ import Testing
         let credential = try Credential(.passcode, reading: secret("passcode"))
         try keybag.beginRotation(opening: credential, recoveryKey: nil, dropping: [2])
         keybag.ring.install(try keybag.unlock(passcode: secret("passcode")))
-        _ = keybag.destroy(deviceKeyPath: vault.folder.deviceKeyPath)
+        _ = keybag.destroy(deviceKeyPath: Path(vault.folder.deviceKeyPath))
         #expect(failure { _ = try keybag.finishRotation() } == .erased(reason: nil))
-        #expect(try vault.folder.files.isEmpty)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.erased"])
     }
 }

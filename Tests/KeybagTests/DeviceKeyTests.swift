@@ -12,8 +12,8 @@ import Testing
 
     @Test func isMadeForItsOwnerAlone() throws {
         let folder = try Folder()
-        let made = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume)
-        let loaded = try DeviceKeyFile.load(path: folder.deviceKeyPath)
+        let made = try DeviceKeyFile.create(path: Path(folder.deviceKeyPath), volume: volume)
+        let loaded = try DeviceKeyFile.load(path: Path(folder.deviceKeyPath))
         #expect(loaded.volume == volume)
         #expect(loaded.secret.exposed == made.secret.exposed)
         #expect(try mode(of: folder.deviceKeyPath) == 0o600)
@@ -23,11 +23,11 @@ import Testing
 
     @Test func isNeverWrittenOver() throws {
         let folder = try Folder()
-        let made = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume)
+        let made = try DeviceKeyFile.create(path: Path(folder.deviceKeyPath), volume: volume)
         let before = try folder.deviceKey
-        let error = failure { _ = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume) }
+        let error = failure { _ = try DeviceKeyFile.create(path: Path(folder.deviceKeyPath), volume: volume) }
         #expect(error == .io(.EEXIST, doing: "creating the device key file \(folder.deviceKeyPath)"))
-        #expect(try DeviceKeyFile.load(path: folder.deviceKeyPath).secret.exposed == made.secret.exposed)
+        #expect(try DeviceKeyFile.load(path: Path(folder.deviceKeyPath)).secret.exposed == made.secret.exposed)
         #expect(try folder.deviceKey == before)
     }
 
@@ -36,32 +36,32 @@ import Testing
     @Test(arguments: [false, true]) func whatAKilledProgramLeft(isLinked: Bool) throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
-        let key = try DeviceKeyFile.create(path: path, volume: volume)
+        let key = try DeviceKeyFile.create(path: Path(path), volume: volume)
         let left = path.replacingOccurrences(of: "device.key", with: ".device.key.new")
         if isLinked {
             try FileManager.default.linkItem(atPath: path, toPath: left)
         } else {
             try FileManager.default.copyItem(atPath: path, toPath: left)
         }
-        DeviceKeyFile.removeOrphan(of: path)
+        DeviceKeyFile.removeOrphan(of: Path(path))
         #expect(!FileManager.default.fileExists(atPath: left))
-        #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
+        #expect(try DeviceKeyFile.load(path: Path(path)).secret.exposed == key.secret.exposed)
         try Data([1, 2, 3]).write(to: URL(filePath: left))
-        try DeviceKeyFile.replace(path: path, by: key)
+        try DeviceKeyFile.replace(path: Path(path), by: key)
         #expect(!FileManager.default.fileExists(atPath: left))
-        #expect(try DeviceKeyFile.load(path: path).secret.exposed == key.secret.exposed)
+        #expect(try DeviceKeyFile.load(path: Path(path)).secret.exposed == key.secret.exposed)
     }
 
     /// A key that did not get its name leaves nothing on the disk.
     @Test func aKeyWithoutItsNameIsOverwritten() throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
-        _ = try DeviceKeyFile.create(path: path, volume: volume)
+        _ = try DeviceKeyFile.create(path: Path(path), volume: volume)
         let left = path.replacingOccurrences(of: "device.key", with: ".device.key.new")
         try Data([1, 2, 3]).write(to: URL(filePath: left))
         // The file that the key is written to first, whatever becomes of its name.
         let held = try FileHandle(forReadingFrom: URL(filePath: left))
-        #expect(failure { _ = try DeviceKeyFile.create(path: path, volume: volume) } != nil)
+        #expect(failure { _ = try DeviceKeyFile.create(path: Path(path), volume: volume) } != nil)
         #expect(!FileManager.default.fileExists(atPath: left))
         #expect(try held.readToEnd() ?? Data() == Data())
     }
@@ -70,32 +70,32 @@ import Testing
     @Test func replacing() throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
-        let key = try DeviceKeyFile.create(path: path, volume: volume)
+        let key = try DeviceKeyFile.create(path: Path(path), volume: volume)
         let before = try folder.deviceKey
         try FileManager.default.linkItem(atPath: path, toPath: path + ".kept")
         try FileManager.default.createSymbolicLink(atPath: path + ".link", withDestinationPath: path)
-        try DeviceKeyFile.replace(path: path + ".link", bySealed: [1, 2, 3])
+        try DeviceKeyFile.replace(path: Path(path + ".link"), bySealed: [1, 2, 3])
         #expect(try folder.deviceKey == [1, 2, 3])
         #expect(try Array(Data(contentsOf: URL(filePath: path + ".kept"))) == before)
-        try DeviceKeyFile.replace(path: path, by: key)
+        try DeviceKeyFile.replace(path: Path(path), by: key)
         #expect(try folder.deviceKey == before)
     }
 
     @Test func whatIsNoKeyIsRefused() throws {
         let folder = try Folder()
         let path = folder.deviceKeyPath
-        #expect(failure { _ = try DeviceKeyFile.load(path: path) } == .deviceKeyMissing(path: path))
-        _ = try DeviceKeyFile.create(path: path, volume: volume)
+        #expect(failure { _ = try DeviceKeyFile.load(path: Path(path)) } == .deviceKeyMissing(path: Path(path)))
+        _ = try DeviceKeyFile.create(path: Path(path), volume: volume)
         let good = try folder.deviceKey
         for bad in [Array(good.prefix(63)), good + [0], [], [UInt8](repeating: 0, count: 64)] {
             try Data(bad).write(to: URL(filePath: path))
-            #expect(failure { _ = try DeviceKeyFile.load(path: path) }?.isNotADeviceKey == true)
+            #expect(failure { _ = try DeviceKeyFile.load(path: Path(path)) }?.isNotADeviceKey == true)
         }
         for index in 0..<16 {
             try Data(flipping(index, in: good)).write(to: URL(filePath: path))
-            #expect(failure { _ = try DeviceKeyFile.load(path: path) }?.isNotADeviceKey == true, "byte \(index)")
+            #expect(failure { _ = try DeviceKeyFile.load(path: Path(path)) }?.isNotADeviceKey == true, "byte \(index)")
         }
-        #expect(failure { _ = try DeviceKeyFile.create(path: folder.path + "/x/", volume: volume) } != nil)
+        #expect(failure { _ = try DeviceKeyFile.create(path: Path(folder.path + "/x/"), volume: volume) } != nil)
     }
 
     @Test func anotherKeyOpensNothing() throws {

@@ -2,6 +2,7 @@ import Crypto
 import Failure
 import Format
 import Foundation
+import Posix
 import Store
 import TestSecrets
 import TestSupport
@@ -21,7 +22,7 @@ final class Folder: Sendable {
     var path: String { folder.path }
     var deviceKeyPath: String { path + "/state/latchkey/device.key" }
 
-    func store() throws -> DirectoryStore { try DirectoryStore(path: path + "/vault") }
+    func store() throws -> DirectoryStore { try DirectoryStore(path: Path(path + "/vault")) }
 
     /// All files of the vault, for "nothing has changed".
     var files: [String: [UInt8]] {
@@ -61,7 +62,7 @@ final class Vault: Sendable {
     init(eraseAfter: UInt8 = 0) throws {
         folder = try Folder()
         volume = VolumeIdentifier(Random.bytes(16))
-        let key = try DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume)
+        let key = try DeviceKeyFile.create(path: Path(folder.deviceKeyPath), volume: volume)
         recoveryKey = try RecoveryKeyText.generate()
         let created = try OpenKeybag.create(
             in: folder.store(), deviceKey: key, passcode: secret("passcode"), recoveryKey: recoveryKey, cost: .minimum,
@@ -71,7 +72,8 @@ final class Vault: Sendable {
 
     func open(_ store: (any Store)? = nil, readOnly: Bool = false) throws -> OpenKeybag {
         try OpenKeybag.open(
-            in: store ?? folder.store(), deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath), readOnly: readOnly)
+            in: store ?? folder.store(), deviceKey: DeviceKeyFile.load(path: Path(folder.deviceKeyPath)),
+            readOnly: readOnly)
     }
 
     var keybag: [UInt8] {
@@ -85,7 +87,7 @@ final class Vault: Sendable {
         var bytes = try keybag
         change(&bytes)
         bytes.removeLast(32)
-        let device = try DeviceKeyFile.load(path: folder.deviceKeyPath)
+        let device = try DeviceKeyFile.load(path: Path(folder.deviceKeyPath))
         bytes += try device.keybagAuthenticator().tag(of: bytes)
         try writeKeybag(bytes)
     }
@@ -94,7 +96,8 @@ final class Vault: Sendable {
 extension DeviceKeyFile {
     /// The key in the file, or a new one in a new file.
     static func loadOrCreate(path: String, volume: VolumeIdentifier) throws -> DeviceKey {
-        FileManager.default.fileExists(atPath: path) ? try load(path: path) : try create(path: path, volume: volume)
+        FileManager.default.fileExists(atPath: path)
+            ? try load(path: Path(path)) : try create(path: Path(path), volume: volume)
     }
 }
 

@@ -1,6 +1,7 @@
 import Crypto
 import Failure
 import Foundation
+import Posix
 import TestSecrets
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 /// Wrong passcodes are counted, and cost a wait.
 @Suite struct GuessTests {
     private func counter(_ vault: Vault) -> GuessCounter {
-        GuessCounter(besideDeviceKey: vault.folder.deviceKeyPath, volume: vault.volume)
+        GuessCounter(besideDeviceKey: Path(vault.folder.deviceKeyPath), volume: vault.volume)
     }
 
     private func guess(_ vault: Vault, _ text: String, mayBeLast: Bool = false) throws -> Failure? {
@@ -50,7 +51,7 @@ import Testing
             }
             #expect(50...60 ~= seconds)
         }
-        let path = counter(vault).path
+        let path = counter(vault).name
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         // An hour later the right passcode resets the count.
@@ -69,7 +70,7 @@ import Testing
     @Test func aClockThatWasAhead() throws {
         let vault = try Vault()
         for number in 1...5 { #expect(try guess(vault, "wrong \(number)") == .wrong(.passcode)) }
-        let path = counter(vault).path
+        let path = counter(vault).name
         func last() throws -> UInt64 {
             try Data(contentsOf: URL(filePath: path))[32..<40].reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
@@ -96,7 +97,7 @@ import Testing
             _ = failure {
                 try counter.counted { (fingerprint) throws(Failure) in
                     fingerprint = UInt16(number)
-                    let bytes = (try? Data(contentsOf: URL(filePath: counter.path))).map { Array($0) } ?? []
+                    let bytes = (try? Data(contentsOf: URL(filePath: counter.name))).map { Array($0) } ?? []
                     #expect(bytes[24] == number)
                     throw .wrong(.passcode)
                 }
@@ -115,12 +116,12 @@ import Testing
                     found = fingerprint
                     // Also while it is tried.
                     if byChip {
-                        #expect((try? Data(contentsOf: URL(filePath: counter.path)))?[28..<30] == Data([0, 0]))
+                        #expect((try? Data(contentsOf: URL(filePath: counter.name)))?[28..<30] == Data([0, 0]))
                     }
                     throw .wrong(.passcode)
                 }
             }
-            return Array(try Data(contentsOf: URL(filePath: counter.path)))
+            return Array(try Data(contentsOf: URL(filePath: counter.name)))
         }
         #expect(try record(byChip: false, fingerprint: 0x1234)[28..<30] == [0x34, 0x12])
         for count in 2...3 as ClosedRange<UInt8> {
@@ -133,7 +134,7 @@ import Testing
     /// Another vault's file, or one with other bytes, is no count; where nothing can be written the vault opens.
     @Test func otherFiles() throws {
         let vault = try Vault()
-        let path = counter(vault).path
+        let path = counter(vault).name
         for bytes in [[], [1, 2, 3], [UInt8](repeating: 255, count: 40), [UInt8](repeating: 255, count: 100)] {
             try Data(bytes).write(to: URL(filePath: path))
             #expect(try guess(vault, "wrong") == .wrong(.passcode))
@@ -155,28 +156,28 @@ import Testing
             #expect(try vault.open().guessesLeft == Guesses(left: 4 - number, limit: 4))
         }
         // Without the permission for a last guess nothing is tried, right or wrong, and nothing is counted.
-        let count = try Data(contentsOf: URL(filePath: counter(vault).path))
+        let count = try Data(contentsOf: URL(filePath: counter(vault).name))
         for text in ["wrong 3", "wrong 4", "passcode"] { #expect(try guess(vault, text) == .lastGuess(limit: 4)) }
-        #expect(try Data(contentsOf: URL(filePath: counter(vault).path)) == count)
+        #expect(try Data(contentsOf: URL(filePath: counter(vault).name)) == count)
         let copy = try vault.keybag
         let keybag = try vault.open()
         let last = try Credential(.passcode, reading: secret("wrong 4"), mayBeLast: true)
         #expect(failure { _ = try keybag.unlock(last) } == .erased(limit: 4, reason: nil))
         #expect(keybag.guessesLeft == Guesses(left: 0, limit: 4))
-        #expect(try vault.folder.files.isEmpty)
+        #expect(try vault.folder.files.keys.sorted() == ["lk.erased"])
         #expect(!FileManager.default.fileExists(atPath: vault.folder.deviceKeyPath))
         // The mark in the counter tells a daemon that still has the keys in memory.
-        #expect(try Array(Data(contentsOf: URL(filePath: counter(vault).path)))[24..<28] == [255, 255, 255, 255])
+        #expect(try Array(Data(contentsOf: URL(filePath: counter(vault).name)))[24..<28] == [255, 255, 255, 255])
         // A copy of the keybag is useless without the device key, except to the recovery key.
         try vault.writeKeybag(copy)
-        #expect(failure { _ = try vault.open() } == .deviceKeyMissing(path: vault.folder.deviceKeyPath))
+        #expect(failure { _ = try vault.open() } == .deviceKeyMissing(path: Path(vault.folder.deviceKeyPath)))
     }
 
     /// If nothing can be counted, the message says that all attempts are left, and they stay so.
     @Test func aCountThatCannotBeKeptIsNotReported() throws {
         let vault = try Vault(eraseAfter: 4)
-        try FileManager.default.removeItem(atPath: counter(vault).path)
-        try FileManager.default.createDirectory(atPath: counter(vault).path, withIntermediateDirectories: false)
+        try FileManager.default.removeItem(atPath: counter(vault).name)
+        try FileManager.default.createDirectory(atPath: counter(vault).name, withIntermediateDirectories: false)
         for number in 1...6 { #expect(try guess(vault, "wrong \(number)") == wrong(4)) }
         #expect(try vault.open().guessesLeft == Guesses(left: 4, limit: 4))
         #expect(try guess(vault, "passcode") == nil)
@@ -188,7 +189,7 @@ import Testing
         let vault = try Vault(eraseAfter: 4)
         for number in 1...3 { #expect(try guess(vault, "wrong \(number)") == wrong(4 - number)) }
         let counter = counter(vault)
-        let path = counter.path
+        let path = counter.name
         _ = failure {
             try counter.counted(upTo: 4, mayBeLast: true) { (_) throws(Failure) in
                 let bytes = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
@@ -205,4 +206,9 @@ import Testing
         _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
         #expect(try guess(vault, "passcode") == nil)
     }
+}
+
+extension GuessCounter {
+    /// Its path, which is text here.
+    fileprivate var name: String { path.text ?? "" }
 }

@@ -182,9 +182,10 @@ import Testing
             cost: .minimum)
         #expect(try recovered.unlock(passcode: secret("new passcode")).exposed == before)
         #expect(failure { _ = try recovered.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
-        #expect(failure { _ = try vault.open() } == .deviceKeyMismatch, "the old machine's key is out")
+        let created = try #require(recovered.file.slots.first?.head?.created)
+        #expect(failure { _ = try vault.open() } == .recoveredElsewhere(created: created))
 
-        let again = try OpenKeybag.open(in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: path))
+        let again = try OpenKeybag.open(in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: Path(path)))
         #expect(try again.unlock(passcode: secret("new passcode")).exposed == before)
         #expect(try again.unlock(recoveryKey: vault.recoveryKey).exposed == before)
         #expect(again.file.generation == 2)
@@ -194,7 +195,7 @@ import Testing
     /// An attacker with all keys makes both MACs valid: which slot a number means would be ambiguous.
     @Test func twoSlotsOfOneNumberAreRefused() throws {
         let vault = try Vault()
-        let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
+        let device = try DeviceKeyFile.load(path: Path(vault.folder.deviceKeyPath))
         let whole = try SealedKeybag(decoding: vault.keybag)
         let bundle = try whole.openWithoutDevice(Credential(recoveryKey: vault.recoveryKey))
         let number = try #require(whole.file.slots[0].head?.identifier)

@@ -1,5 +1,6 @@
 import Crypto
 import Format
+import Posix
 import TestSecrets
 import Testing
 
@@ -12,11 +13,11 @@ import Testing
         let volume = VolumeIdentifier(Random.bytes(16))
         let recoveryKey = try RecoveryKeyText.generate()
         let made = try OpenKeybag.create(
-            in: folder.store(), deviceKey: DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume),
+            in: folder.store(), deviceKey: DeviceKeyFile.create(path: Path(folder.deviceKeyPath), volume: volume),
             first: .nothing(), recoveryKey: recoveryKey, cost: .minimum, settings: KeybagSettings(created: 1))
         let wanted = try made.unlock(.nothing()).exposed
         func open() throws -> OpenKeybag {
-            try OpenKeybag.open(in: folder.store(), deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath))
+            try OpenKeybag.open(in: folder.store(), deviceKey: DeviceKeyFile.load(path: Path(folder.deviceKeyPath)))
         }
         let keybag = try open()
         #expect(made.hasNoPasscode && keybag.hasNoPasscode)

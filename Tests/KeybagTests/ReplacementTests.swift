@@ -151,7 +151,7 @@ import Testing
             let injected = faults.faults.injected
             faults.faults.clear()
             if error != nil { try recover() }
-            let keybag = try OpenKeybag.open(in: faults, deviceKey: DeviceKeyFile.load(path: path))
+            let keybag = try OpenKeybag.open(in: faults, deviceKey: DeviceKeyFile.load(path: Path(path)))
             _ = try keybag.unlock(passcode: secret("new passcode"))
             if injected == 0 { break }
         }

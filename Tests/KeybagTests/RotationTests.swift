@@ -184,7 +184,7 @@ import Testing
         try vault.folder.remove("lk.keybag")
         let restored = try OpenKeybag.restore(
             OpenedBackup(backup, passphrase: secret("five random words")), in: vault.folder.store(),
-            newDeviceKey: DeviceKeyFile.load(path: path), newPasscode: secret("fourth passcode"), cost: .minimum)
+            newDeviceKey: DeviceKeyFile.load(path: Path(path)), newPasscode: secret("fourth passcode"), cost: .minimum)
         #expect(try opens(old, restored.ring, key) == [false, false, false, true])
         #expect(try opens(old, try unlocked(restored, "fourth passcode").ring, key) == Self.all)
         #expect(try restored.finishRotation())
@@ -244,13 +244,13 @@ import Testing
             let volume = VolumeIdentifier(Random.bytes(16))
             func open(_ store: any Store) throws -> OpenKeybag {
                 let keybag = try OpenKeybag.open(
-                    in: store, deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath, counting: false))
+                    in: store, deviceKey: DeviceKeyFile.load(path: Path(folder.deviceKeyPath), counting: false))
                 let isTaken = keybag.ring.install(try keybag.unlock(.nothing()))
                 #expect(isTaken)
                 return keybag
             }
             _ = try OpenKeybag.create(
-                in: folder.store(), deviceKey: DeviceKeyFile.create(path: folder.deviceKeyPath, volume: volume),
+                in: folder.store(), deviceKey: DeviceKeyFile.create(path: Path(folder.deviceKeyPath), volume: volume),
                 first: .nothing(), recoveryKey: Secret(random: 32), cost: .minimum,
                 settings: KeybagSettings(created: 0))
             let key = try Secret(random: 32)

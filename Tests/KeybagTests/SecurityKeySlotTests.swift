@@ -1,6 +1,7 @@
 import Crypto
 import Failure
 import Foundation
+import Posix
 import TestSecrets
 import Testing
 
@@ -63,7 +64,8 @@ import Testing
         let path = vault.folder.path + "/new/device.key"
         let by = try Credential(recoveryKey: vault.recoveryKey)
         let recovered = try OpenKeybag.recover(
-            in: vault.folder.store(), by: by, newDeviceKey: DeviceKeyFile.create(path: path, volume: vault.volume),
+            in: vault.folder.store(), by: by,
+            newDeviceKey: DeviceKeyFile.create(path: Path(path), volume: vault.volume),
             newPasscode: secret("new passcode"), cost: .minimum)
         #expect(recovered.file.securityKeys.isEmpty && recovered.file.slots.count == 2)
         #expect(failure { _ = try recovered.unlock(credential(derived)) } == .wrong(.securityKey))

@@ -98,7 +98,8 @@ import Testing
         try OpenKeybag.check(by, in: vault.folder.store())
         let path = vault.folder.path + "/new/device.key"
         let recovered = try OpenKeybag.recover(
-            in: vault.folder.store(), by: by, newDeviceKey: DeviceKeyFile.create(path: path, volume: vault.volume),
+            in: vault.folder.store(), by: by,
+            newDeviceKey: DeviceKeyFile.create(path: Path(path), volume: vault.volume),
             newPasscode: secret("new passcode"), cost: .minimum)
         #expect(identifiers(recovered) == [5, 2, 4])
         #expect(try recovered.unlock(passcode: secret("new passcode")).exposed == wanted)

@@ -136,7 +136,7 @@ import Testing
     /// An attacker who has the device key has made a device slot for other keys.
     @Test func anExchangedDeviceSlot() throws {
         let vault = try Vault()
-        let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
+        let device = try DeviceKeyFile.load(path: Path(vault.folder.deviceKeyPath))
         let slot = try DeviceSlotKeys.wrap(Bundle.generated(), device)
         let offset = 52 + (8 + 16) + (8 + 32) + 8
         try vault.forge { $0.replaceSubrange(offset..<offset + 72, with: slot) }
@@ -148,7 +148,7 @@ import Testing
     @Test(arguments: [(128, "volume keys"), (96, "keys of class none")])
     func slotsThatDisagree(_ key: (offset: Int, name: String)) throws {
         let vault = try Vault()
-        let device = try DeviceKeyFile.load(path: vault.folder.deviceKeyPath)
+        let device = try DeviceKeyFile.load(path: Path(vault.folder.deviceKeyPath))
         let keybag = try vault.open()
         let sealed = keybag.sealed.withLock { $0 }
         let opened = try keybag.openSlot(of: sealed, Credential(.passcode, reading: secret("passcode")))

@@ -2,6 +2,7 @@ import Crypto
 import Failure
 import Format
 import Foundation
+import Posix
 import TestSecrets
 import Testing
 
@@ -20,7 +21,7 @@ import Testing
     }
 
     private func open(_ folder: Folder) throws -> OpenKeybag {
-        try OpenKeybag.open(in: folder.store(), deviceKey: DeviceKeyFile.load(path: folder.deviceKeyPath))
+        try OpenKeybag.open(in: folder.store(), deviceKey: DeviceKeyFile.load(path: Path(folder.deviceKeyPath)))
     }
 
     @Test func opensAndUnlocks() throws {
@@ -107,7 +108,8 @@ import Testing
         let store = try Folder()
         let volume = backup.volume
         let restored = try OpenKeybag.restore(
-            backup, in: store.store(), newDeviceKey: DeviceKeyFile.create(path: store.deviceKeyPath, volume: volume),
+            backup, in: store.store(),
+            newDeviceKey: DeviceKeyFile.create(path: Path(store.deviceKeyPath), volume: volume),
             newPasscode: secret("new passcode"), cost: .minimum)
         let keys = try restored.unlock(passcode: secret("new passcode")).exposed
         #expect(try keys[0] == vectors.bytes("classKeyA"))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import latchkey
@@ -34,6 +35,14 @@ import Testing
         }
     }
 
+    @Test func versionNamesCommitAndLibraries() throws {
+        let version = try run(Built.latchkey, ["--version"]).text
+        #expect(version.hasPrefix("\(Latchkey.version) (commit "))
+        #expect(version.contains("libfuse 3.") && version.contains("OpenSSL 3."))
+        // Semantic versioning: tools/package makes the package's version from this one.
+        #expect(Latchkey.version.wholeMatch(of: /\d+\.\d+\.\d+/) != nil)
+    }
+
     @Test func licensesStandInTheDocument() throws {
         let document = try read("docs/LICENSES.md")
         for part in About.builtIn + About.linked + About.opened {
@@ -42,6 +51,6 @@ import Testing
                 "\(part.name), \(part.license)")
         }
         #expect(try read("LICENSE").contains("Apache License"))
-        #expect(About.text.text.hasPrefix("latchkey \(Latchkey.version), Apache-2.0\n"))
+        #expect(About.text.text.hasPrefix("latchkey \(About.version), Apache-2.0\n"))
     }
 }

@@ -40,8 +40,15 @@ import Testing
 
     /// The executable of the daemon has escaped it already.
     @Test func `what a daemon says is not escaped twice`() {
-        let reason = CommandError(.io(.EIO, doing: "reading \u{1b}\\"), of: "/v").message.text
+        let reason = CommandError(.io(.EIO, doing: "reading \("\u{1b}\\")"), of: "/v").message.text
         #expect(CommandError(.failed(reason: reason), at: "/m").message.text == reason)
+    }
+
+    @Test func `a failing disk is told from a damaged file`() {
+        let failing = CommandError(.io(.EIO, doing: "reading lk.keybag"), of: "/v w")
+        #expect(failing.advice.map(\.text).first?.hasPrefix("findmnt -T '/v w'") == true)
+        let outside = CommandError(cannot: "open the vault", "/v", .EIO)
+        #expect(outside.code == .damaged && outside.message.text.contains("disk or file system below it fails"))
     }
 
     @Test(arguments: [1, 89, 90, 3600, Int.max, Int.min]) func `any wait has words`(_ seconds: Int) {

@@ -10,6 +10,8 @@ import Testing
 @Suite struct HelpTests {
     private static let commands: [(name: String, type: any ParsableCommand.Type)] = [
         ("latchkey", Latchkey.self), ("init", Init.self), ("mount", Mount.self), ("unmount", Unmount.self),
+        ("open", Open.self), ("close", Close.self), ("list", List.self), ("config", ConfigCommand.self),
+        ("config-check", ConfigCommand.Check.self),
         ("passwd", Passwd.self), ("fsck", Fsck.self), ("unlock", Unlock.self), ("lock", Lock.self),
         ("status", StatusCommand.self), ("monitor", Monitor.self),
         ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
@@ -19,6 +21,7 @@ import Testing
         ("keybag-restore", KeybagCommand.Restore.self),
         ("device-key", DeviceKeyCommand.self), ("device-key-show", DeviceKeyCommand.Show.self),
         ("device-key-rebind", DeviceKeyCommand.Rebind.self), ("device-key-export", DeviceKeyCommand.Export.self),
+        ("info", Info.self),
         ("slot", SlotCommand.self), ("slot-list", SlotCommand.List.self),
         ("slot-add", SlotCommand.Add.self), ("slot-remove", SlotCommand.Remove.self),
         ("slot-test", SlotCommand.Test.self),
@@ -33,5 +36,23 @@ import Testing
         }
         #expect(try String(contentsOf: path, encoding: .utf8) == help)
         #expect(help.split(separator: "\n").allSatisfy { $0.hasPrefix("USAGE:") || $0.count <= 80 })
+    }
+
+    /// Each command's help ends with examples, and each of them is that command.
+    @Test func examplesAreParsed() throws {
+        func check(_ type: any ParsableCommand.Type, _ path: String) throws {
+            for child in type.configuration.subcommands { try check(child, "\(path) \(child._commandName)") }
+            guard type.configuration.subcommands.isEmpty else { return }
+            let marks = type.configuration.discussion.components(separatedBy: "\n\nExamples:\n")
+            let examples = marks.count == 2 ? marks[1].components(separatedBy: "\n") : []
+            #expect((1...3).contains(examples.count), "\(path)")
+            for example in examples {
+                #expect(example.hasPrefix("  \(path)") && example.count <= 80, "\(example)")
+                let words = example.split(separator: " ").map(String.init)
+                let parsed = try Latchkey.parseAsRoot(Array(words.dropFirst()))
+                #expect(Swift.type(of: parsed) == type, "\(example)")
+            }
+        }
+        try check(Latchkey.self, "latchkey")
     }
 }

@@ -63,7 +63,7 @@ struct Main {
         var configuration = Configuration()
         configuration.privileges = .clearedByFileSystem
         let session = Session(fileSystem: fileSystem, configuration: configuration)
-        try session.mount(at: mountPoint, options: options)
+        try session.mount(at: Path(mountPoint), options: options)
         return (session, fileSystem)
     }
 

@@ -16,6 +16,7 @@ import Testing
         facts.defaultClass = .completeUnlessOpen
         facts.grace = 30
         facts.idleLock = .after(600)
+        facts.forgetting = .after(72)
         facts.erasure = .after(10)
         facts.escrowKeys = [[UInt8](repeating: 1, count: 32), [UInt8](repeating: 15, count: 32)]
         facts.deviceKey = .software
@@ -25,12 +26,13 @@ import Testing
     @Test func whatIsKept() throws {
         let policy = try policy()
         #expect(policy.violations(of: good).isEmpty)
-        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 8))
+        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 9) + [.unknown])
         var better = good
         better.passcodeScore = 4
         better.defaultClass = .complete
         better.grace = 0
         better.idleLock = .after(1)
+        better.forgetting = .after(1)
         better.erasure = .after(1)
         better.deviceKey = .tpm2
         #expect(policy.violations(of: better).isEmpty)
@@ -65,14 +67,20 @@ import Testing
         Case(.lockWhenIdleAfter, 8, "the mount never locks by itself, and not after the 600 seconds without use") {
             $0.idleLock = .never
         },
-        Case(.eraseAfter, 9, "erasing the vault after 11 wrong passcodes is later than after the 10") {
+        Case(.forgetAfter, 9, "closing class C after 73 hours locked is later than after the 72") {
+            $0.forgetting = .after(73)
+        },
+        Case(.forgetAfter, 9, "the mount never closes class C, and not after the 72 hours locked") {
+            $0.forgetting = .never
+        },
+        Case(.eraseAfter, 10, "erasing the vault after 11 wrong passcodes is later than after the 10") {
             $0.erasure = .after(11)
         },
-        Case(.eraseAfter, 9, "the vault is never erased, and not after the 10 wrong passcodes") {
+        Case(.eraseAfter, 10, "the vault is never erased, and not after the 10 wrong passcodes") {
             $0.erasure = .never
         },
-        Case(.requiredEscrowKey, 10, "the vault has no slot for the escrow key") { $0.escrowKeys = [] },
-        Case(.requiredEscrowKey, 10, "the vault has no slot for the escrow key") {
+        Case(.requiredEscrowKey, 11, "the vault has no slot for the escrow key") { $0.escrowKeys = [] },
+        Case(.requiredEscrowKey, 11, "the vault has no slot for the escrow key") {
             $0.escrowKeys = [[UInt8](repeating: 14, count: 32)]
         },
     ]

@@ -28,10 +28,10 @@ struct Main {
         umask(0)
         signal(SIGPIPE, SIG_IGN)
         try SecureHeap.initialize()
-        let store = try RecordingStore(DirectoryStore(path: path))
+        let store = try RecordingStore(DirectoryStore(path: Path(path)))
         let keys = try VaultKeys(of: store, deviceKey: path + ".key")
         let mount = try ProtectedMount(
-            vault: keys.vault(over: store), at: mountPoint, options: [], descriptorLimit: 1000, whenLocked: .fail
+            vault: keys.vault(over: store), at: Path(mountPoint), options: [], descriptorLimit: 1000, whenLocked: .fail
         ) { say("trouble \($0)") }
         mount.admit(try keys.classKeys())
         Thread.detachNewThread { answer(store.recorder) }

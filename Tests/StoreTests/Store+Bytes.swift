@@ -5,7 +5,7 @@ import TestSupport
 
 extension TemporaryFolder {
     func store() throws -> DirectoryStore {
-        try DirectoryStore(path: path)
+        try DirectoryStore(path: Path(path))
     }
 }
 

@@ -21,9 +21,9 @@ import Testing
     }
 
     @Test func opensOnlyFolders() throws {
-        #expect(throws: Posix.Errno.ENOENT) { try DirectoryStore(path: folder.path + "/nothing") }
+        #expect(throws: Posix.Errno.ENOENT) { try DirectoryStore(path: Path(folder.path + "/nothing")) }
         _ = try folder.store().make("file")
-        #expect(throws: Posix.Errno.ENOTDIR) { try DirectoryStore(path: folder.path + "/file") }
+        #expect(throws: Posix.Errno.ENOTDIR) { try DirectoryStore(path: Path(folder.path + "/file")) }
     }
 
     @Test func twoStoresOfOneFolderExcludeEachOther() throws {

@@ -32,7 +32,7 @@ final class TestVault: Sendable {
         try SecureHeap.initialize()
         folder = try TemporaryFolder()
         path = try folder.makeFolder("vault")
-        store = try wrap(try DirectoryStore(path: path))
+        store = try wrap(try DirectoryStore(path: Path(path)))
         bundle = try Bundle.generated()
         let volume = VolumeIdentifier([UInt8](1...16))
         let keys = try VolumeKeys(volumeKey: try bundle.volumeKey(), volume: volume)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "lib" / "search"))
 
 from keys import secrets_of_slots
 from memory import Wanted
@@ -29,7 +30,7 @@ def prove(proof: Proof, cycles: int) -> None:
     wanted = proof.wanted()
     scene.mount()
     proof.look("before the first unlock", wanted, {"class key D", "subkey for names"},
-               lambda name: proof.is_gone(name) or name.startswith(("class key C", "file key")))
+               lambda name: proof.is_gone_deeply(name) or name.startswith("file key"))
     scene.unlock()
     scene.read_all()
     scene.use()
@@ -52,6 +53,15 @@ def prove(proof: Proof, cycles: int) -> None:
     proof.everything_is_there()
     took = timed(scene.lock_now)
     proof.look_while_locked(f"after lock --now --wait, which took {took:.2f} s", wanted)
+
+    scene.unlock()
+    took = timed(scene.lock_deeply)
+    proof.look_after_deep_lock(f"after lock --deep --now --wait, which took {took:.2f} s", wanted)
+    scene.unlock()
+    proof.everything_is_there()
+    scene.lock_now()
+    scene.lock_deeply()
+    proof.look_after_deep_lock("locked, then locked deeply", wanted)
 
     scene.unlock()
     old, scene.passcode = scene.passcode, b"another " + secrets.token_hex(16).encode()

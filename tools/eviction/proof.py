@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from aes import hash_key_pieces, round_key_pieces
-from keys import fmt, secrets_of
+from keys import fmt, is_gone, secrets_of
 from memory import Wanted, pieces_of, pieces_of_core, search
 from opened import PAGE, Mapping, death, read_directly, refusal, splice_page
-from scene import PAGES, Scene
+from scene import PAGES, Opened, Scene
 
 # The search covers every form of this many file keys of each kind, and the first half of the others.
 SAMPLE = 4
@@ -35,6 +35,7 @@ class Proof:
         secrets = secrets_of(scene.vault, scene.device_key, scene.passcode, scene.recovery_key, sample)
         wanted = secrets.wanted()
         vault = self.opened_vault()
+        wanted.whole["contents of plain files"] = scene.canaries["plain"]
         for kind in ("strict", "mail"):
             keys = set()
             for number in range(SAMPLE, scene.files):
@@ -49,11 +50,10 @@ class Proof:
         return fmt.Vault(bytes(self.scene.vault), fmt.Credentials(device_key, self.scene.passcode), volume)
 
     @staticmethod
-    def is_gone(name: str) -> bool:
-        """Whether this must be gone from memory while the vault is locked."""
-        kept = ("class key C", "class key D", "volume key", "subkey", "device key", "file key held", "file key plain",
-                "file key open", "key around the file key plain", "key around the file key open")
-        return not name.startswith(kept)
+    def is_gone_deeply(name: str) -> bool:
+        """Whether this must be gone from memory after a deep lock."""
+        of_class_c = ("class key C", "file key plain", "key around the file key plain", "contents of plain")
+        return is_gone(name) or name.startswith(of_class_c)
 
     REQUIRED_LOCKED = {"class key C", "class key D", "subkey for names", "file key held-0"}
     REQUIRED_UNLOCKED = REQUIRED_LOCKED | {"class key A", "class key B", "file key strict-0"}
@@ -97,7 +97,14 @@ class Proof:
     def look_while_locked(self, state: str, wanted: Wanted) -> None:
         if not self.scene.working():
             self.tell(state, "", ["a program that writes has ended"])
-        self.look(state, wanted, self.REQUIRED_LOCKED, self.is_gone)
+        self.look(state, wanted, self.REQUIRED_LOCKED, is_gone)
+
+    def look_after_deep_lock(self, state: str, wanted: Wanted) -> None:
+        self.look(state, wanted, self.REQUIRED_LOCKED - {"class key C"}, self.is_gone_deeply)
+        wrong = self.refusals("plain", self.scene.services)
+        if pages := self.count_pages(self.scene.services):
+            wrong.append(f"{pages} pages are in the page cache")
+        self.tell("    by handles and mappings", f"{len(self.scene.services)} files of C", wrong[:10])
 
     def look_into_a_core(self, wanted: Wanted) -> None:
         """A core has no memory of secrets. It has the mount's path, so finding that shows that the search works."""
@@ -108,38 +115,25 @@ class Proof:
             return self.tell("locked: a core by gcore", "", [f"gcore made none: {done.stderr.strip()[-300:]}"])
         named = Wanted({**wanted.whole, "the mount's path": bytes(self.scene.point)}, wanted.aligned)
         self.look("locked: a core by gcore", named, {"the mount's path"},
-                  lambda name: name != "the mount's path" and self.is_gone(name), pieces_of_core(path))
+                  lambda name: name != "the mount's path" and is_gone(name), pieces_of_core(path))
         path.unlink()
 
     # The kernel
 
-    def count_pages(self) -> int:
-        """Pages of the strict files in the page cache, at most a second after the programs were stopped."""
+    def count_pages(self, files: list[Opened]) -> int:
+        """Pages of these files in the page cache, at most a second after the programs were stopped."""
         self.scene.pause()
         end = time.monotonic() + 1
         while True:
-            resident = sum(opened.mapping.resident() for opened in self.scene.opened)
+            resident = sum(opened.mapping.resident() for opened in files)
             if resident == 0 or time.monotonic() > end:
                 self.scene.resume()
                 return resident
 
     def look_through_handles(self) -> None:
         """A program that has the strict files open, mapped, locked in memory or half read can read none of them."""
-        wrong: list[str] = []
-        pages = self.count_pages()
-        for number, opened in enumerate(self.scene.opened):
-            acts = {
-                "read": lambda: os.pread(opened.descriptor, PAGE, 0),
-                "read to the end": lambda: os.pread(opened.descriptor, 10 * PAGE, PAGE),
-                "read with O_DIRECT": lambda: read_directly(opened.direct, PAGE),
-                "splice": lambda: splice_page(opened.descriptor, PAGE),
-                "open": lambda: os.close(os.open(self.scene.path("strict", number), os.O_RDONLY)),
-            }
-            for what, act in acts.items():
-                if (answer := refusal(act)) != "ENOKEY":
-                    wrong.append(f"{opened.name}: {what} ends with {answer or 'success'}")
-            if number % 10 == 0 and (signal := death(opened.mapping.touch)) != "SIGBUS":
-                wrong.append(f"{opened.name}: a touched {opened.mapping.kind} mapping ends with {signal or 'success'}")
+        pages = self.count_pages(self.scene.opened)
+        wrong = self.refusals("strict", self.scene.opened)
         if pages:
             wrong.append(f"{pages} pages are in the page cache")
         for number in range(self.scene.files):
@@ -148,6 +142,24 @@ class Proof:
                 wrong.append(f"mail-{number}: open ends with {answer or 'success'}")
         self.tell("locked: by handles and mappings",
                   f"{len(self.scene.opened)} strict files, {self.scene.files} of B closed", wrong[:10])
+
+    def refusals(self, kind: str, files: list[Opened]) -> list[str]:
+        """What a program can do with locked files that it has open; empty if it can do nothing."""
+        wrong: list[str] = []
+        for number, opened in enumerate(files):
+            acts = {
+                "read": lambda: os.pread(opened.descriptor, PAGE, 0),
+                "read to the end": lambda: os.pread(opened.descriptor, 10 * PAGE, PAGE),
+                "read with O_DIRECT": lambda: read_directly(opened.direct, PAGE),
+                "splice": lambda: splice_page(opened.descriptor, PAGE),
+                "open": lambda: os.close(os.open(self.scene.path(kind, number), os.O_RDONLY)),
+            }
+            for what, act in acts.items():
+                if (answer := refusal(act)) != "ENOKEY":
+                    wrong.append(f"{opened.name}: {what} ends with {answer or 'success'}")
+            if (number % 10 == 0 or len(files) < 10) and (signal := death(opened.mapping.touch)) != "SIGBUS":
+                wrong.append(f"{opened.name}: a touched {opened.mapping.kind} mapping ends with {signal or 'success'}")
+        return wrong
 
     def closed_files_have_no_pages(self) -> None:
         """Called right after an unlock, before any program reads one of them again."""
@@ -163,11 +175,12 @@ class Proof:
 
     def everything_is_there(self) -> None:
         wrong = []
-        for number, opened in enumerate(self.scene.opened):
-            if os.pread(opened.descriptor, PAGES * PAGE, 0) != self.scene.content("strict", number):
-                wrong.append(f"{opened.name} has wrong contents through its handle")
-            if opened.mapping.bytes() != self.scene.content("strict", number):
-                wrong.append(f"{opened.name} has wrong contents through its {opened.mapping.kind} mapping")
+        for kind, files in (("strict", self.scene.opened), ("plain", self.scene.services)):
+            for number, opened in enumerate(files):
+                if os.pread(opened.descriptor, PAGES * PAGE, 0) != self.scene.content(kind, number):
+                    wrong.append(f"{opened.name} has wrong contents through its handle")
+                if opened.mapping.bytes() != self.scene.content(kind, number):
+                    wrong.append(f"{opened.name} has wrong contents through its {opened.mapping.kind} mapping")
         for kind in ("strict", "mail", "held", "plain", "open"):
             for number in range(self.scene.count(kind)):
                 if self.scene.path(kind, number).read_bytes() != self.scene.content(kind, number):

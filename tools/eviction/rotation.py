@@ -47,6 +47,10 @@ def prove_rotation(proof: Proof) -> None:
     scene.lock_now()
     of_locked = ("old class key C", "old class key D", "class key C", "class key D")
     proof.look("the same, locked", both, set(of_locked), lambda name: not name.startswith(of_locked))
+    scene.lock_deeply()
+    of_deeply_locked = ("old class key D", "class key D")
+    proof.look("the same, locked deeply", both, set(of_deeply_locked),
+               lambda name: not name.startswith(of_deeply_locked))
 
     scene.unlock()
     scene.run("rotate", "--wait", str(scene.point))

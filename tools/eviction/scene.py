@@ -42,6 +42,8 @@ class Scene:
     # For each kind of file: bytes that every 32 bytes of it contain, and that occur nowhere else but in this process.
     canaries: dict[str, bytes] = field(default_factory=lambda: {kind: secrets.token_bytes(20) for kind in CLASSES})
     opened: list[Opened] = field(default_factory=list)
+    # Files of class C, which a deep lock closes.
+    services: list[Opened] = field(default_factory=list)
     held: list[int] = field(default_factory=list)
     workers: list[int] = field(default_factory=list)
     daemon: int = 0
@@ -86,6 +88,9 @@ class Scene:
 
     def lock_now(self) -> None:
         self.run("lock", str(self.point), "--now", "--wait")
+
+    def lock_deeply(self) -> None:
+        self.run("lock", str(self.point), "--deep", "--now", "--wait")
 
     def rotate(self) -> None:
         """Begins a rotation. It fails with status 1, because one file cannot get a new wrap."""
@@ -165,19 +170,21 @@ class Scene:
                 self.check(kind, number)
 
     def use(self) -> None:
-        """Opens and maps the strict files in every way, and starts programs that write."""
-        for number in range(self.files):
-            path = self.path("strict", number)
-            descriptor = os.open(path, os.O_RDWR)
-            kind = ("shared", "private", "locked")[number % 3]
-            mapping = Mapping.of(descriptor, PAGES * PAGE, kind)
-            mapping.touch()
-            self.opened.append(Opened(path.name, descriptor, os.open(path, os.O_RDONLY | os.O_DIRECT), mapping))
+        """Opens and maps the files of A and C in every way, and starts programs that write."""
+        self.opened = [self.open("strict", number) for number in range(self.files)]
+        self.services = [self.open("plain", number) for number in range(self.count("plain"))]
         self.held = [os.open(self.path("held", number), os.O_RDWR) for number in range(self.count("held"))]
         for descriptor in self.held:
             os.pread(descriptor, PAGE, 0)
         self.worker(self.write)
         self.worker(self.store)
+
+    def open(self, kind: str, number: int) -> Opened:
+        path = self.path(kind, number)
+        descriptor = os.open(path, os.O_RDWR)
+        mapping = Mapping.of(descriptor, PAGES * PAGE, ("shared", "private", "locked")[number % 3])
+        mapping.touch()
+        return Opened(path.name, descriptor, os.open(path, os.O_RDONLY | os.O_DIRECT), mapping)
 
     def worker(self, act: Callable[[], None]) -> None:
         child = os.fork()
@@ -233,7 +240,7 @@ class Scene:
         for worker in self.workers:
             os.killpg(worker, signal.SIGKILL)
             os.waitpid(worker, 0)
-        for opened in self.opened:
+        for opened in self.opened + self.services:
             opened.mapping.close()
             os.close(opened.descriptor)
             os.close(opened.direct)

@@ -31,16 +31,28 @@ is_installed() {
         libargon2-dev) pkg-config --exists libargon2 ;;
         libtss2-dev) pkg-config --atleast-version=3.0 tss2-esys tss2-tctildr tss2-mu ;;
         attr) command -v setfattr ;;
+        bash-completion) [ -e /usr/share/bash-completion/bash_completion ] ;;
         acl) command -v setfacl ;;
         libcap2-bin) command -v setcap || [ -x /usr/sbin/setcap ] || [ -x /sbin/setcap ] ;;
         e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
         libfido2-1) python3 -c 'import ctypes; ctypes.CDLL("libfido2.so.1")' ;;
         libaio-dev) [ -e /usr/include/libaio.h ] ;;
         libacl1-dev) [ -e /usr/include/sys/acl.h ] ;;
+        libpam0g-dev) [ -e /usr/include/security/pam_modules.h ] ;;
         libcap-dev) [ -e /usr/include/sys/capability.h ] ;;
         libgdbm-dev) [ -e /usr/include/gdbm.h ] ;;
         libtool-bin) command -v libtool ;;
         liburing-dev) [ -e /usr/include/liburing.h ] ;;
+        dpkg-dev) command -v dpkg-shlibdeps ;;
+        systemd) command -v busctl ;;
+        x11-xserver-utils) command -v xset ;;
+        xvfb) command -v Xvfb ;;
+        pinentry-gtk2) command -v pinentry-gtk-2 ;;
+        libglib2.0-bin) command -v gdbus ;;
+        python3-dbusmock) /usr/bin/python3 -c 'import dbusmock' ;;
+        systemd-container) command -v systemd-nspawn ;;
+        qemu-system-x86) command -v qemu-system-x86_64 ;;
+        util-linux) command -v setpriv ;;
         psmisc) command -v killall ;;
         uuid-dev) [ -e /usr/include/uuid/uuid.h ] ;;
         xfslibs-dev) [ -e /usr/include/xfs/xfs.h ] ;;
@@ -98,6 +110,9 @@ need_to_build() {
 need_to_test() {
     need_to_build
     need_packages attr acl libcap2-bin libfido2-1 e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
+    need_packages bash-completion fish mandoc zsh
+    need_packages dbus-daemon libglib2.0-bin python3-dbusmock systemd
+    need_packages pinentry-gtk2 x11-xserver-utils xdotool xss-lock xvfb
     need_python cryptography argon2=argon2-cffi varlink
     need_fuse
 }
@@ -134,14 +149,17 @@ build_release() { build_release_of latchkey; }
 
 # build_release_of PRODUCT: builds another product in the same way.
 build_release_of() {
-    (cd "$top" && swift build -c release --static-swift-stdlib --product "$1")
+    local commit
+    # As tools/lib/version.sh says it; without git it stays unknown.
+    commit=${LATCHKEY_COMMIT:-$(git -C "$top" describe --always --dirty --exclude '*' --abbrev=12 2>/dev/null || true)}
+    (cd "$top" && LATCHKEY_COMMIT=${commit:-unknown} swift build -c release --static-swift-stdlib --product "$1")
 }
 
 # unmount_below FOLDER: unmounts every mount inside, the deepest first, even if it is busy.
 unmount_below() {
     local point
     # mountinfo writes blanks and other special characters of mount points as octal escapes.
-    awk -v folder="$1/" 'index($5 "/", folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r |
+    LC_ALL=C awk -v folder="$1/" 'index($5 "/", folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r |
         while IFS= read -r point; do
             point=$(printf '%b' "$point")
             fusermount3 -u -z -q "$point" 2>/dev/null || as_root umount -l "$point" || true

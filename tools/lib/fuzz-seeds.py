@@ -197,7 +197,7 @@ def control() -> Iterator[bytes]:
 def policy() -> Iterator[bytes]:
     rules = [
         "minimum-passcode-strength = 3", 'default-class = "complete" # A', "minimum-class = 'C'",
-        "longest-grace = 3_600", "lock-when-idle-after = 600", "erase-after = 10",
+        "longest-grace = 3_600", "lock-when-idle-after = 600", "forget-after = 72", "erase-after = 10",
         f"required-escrow-key = '{'0f' * 32}'",
         "allowed-device-keys = [\n  'tpm2', # preferred\n  \"software\",\n]",
     ]
@@ -207,9 +207,26 @@ def policy() -> Iterator[bytes]:
     yield from (b"[rules]\n", b"a.b = 1\n", b"erase-after = 0x10\n", b"required-escrow-key = '/a'\nerase-after = 1")
 
 
+def config() -> Iterator[bytes]:
+    keys = [
+        "folder = \"~/v\"", "mount = '/m'", "default-class = \"complete\"", "grace = 10", "lock-when-idle = 600",
+        "forget-after = 72",
+        "when-locked = \"freeze\"", "freeze-timeout = 5", "read-only = true", "allow-other = false",
+        "options = [\"noexec\"]", "device-key = \"~/k\"", "policy = '/p'", "guard-mount-point = true",
+    ]
+    yield ("# mine\n[vaults.work]\n" + "\n".join(keys) + "\n").encode()
+    yield ("[vaults]\r\n[vaults.'a.b']\r\n" + "\r\n".join(keys)).encode()
+    yield from (("[vaults.w]\nfolder = '/v'\n" + key).encode() for key in keys[1:])
+    yield b"[vaults.w]\nfolder = '/v'\n\n[ vaults . \"x\" ] # x\nfolder = '~/x/./y//'\n"
+    yield b"[vaults.w]\nfolder = '/v'\npasscode-command = \"pass show w\"\n"
+    yield b"[vaults.w]\nfolder = '/v'\nunlock-at-login = true\n"
+    yield b"[vaults.a-name-that-is-new]\nfolder = '/v'\n"
+    yield from (b"", b"x = 1", b"[vaults.w]\n", b"[[vaults]]", b"[vaults.w]\nfolder = '/v'\n[vaults.w.x]")
+
+
 TARGETS = {
-    "block": block, "control": control, "device-key": device_key, "directory": directory, "file": file,
-    "header": header, "journal": journal, "keybag": keybag, "names": names, "policy": policy,
+    "block": block, "config": config, "control": control, "device-key": device_key, "directory": directory,
+    "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names, "policy": policy,
     "recovery-key": recovery_key, "replay": replay,
 }
 

@@ -49,8 +49,8 @@ class Vault:
     def unlock(self) -> None:
         self.run("unlock", self.point, "--passcode-file", self.passfile)
 
-    def lock(self, *, now: bool) -> None:
-        self.run("lock", self.point, "--wait", *(["--now"] if now else []))
+    def lock(self, *, now: bool, deep: bool = False) -> None:
+        self.run("lock", self.point, "--wait", *(["--now"] if now else []), *(["--deep"] if deep else []))
 
     def status(self) -> dict[str, object]:
         return json.loads(self.run("status", self.point, "--json"))

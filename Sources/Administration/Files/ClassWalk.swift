@@ -1,7 +1,7 @@
 public import Failure
 public import Format
 import Glibc
-import Posix
+public import Posix
 
 /// Sets the class of files, or of folders and everything below them, and gives a new key to files with contents.
 public final class ClassWalk {
@@ -37,7 +37,7 @@ public final class ClassWalk {
     }
 
     /// Returns when everything possible is done, or when the watcher has stopped the walk.
-    public func run(on paths: [String], in mounts: MountTable) {
+    public func run(on paths: [Path], in mounts: MountTable) {
         for path in paths where !stops() {
             do throws(Failure) {
                 let file = try ClassedFile(path: path, in: mounts)
@@ -46,7 +46,7 @@ public final class ClassWalk {
                 visit(file, log)
                 if !isStopped { log?.remove() }
             } catch {
-                let path = Array(path.utf8)
+                let path = path.bytes
                 watcher.visits(path)
                 watcher.fails(error, at: path)
             }

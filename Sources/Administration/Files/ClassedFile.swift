@@ -16,9 +16,9 @@ public struct ClassedFile: Sendable {
     /// neither a file nor a folder.
     ///
     /// The mount is checked before the attribute is used: any other file system would store one of that name.
-    public init(path: String, in mounts: MountTable) throws(Failure) {
+    public init(path: Path, in mounts: MountTable) throws(Failure) {
         let (folder, name) = try AbsolutePath(resolving: path).split(path)
-        self.path = Array(path.utf8)
+        self.path = path.bytes
         self.name = name
         do {
             parent = try Descriptor.open(path: folder, O_PATH | O_DIRECTORY)

@@ -8,7 +8,7 @@ public import Posix
 /// Setting the class of a file with contents only rewraps its key. An attacker who got the key through the weaker wrap
 /// could still read the file. After this, no old key opens the new contents.
 public struct Rekeying {
-    private static let doing = "give a new key to"
+    private static let doing: Printable = "give a new key to"
 
     private let file: ClassedFile
     private let isInterrupted: () -> Bool

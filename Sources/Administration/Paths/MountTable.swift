@@ -1,6 +1,6 @@
 public import Failure
 import Glibc
-import Posix
+public import Posix
 
 /// The mounts in this process's mount namespace.
 ///
@@ -9,12 +9,20 @@ public struct MountTable: Sendable {
     public struct Entry: Sendable {
         /// As in `st_dev`.
         public let device: UInt64
-        public let mountPoint: String
+        public let mountPoint: Path
         public let type: String
         /// The source that the file system names; for Latchkey the vault, unless `fsname=` was given.
-        public let source: String
+        public let source: Path
         /// The user who mounted it; nil if the file system does not say.
         public let user: UInt32?
+
+        /// The options of the mount at this path, `ro` or `rw` first.
+        public let options: [String]
+        /// The options of the whole file system: a bind mount may have others.
+        public let superOptions: [String]
+
+        /// Read-only as a whole, not only at this path.
+        public var isReadOnly: Bool { superOptions.first == "ro" }
 
         public var isLatchkey: Bool { type == "fuse.latchkey" }
     }
@@ -28,21 +36,20 @@ public struct MountTable: Sendable {
         }
     }
 
-    /// Splits bytes: in a String, a name's character may combine with the line end or space beside it.
     init(_ table: [UInt8]) {
         entries = table.split(separator: UInt8(ascii: "\n")).compactMap(Self.entry)
     }
 
     /// The mount at this path; the topmost if several are stacked.
-    public func mount(at path: String) -> Entry? { entries.last { $0.mountPoint.hasSameBytes(as: path) } }
+    public func mount(at path: Path) -> Entry? { entries.last { $0.mountPoint == path } }
 
     /// The mount that holds `path`, an absolute path without symbolic links.
     ///
     /// Asks no file system, so it also works for a mount whose daemon is dead.
-    public func mount(holding path: String) -> Entry? {
+    public func mount(holding path: Path) -> Entry? {
         entries.enumerated()
-            .filter { path.hasSameBytes(as: $0.element.mountPoint) || path.lies(in: $0.element.mountPoint) }
-            .max { ($0.element.mountPoint.utf8.count, $0.offset) < ($1.element.mountPoint.utf8.count, $1.offset) }?
+            .filter { path.isInside($0.element.mountPoint) }
+            .max { ($0.element.mountPoint.bytes.count, $0.offset) < ($1.element.mountPoint.bytes.count, $1.offset) }?
             .element
     }
 
@@ -59,22 +66,25 @@ public struct MountTable: Sendable {
     }
 
     private static func entry(_ line: ArraySlice<UInt8>) -> Entry? {
-        let fields = line.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+        let bytes = line.split(separator: UInt8(ascii: " "))
+        let fields = bytes.map { String(decoding: $0, as: UTF8.self) }
         guard fields.count > 6, let dash = fields.firstIndex(of: "-"), fields.count > dash + 2 else { return nil }
         let numbers = fields[2].split(separator: ":").compactMap { UInt64($0) }
         guard numbers.count == 2 else { return nil }
+        func list(_ field: String) -> [String] { field.split(separator: ",").map(String.init) }
         return Entry(
-            device: Self.device(numbers[0], numbers[1]), mountPoint: unescaped(fields[4]),
-            type: fields[dash + 1], source: unescaped(fields[dash + 2]),
-            user: fields.last?.split(separator: ",").compactMap { option in
+            device: Self.device(numbers[0], numbers[1]), mountPoint: unescaped(bytes[4]),
+            type: fields[dash + 1], source: unescaped(bytes[dash + 2]),
+            user: list(fields[fields.count - 1]).compactMap { option in
                 option.hasPrefix("user_id=") ? UInt32(option.dropFirst("user_id=".count)) : nil
-            }.first)
+            }.first,
+            options: list(fields[5]), superOptions: list(fields[fields.count - 1]))
     }
 
     /// Decodes the kernel's octal escapes of space, tab, newline and backslash.
-    private static func unescaped(_ field: String) -> String {
+    private static func unescaped(_ field: ArraySlice<UInt8>) -> Path {
         var bytes: [UInt8] = []
-        var rest = field.utf8[...]
+        var rest = field
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "\\"), rest.count >= 3,
                 let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
@@ -85,17 +95,6 @@ public struct MountTable: Sendable {
                 bytes.append(byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return Path(bytes: bytes)
     }
-}
-
-extension String {
-    /// The path with one slash at its end: a prefix of the paths below it, and of no others.
-    public var asFolder: String { hasSuffix("/") ? self : self + "/" }
-
-    /// Compares as file systems compare names: composed and decomposed Unicode forms differ.
-    public func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
-
-    /// Whether it is a path below a folder.
-    public func lies(in folder: String) -> Bool { utf8.starts(with: folder.asFolder.utf8) }
 }

@@ -4,18 +4,19 @@ import DeviceKeys
 public import Failure
 import Format
 import Keybag
+public import Posix
 
 /// The slots of an unmounted vault, which is locked for this process while the object exists.
 public struct FolderSlots: SlotHolder {
     private let folder: VaultFolder
     private let keybag: OpenKeybag
-    public let vault: String
-    public var mountPoint: String? { nil }
+    public let vault: Path
+    public var mountPoint: Path? { nil }
 
-    public init(_ vault: AbsolutePath, deviceKeyPath: String?) throws(Failure) {
+    public init(_ vault: AbsolutePath, deviceKeyPath: Path?) throws(Failure) {
         let folder = try VaultFolder(vault)
         self.folder = folder
-        self.vault = vault.text
+        self.vault = vault.path
         let volume = try OpenKeybag.inspect(folder.store).volume
         let path = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
         keybag = try OpenKeybag.open(in: folder.store, deviceKey: DeviceKeyLocation.load(path: path))

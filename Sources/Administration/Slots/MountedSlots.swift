@@ -2,6 +2,7 @@ public import Control
 public import Crypto
 import DeviceKeys
 public import Failure
+public import Posix
 
 /// The slots of a mounted vault, through its daemon.
 public struct MountedSlots: SlotHolder {
@@ -9,9 +10,9 @@ public struct MountedSlots: SlotHolder {
 
     public init(_ mount: ServedMount) { self.mount = mount }
 
-    public var vault: String { mount.status.vault }
+    public var vault: Path { mount.status.vault }
 
-    public var mountPoint: String? { mount.status.mountPoint }
+    public var mountPoint: Path? { mount.status.mountPoint }
 
     public var isGuarded: Bool { mount.status.deviceKey == DeviceKeyKind.guardedName }
 

@@ -1,14 +1,15 @@
 public import Control
 public import Crypto
 public import Failure
+public import Posix
 
 /// Has a vault's keybag open: the daemon of its mount, or this process.
 public protocol SlotHolder {
     /// The vault's path.
-    var vault: String { get }
+    var vault: Path { get }
 
     /// Where it is mounted; nil for an unmounted vault.
-    var mountPoint: String? { get }
+    var mountPoint: Path? { get }
 
     /// Whether a chip counts wrong passcodes.
     var isGuarded: Bool { get }

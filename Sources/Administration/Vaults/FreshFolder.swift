@@ -1,25 +1,27 @@
 public import Failure
 import Glibc
-import Posix
+public import Posix
 
 /// The folder of a new vault: empty, and removed again if the vault is not made and the folder did not exist before.
 public struct FreshFolder: Sendable {
     public let path: AbsolutePath
     /// The path as it was given, for failures.
-    let given: String
+    let given: Path
     private let isMissing: Bool
 
     /// Refuses a folder that is not empty; changes nothing yet.
-    public init(_ given: String) throws(Failure) {
+    public init(_ given: Path) throws(Failure) {
         self.given = given
         path = try AbsolutePath(ofPerhapsMissing: given)
-        if let mount = try MountTable().mount(holding: path.text), mount.isLatchkey {
+        if let mount = try MountTable().mount(holding: path.path), mount.isLatchkey {
             throw .liesInMount(path: given, mountPoint: mount.mountPoint)
         }
         if path.isVault { throw .alreadyAVault }
+        // Not over the files of a vault whose keybag may be found again.
+        if let lost = path.lostKeybag(as: given) { throw lost }
         let entries: [DirectoryEntry]
         do {
-            entries = try Descriptor.open(path: path.text, O_RDONLY | O_DIRECTORY).entries()
+            entries = try Descriptor.open(path: path.path, O_RDONLY | O_DIRECTORY).entries()
             isMissing = false
         } catch {
             switch error {
@@ -33,12 +35,12 @@ public struct FreshFolder: Sendable {
 
     /// Makes the folder with mode 0700, if it is missing.
     public func make() throws(Failure) {
-        guard isMissing, unsafe mkdir(path.text, 0o700) != 0 else { return }
-        throw .file(Errno.current, doing: "make the folder", path: path.text)
+        guard isMissing, path.path.mkdir(0o700) != 0 else { return }
+        throw .file(Errno.current, doing: "make the folder", path: path.path)
     }
 
     /// Removes the folder if `make` made it.
     public func remove() {
-        if isMissing { _ = unsafe rmdir(path.text) }
+        if isMissing { _ = path.path.rmdir() }
     }
 }

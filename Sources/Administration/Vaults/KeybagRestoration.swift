@@ -3,6 +3,7 @@ public import DeviceKeys
 public import Failure
 import Format
 import Keybag
+public import Posix
 import Store
 import Vault
 
@@ -40,7 +41,7 @@ public struct KeybagRestoration: ~Copyable {
     /// - Parameters:
     ///   - wanted: how it is to be kept; nil for the way of the existing one.
     ///   - path: the file; nil for the default path.
-    public func deviceKey(_ wanted: DeviceKeyKind?, at path: String?) throws(Failure) -> RecoveredDeviceKey {
+    public func deviceKey(_ wanted: DeviceKeyKind?, at path: Path?) throws(Failure) -> RecoveredDeviceKey {
         try RecoveredDeviceKey(
             wanted, path: path ?? DeviceKeyFile.defaultPath(for: backup.volume), volume: backup.volume)
     }
@@ -50,7 +51,7 @@ public struct KeybagRestoration: ~Copyable {
     /// - Returns: the new path of an existing device key file that cannot be used, if there was one.
     public func run(
         _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool
-    ) throws(Failure) -> String? {
+    ) throws(Failure) -> Path? {
         let made = try deviceKey.make()
         let movedAside = made.movedAside
         _ = try OpenKeybag.restore(

@@ -1,17 +1,17 @@
 public import Crypto
 public import Failure
 import Glibc
-import Posix
+public import Posix
 
 /// The file that a new recovery key or key file is written to, instead of the terminal.
 ///
 /// Made before the vault gets the key, and never over another file: a vault must not come into being with a recovery
 /// key that was lost.
 public struct NewSecretFile: Sendable {
-    private let path: String
+    private let path: Path
     private let file: Descriptor
 
-    public init(_ path: String) throws(Failure) {
+    public init(_ path: Path) throws(Failure) {
         self.path = path
         do {
             file = try Descriptor.open(path: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
@@ -23,13 +23,13 @@ public struct NewSecretFile: Sendable {
     }
 
     /// Refuses a file that exists, before the user is asked for anything.
-    public static func check(_ path: String?) throws(Failure) {
+    public static func check(_ path: Path?) throws(Failure) {
         var status = stat()
-        if let path, unsafe lstat(path, &status) == 0 { throw .secretFileExists(path: path) }
+        if let path, path.linkStatus(&status) == 0 { throw .secretFileExists(path: path) }
     }
 
     /// Refuses a path in the vault: a copy of the vault would contain its key.
-    public static func check(_ path: String, liesOutside vault: AbsolutePath) throws(Failure) {
+    public static func check(_ path: Path, liesOutside vault: AbsolutePath) throws(Failure) {
         guard try AbsolutePath(ofPerhapsMissing: path).isInside(vault) else { return }
         throw .secretInVault(path: path)
     }
@@ -46,5 +46,5 @@ public struct NewSecretFile: Sendable {
     }
 
     /// Removes the empty file.
-    public func remove() { _ = unsafe unlink(path) }
+    public func remove() { _ = path.unlink() }
 }

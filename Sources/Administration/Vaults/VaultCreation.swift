@@ -4,7 +4,7 @@ public import Failure
 public import Format
 import Glibc
 public import Keybag
-import Posix
+public import Posix
 import Store
 import Vault
 
@@ -16,7 +16,7 @@ public struct VaultCreation: Sendable {
     private let traits: StoreTraits
     private let store: VaultFolder
     /// The path of its device key.
-    public let deviceKeyPath: String
+    public let deviceKeyPath: Path
 
     /// The parameters of the new vault.
     public struct Plan: Sendable {
@@ -30,7 +30,7 @@ public struct VaultCreation: Sendable {
         /// Number of wrong passcodes in a row that destroys the keys; 0 for no limit.
         public var eraseAfter: UInt8 = 0
         /// Nil for the default path.
-        public var deviceKeyPath: String?
+        public var deviceKeyPath: Path?
         public var deviceKeyKind = DeviceKeyKind.software
 
         public init(defaultClass: ProtectionClass, cost: Argon2Cost) {
@@ -41,7 +41,7 @@ public struct VaultCreation: Sendable {
 
     /// The result.
     public struct Made: Sendable {
-        public let deviceKeyPath: String
+        public let deviceKeyPath: Path
         public let hasAttributes: Bool
         /// The proof by which the holder of an escrow key knows the vault.
         public let proof: VaultProof?
@@ -91,8 +91,8 @@ public struct VaultCreation: Sendable {
                 do throws(Failure) {
                     return try make(deviceKey, first, recoveryKey)
                 } catch {
-                    _ = unsafe unlink(deviceKeyPath)
-                    _ = unsafe unlink(deviceKeyPath + ".tries")
+                    _ = deviceKeyPath.unlink()
+                    _ = (deviceKeyPath + ".tries").unlink()
                     throw error
                 }
             }
@@ -108,13 +108,13 @@ public struct VaultCreation: Sendable {
             BackingName.lock,
         ] {
             // If a file cannot be removed, the next attempt reports that the folder is not empty.
-            _ = unsafe unlink(folder.path.text.asFolder + name)
+            _ = (folder.path.path.asFolder + name).unlink()
         }
     }
 
-    private static func checkIsFree(_ path: String, _ folder: FreshFolder) throws(Failure) {
+    private static func checkIsFree(_ path: Path, _ folder: FreshFolder) throws(Failure) {
         var status = stat()
-        if unsafe lstat(path, &status) == 0 { throw .deviceKeyExists(path: path) }
+        if path.linkStatus(&status) == 0 { throw .deviceKeyExists(path: path) }
         try NewSecretFile.check(path, liesOutside: folder.path)
     }
 

@@ -10,12 +10,12 @@ public struct VaultFolder: Sendable {
     /// - Throws: `vaultInUse` if another process has locked it.
     public init(_ vault: AbsolutePath, readOnly: Bool = false) throws(Failure) {
         do {
-            store = try DirectoryStore(path: vault.text)
+            store = try DirectoryStore(path: vault.path)
             lock = try VaultLock(of: store, readOnly: readOnly)
         } catch .EWOULDBLOCK {
             throw .vaultInUse
         } catch {
-            throw .file(error, doing: "open the vault", path: vault.text)
+            throw .file(error, doing: "open the vault", path: vault.path)
         }
     }
 }

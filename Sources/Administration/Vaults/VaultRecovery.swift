@@ -3,6 +3,7 @@ public import DeviceKeys
 public import Failure
 public import Format
 public import Keybag
+public import Posix
 import Store
 
 /// Opens a vault without its device key or passcode, by the recovery key or an escrow key, and sets new ones.
@@ -32,7 +33,7 @@ public struct VaultRecovery: ~Copyable, Sendable {
     /// - Parameters:
     ///   - wanted: how it is to be kept; nil for the way of the existing one.
     ///   - path: the file; nil for the default path.
-    public borrowing func deviceKey(_ wanted: DeviceKeyKind?, at path: String?) throws(Failure) -> RecoveredDeviceKey {
+    public borrowing func deviceKey(_ wanted: DeviceKeyKind?, at path: Path?) throws(Failure) -> RecoveredDeviceKey {
         try RecoveredDeviceKey(
             wanted, path: path ?? DeviceKeyFile.defaultPath(for: keybag.volume), volume: keybag.volume)
     }
@@ -42,7 +43,7 @@ public struct VaultRecovery: ~Copyable, Sendable {
     /// - Returns: the new path of an existing device key file that cannot be used, if there was one.
     public borrowing func run(
         _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, allowingWeak: Bool = false
-    ) throws(Failure) -> String? {
+    ) throws(Failure) -> Path? {
         let made = try deviceKey.make()
         let movedAside = made.movedAside
         _ = try OpenKeybag.recover(

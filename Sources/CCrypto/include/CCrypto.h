@@ -38,6 +38,9 @@ void lk_secure_release(void *bytes, size_t count);
 /// found.
 int lk_secure_wipe_everything(void);
 
+/// Stops the calling thread until the process ends, with its signals blocked.
+_Noreturn void lk_stand_still(void);
+
 // MARK: - SHA-256, HMAC and HKDF, without a single allocation
 
 /// The states of SHA-256 after the two padded keys of HMAC: as secret as the key itself.

@@ -96,6 +96,12 @@ int lk_fuse_device(const char *path, uint64_t *device, uint32_t *device_minor);
 uint32_t lk_fuse_major(uint64_t device);
 uint32_t lk_fuse_minor(uint64_t device);
 
+/// A function up to libfuse 3.16, a macro from 3.17 on, which Swift cannot call.
+static inline struct fuse_session *lk_fuse_session_new(
+    struct fuse_args *arguments, const struct fuse_lowlevel_ops *operations, size_t size, void *userdata) {
+    return fuse_session_new(arguments, operations, size, userdata);
+}
+
 /// Bit fields, which not every toolchain imports into Swift in the same way.
 static inline bool lk_fuse_is_write_page(const struct fuse_file_info *info) { return info->writepage; }
 

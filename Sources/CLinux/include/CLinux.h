@@ -49,11 +49,32 @@ int lk_removexattr(int file, const char *name);
 ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
 // The mode of an open file, also if opened with O_PATH.
 int lk_fchmod(int file, mode_t mode);
+int lk_set_immutable(int file);  // as chattr +i; not if opened with O_PATH
+int lk_is_immutable(int file);   // 1 or 0; also if opened with O_PATH
 
 int lk_is_read_call(long number);  // read(2) or a similar call
 
 /// A nonblocking event counter at 0. Source: eventfd(2).
 int lk_eventfd(void);
+
+/// A descriptor that is readable when the process has ended. Source: pidfd_open(2).
+int lk_process(int process);
+/// A set of descriptors, readable while one of them is. Source: epoll(7).
+int lk_watch(void);
+/// Adds a descriptor, which counts once; it leaves the set when it is closed.
+int lk_watch_add(int watch, int descriptor);
+/// The number of a descriptor that is readable; -1 if none is.
+int lk_watch_next(int watch);
+
+/// A netlink socket that gets the kernel's device events. Source: netlink(7), NETLINK_KOBJECT_UEVENT.
+int lk_device_events(void);
+/// Waits for the next event, and returns its length; 0 for a message that another process has sent.
+long lk_device_event(int socket, void *_Nonnull bytes, size_t room);
+
+// Whether the thread has all capabilities of this mask, by number.
+int lk_has_capabilities(uint64_t mask);
+/// Enters the mount namespace of an open /proc/PID/ns/mnt.
+int lk_join_mounts(int mount_namespace);
 
 int lk_forbid_dumps(void);  // PR_SET_DUMPABLE 0, RLIMIT_CORE 0
 void lk_set_process_name(const char *_Nonnull name);
@@ -81,6 +102,9 @@ int lk_unix_socket(void);  // SOCK_STREAM, close-on-exec
 int lk_unix_pair(int *ends);  // two descriptors
 int lk_unix_bind(int socket, const char *path);
 int lk_unix_connect(int socket, const char *path);
+int lk_unix_reaches(const char *path);  // whether a process listens there, on a socket of datagrams or a stream
+// A connected socket of datagrams, nonblocking and close-on-exec; a path that begins with @ is an abstract address.
+int lk_unix_datagrams(const char *path);
 int lk_unix_accept(int socket);
 int lk_peer(int socket, pid_t *process, uid_t *user, gid_t *group);
 // SCM_RIGHTS. `descriptors` has room for LK_DESCRIPTORS_MAX, which are close-on-exec; *count is how many came. If there

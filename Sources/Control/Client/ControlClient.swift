@@ -46,11 +46,35 @@ public final class ControlClient: Sendable {
 
     /// Starts the grace period, or evicts the keys at once.
     ///
-    /// - Parameter wait: return only when the mount is not locking any more: it is locked, or unlocked again.
-    /// - Returns: the status after that; `.beforeFirstUnlock` if there was nothing to lock.
-    public func lock(now: Bool = false, wait: Bool = false) throws(Failure) -> Status {
-        // No limit, also without a grace period: the answer may wait for an eviction under way.
-        let reply: StatusReply = try call("Lock", LockParameters(now: now, wait: wait))
+    /// - Parameters:
+    ///   - wait: return only when the mount is not locking any more: it is locked, or unlocked again.
+    ///   - deep: takes the key of class C as well; then the mount ends in `.beforeFirstUnlock`. A mount that is locked
+    ///     already has no grace period: the key goes at once. An older daemon ignores it.
+    ///   - seconds: how long to wait for the answer, which may wait for an eviction under way; nil for ever.
+    /// - Returns: the status after that; `.beforeFirstUnlock` also if there was nothing to lock.
+    /// - Throws: `timedOut` after that time: the lock goes on, and the connection is of no more use.
+    public func lock(
+        now: Bool = false, wait: Bool = false, deep: Bool = false, within seconds: Double? = nil
+    ) throws(Failure) -> Status {
+        let parameters = LockParameters(now: now, wait: wait, deep: deep ? true : nil)
+        let reply: StatusReply = try call("Lock", parameters, within: seconds)
+        return reply.status
+    }
+
+    /// Takes back the lock that `lock` has begun over this connection, without a credential: the keys are still in
+    /// memory. Not after the deadline, and not if another lock was requested since.
+    ///
+    /// - Returns: the status after that; `.unlocked` if it was taken back.
+    public func takeBackLock() throws(Failure) -> Status {
+        let reply: StatusReply = try call("TakeBackLock", NoParameters(), within: Self.patience)
+        return reply.status
+    }
+
+    /// Answers the requests that wait for an unlock (`--when-locked freeze`) with EINTR, as a signal does. As long as
+    /// this connection lasts, none waits. The daemon ends a connection that asks nothing for five minutes.
+    @discardableResult
+    public func interruptWaiting() throws(Failure) -> Status {
+        let reply: StatusReply = try call("InterruptWaiting", NoParameters(), within: Self.patience)
         return reply.status
     }
 
@@ -131,9 +155,12 @@ public final class ControlClient: Sendable {
 
     /// What protects a file.
     ///
-    /// - Parameter file: open in any way; O_PATH is enough, and works while the file is locked.
-    public func explain(_ file: Descriptor) throws(Failure) -> Explanation {
-        let reply: ExplainReply = try call("Explain", ExplainParameters(file: 0), [file], within: Self.patience)
+    /// - Parameters:
+    ///   - file: open in any way; O_PATH is enough, and works while the file is locked.
+    ///   - name: an entry of the folder `file` that cannot be opened.
+    public func explain(_ file: Descriptor, _ name: Name? = nil) throws(Failure) -> Explanation {
+        let parameters = ExplainParameters(file: 0, name: name.map { Array($0.bytes) })
+        let reply: ExplainReply = try call("Explain", parameters, [file], within: Self.patience)
         return reply.explanation
     }
 
@@ -149,6 +176,11 @@ public final class ControlClient: Sendable {
     @discardableResult public func erase() throws(Failure) -> String {
         let reply: EraseReply = try call("Erase", NoParameters())
         return reply.deviceKey
+    }
+
+    /// The same, but the device key stays.
+    public func eraseKeybag() throws(Failure) {
+        let _: NoParameters = try call("EraseKeybag", NoParameters())
     }
 
     /// Waits until the daemon has ended and the vault is free; false on a timeout.

@@ -1,6 +1,7 @@
 public import Failure
 import Glibc
-import Posix
+public import Posix
+import Synchronization
 
 /// A mount whose daemon answers: a connection to it, and its status at that moment.
 public struct ServedMount: Sendable {
@@ -11,19 +12,45 @@ public struct ServedMount: Sendable {
 }
 
 extension SocketDirectories {
-    /// All mounts whose daemons answer. Sockets of dead daemons are removed.
+    /// All mounts whose daemons answer, this user's first. Sockets of dead daemons are removed.
+    ///
+    /// The daemons are asked at once: this takes as long as the slowest of them. Of another user's folder with many
+    /// daemons that do not answer, not all are asked.
     public func mounts() -> [ServedMount] {
-        folders.flatMap { folder in
-            ((try? folder.sockets()) ?? []).compactMap { try? folder.mount(at: $0).get() }
-        }
+        let user = geteuid()
+        let silent = SilentDaemons()
+        return sockets.mapInParallel(threads: Self.threads) { socket in
+            guard socket.folder.owner == user || silent.count(in: socket.folder) < Self.mostSilent else { return nil }
+            switch socket.folder.mount(at: socket.path) {
+            case .success(let mount): return mount
+            case .failure:
+                silent.add(socket.folder)
+                return nil
+            }
+        }.compactMap(\.self)
     }
+
+    /// All sockets, this user's first. Those of other users take turns: none of them can put his before another's.
+    var sockets: [(folder: SocketDirectory, path: String)] {
+        let user = geteuid()
+        let all = folders.map { folder in ((try? folder.sockets()) ?? []).map { (folder: folder, path: $0) } }
+        let others = all.filter { $0.first?.folder.owner != user }
+        let turns = (0..<(others.map(\.count).max() ?? 0)).flatMap { turn in
+            others.compactMap { turn < $0.count ? $0[turn] : nil }
+        }
+        return all.filter { $0.first?.folder.owner == user }.flatMap(\.self) + turns
+    }
+
+    static let threads = 64
+    /// Another user can make any number of sockets that do not answer.
+    private static let mostSilent = 64
 
     /// The mount in which a path lies, or whose vault is the folder at that path; nil if there is none.
     ///
     /// - Throws: `io` if stat(2) of the path fails.
-    public func mount(of path: String) throws(Failure) -> ServedMount? {
+    public func mount(of path: Path) throws(Failure) -> ServedMount? {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw .socket(.current, doing: "look at \(path)") }
+        guard path.status(&status) == 0 else { throw .socket(.current, doing: "look at \(path)") }
         let device = UInt64(status.st_dev)
         if let mount = linked(device: device) { return mount }
         return mounts().first { $0.status.device == device || isVault($0.status.vault, status) }
@@ -55,6 +82,14 @@ extension SocketDirectories {
         first(at: { $0.socket(volume: volume) }, where: { _ in true })
     }
 
+    /// The mounts of a volume: that of a vault, and those of copies of it.
+    public func mounts(volume: String) -> [ServedMount] {
+        folders.flatMap { folder in
+            ((try? folder.sockets()) ?? []).filter { $0.hasPrefix("\(folder.path)/\(volume)") }
+                .compactMap { try? folder.mount(at: $0).get() }
+        }
+    }
+
     /// Finds the daemon of a device by a link's name: asking all daemons takes as long as the slowest of them.
     private func linked(device: UInt64) -> ServedMount? {
         first(at: { $0.link(device: device) }, where: { $0.status.device == device })
@@ -70,9 +105,9 @@ extension SocketDirectories {
         return nil
     }
 
-    private func isVault(_ path: String, _ status: stat) -> Bool {
+    private func isVault(_ path: Path, _ status: stat) -> Bool {
         var vault = stat()
-        return unsafe stat(path, &vault) == 0 && vault.st_dev == status.st_dev && vault.st_ino == status.st_ino
+        return path.status(&vault) == 0 && vault.st_dev == status.st_dev && vault.st_ino == status.st_ino
     }
 }
 
@@ -82,11 +117,11 @@ extension SocketDirectory {
     private func isBelieved(_ answer: Status) -> Bool {
         guard owner != geteuid() else { return true }
         var vault = stat()
-        return unsafe lstat(answer.vault, &vault) == 0 && vault.st_uid == owner
+        return answer.vault.linkStatus(&vault) == 0 && vault.st_uid == owner && vault.st_mode & S_IFMT == S_IFDIR
     }
 
     /// A daemon that does not answer, or has just ended, must not hide the others.
-    fileprivate func mount(at socket: String) -> Result<ServedMount, Failure> {
+    func mount(at socket: String) -> Result<ServedMount, Failure> {
         do throws(Failure) {
             let client = try ControlClient(socket: socket, of: owner)
             let status = try client.status()
@@ -97,4 +132,14 @@ extension SocketDirectory {
             return .failure(error)
         }
     }
+}
+
+/// How many daemons did not answer, by folder. A leaf: no other lock is taken under it. Lock order:
+/// docs/ARCHITECTURE.md.
+private final class SilentDaemons: Sendable {
+    private let counts = Mutex<[SocketDirectory: Int]>([:])
+
+    func count(in folder: SocketDirectory) -> Int { counts.withLock { $0[folder] ?? 0 } }
+
+    func add(_ folder: SocketDirectory) { counts.withLock { $0[folder, default: 0] += 1 } }
 }

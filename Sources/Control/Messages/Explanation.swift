@@ -17,6 +17,27 @@ public struct Explanation: Codable, Hashable, Sendable {
         }
     }
 
+    /// Damage that the daemon has noticed since the mount.
+    public struct Damage: Codable, Hashable, Sendable {
+        /// Each reason once.
+        public var reasons: [String]
+        /// How many requests were refused for it.
+        public var refusals: Int
+        /// When it was noticed first and last, in seconds since 1970.
+        public var first: Double
+        public var last: Double
+        /// Whether nothing of it can be read.
+        public var isWhole: Bool
+
+        public init(reasons: [String], refusals: Int, first: Double, last: Double, isWhole: Bool) {
+            self.reasons = reasons
+            self.refusals = refusals
+            self.first = first
+            self.last = last
+            self.isWhole = isWhole
+        }
+    }
+
     public var kind: Kind
     /// The class's long name; nil for a file that has no class.
     public var `class`: String?
@@ -31,10 +52,12 @@ public struct Explanation: Codable, Hashable, Sendable {
     /// Where the ciphertext lies, relative to the vault.
     public var backingPath: String
     public var state: Status.State
+    /// Nil if none was noticed, or from an older daemon.
+    public var damage: Damage?
 
     public init(
         kind: Kind, class: String?, isExplicit: Bool, directoryClass: String?, wrappedBy: String?, hasKeyInMemory: Bool,
-        actions: [Action], backingPath: String, state: Status.State
+        actions: [Action], backingPath: String, state: Status.State, damage: Damage? = nil
     ) {
         self.kind = kind
         self.class = `class`
@@ -45,5 +68,6 @@ public struct Explanation: Codable, Hashable, Sendable {
         self.actions = actions
         self.backingPath = backingPath
         self.state = state
+        self.damage = damage
     }
 }

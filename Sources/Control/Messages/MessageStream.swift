@@ -90,7 +90,7 @@ struct MessageStream: ~Copyable {
 extension Descriptor {
     /// Repeats a call on a non-blocking descriptor until it does not fail with EAGAIN.
     fileprivate func retrying(
-        for events: Int16, by deadline: Deadline, doing what: String, _ body: () -> Int
+        for events: Int16, by deadline: Deadline, doing what: Printable, _ body: () -> Int
     ) throws(Failure) -> Int {
         while true {
             let result = body()

@@ -9,6 +9,7 @@ struct StatusReply: Codable {
 struct LockParameters: Codable {
     var now: Bool?
     var wait: Bool?
+    var deep: Bool?
 }
 
 struct UnlockParameters: Codable {
@@ -62,6 +63,8 @@ struct SlotReply: Codable {
 
 struct ExplainParameters: Codable {
     var file: Int
+    /// The bytes of the name, which need not be text.
+    var name: [UInt8]?
 }
 
 struct ExplainReply: Codable {

@@ -1,4 +1,5 @@
 public import Failure
+public import Posix
 
 /// One mount, as its daemon describes it; the type `MountStatus` of `io.latchkey`.
 public struct Status: Codable, Hashable, Sendable {
@@ -47,8 +48,18 @@ public struct Status: Codable, Hashable, Sendable {
     public var openFiles: [String: Int]
     /// Number of file keys in memory.
     public var fileKeysInMemory: Int
-    public var mountPoint: String
-    public var vault: String
+    public var mountPoint: Path {
+        get { PathInJSON.path(mountPointText, mountPointBase64) }
+        set { (mountPointText, mountPointBase64) = PathInJSON.pair(newValue) }
+    }
+    private var mountPointText = ""
+    private var mountPointBase64: String?
+    public var vault: Path {
+        get { PathInJSON.path(vaultText, vaultBase64) }
+        set { (vaultText, vaultBase64) = PathInJSON.pair(newValue) }
+    }
+    private var vaultText = ""
+    private var vaultBase64: String?
     /// The volume ID, 32 hexadecimal digits.
     public var volume: String
     /// `st_dev` of the files in the mount.
@@ -56,7 +67,15 @@ public struct Status: Codable, Hashable, Sendable {
     /// How the device key is kept: "software" is a file.
     public var deviceKey: String
     /// The file that holds the device key, plain or sealed by a TPM; nil from an older daemon.
-    public var deviceKeyFile: String?
+    public var deviceKeyFile: Path? {
+        get { deviceKeyFileText.map { PathInJSON.path($0, deviceKeyFileBase64) } }
+        set {
+            deviceKeyFileText = newValue.map { PathInJSON.text($0) }
+            deviceKeyFileBase64 = newValue.flatMap { PathInJSON.base64($0) }
+        }
+    }
+    private var deviceKeyFileText: String?
+    private var deviceKeyFileBase64: String?
     /// Bytes of the daemon's buffers for contents that may be swapped out; nil from an older daemon.
     public var unlockedMemory: Int?
     /// Length of the grace period in seconds.
@@ -65,6 +84,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var version: String
     public var formatVersion: Int
     public var pid: Int
+    /// The file that the daemon runs; nil from an older daemon.
+    public var program: Program?
     /// Nil from an older daemon.
     public var whenLocked: WhenLocked?
     /// The most seconds that a request waits for an unlock; nil if there is no limit, or if no request waits.
@@ -91,16 +112,40 @@ public struct Status: Codable, Hashable, Sendable {
     /// The proof by which the holder of an escrow key knows the vault: eight groups of four hexadecimal digits; nil
     /// before the first unlock.
     public var vaultProof: String?
+    /// The file that the daemon logs to because there is no system log; nil if there is one.
+    public var logFile: String?
+    /// What was refused since the mount because it is damaged; nil if nothing was.
+    public var refusals: Refusals?
+    /// True if the mount began read-only: its daemon writes nothing to the vault, and no remount changes that.
+    public var alwaysReadOnly: Bool?
+    /// True if the lock under way, or the last one, takes the key of class C as well: then it ends in
+    /// `beforeFirstUnlock`.
+    public var deep: Bool?
+    /// Seconds that class C's key stays while the mount is locked; nil for ever.
+    public var forgetAfter: Double?
+    /// The time at which class C's key goes, in seconds since 1970; nil unless the mount is locked and forgets.
+    public var forgetTime: Double?
+
+    private enum CodingKeys: String, CodingKey {
+        case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
+            openFiles, fileKeysInMemory, mountPointText = "mountPoint", mountPointBase64, vaultText = "vault",
+            vaultBase64, volume, device, deviceKey, deviceKeyFileText = "deviceKeyFile", deviceKeyFileBase64,
+            unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
+            waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
+            vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime
+    }
 
     public init(
         state: State, graceRemaining: Double? = nil, deadline: Double? = nil, evictionPhase: EvictionPhase? = nil,
         inodesToInvalidate: Int? = nil, lastLockDuration: Double? = nil, classKeys: [String] = [],
-        openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: String, vault: String, volume: String,
+        openFiles: [String: Int] = [:], fileKeysInMemory: Int = 0, mountPoint: Path, vault: Path, volume: String,
         device: UInt64, deviceKey: String, grace: Double, readOnly: Bool, version: String, formatVersion: Int,
         pid: Int, whenLocked: WhenLocked? = nil, freezeTimeout: Double? = nil, waitingRequests: Int? = nil,
         instance: String? = nil, sequence: Int? = nil, changed: Double? = nil, hasPasscode: Bool? = nil,
-        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, deviceKeyFile: String? = nil,
-        unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil
+        lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, deviceKeyFile: Path? = nil,
+        unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil, logFile: String? = nil,
+        refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
+        forgetTime: Double? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -111,8 +156,6 @@ public struct Status: Codable, Hashable, Sendable {
         self.classKeys = classKeys
         self.openFiles = openFiles
         self.fileKeysInMemory = fileKeysInMemory
-        self.mountPoint = mountPoint
-        self.vault = vault
         self.volume = volume
         self.device = device
         self.deviceKey = deviceKey
@@ -133,7 +176,30 @@ public struct Status: Codable, Hashable, Sendable {
         self.ending = ending
         self.guesses = guesses
         self.vaultProof = vaultProof
-        self.deviceKeyFile = deviceKeyFile
         self.unlockedMemory = unlockedMemory
+        self.logFile = logFile
+        self.refusals = refusals
+        self.alwaysReadOnly = alwaysReadOnly
+        self.deep = deep
+        self.forgetAfter = forgetAfter
+        self.forgetTime = forgetTime
+        self.mountPoint = mountPoint
+        self.vault = vault
+        self.deviceKeyFile = deviceKeyFile
+    }
+}
+
+/// How much a mount has refused because it is damaged.
+public struct Refusals: Codable, Hashable, Sendable {
+    /// The number of refused requests.
+    public var count: Int
+    public var lastReason: String
+    /// The time of the last one, in seconds since 1970.
+    public var last: Double
+
+    public init(count: Int, lastReason: String, last: Double) {
+        self.count = count
+        self.lastReason = lastReason
+        self.last = last
     }
 }

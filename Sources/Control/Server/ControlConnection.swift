@@ -10,6 +10,10 @@ package struct ControlConnection: ~Copyable {
     /// Whether it has a thread of its own. If not, other clients wait for it: it gets little time, and no call that
     /// waits.
     private let isAlone: Bool
+    /// The number of the lock that this client has begun: only it may take that back.
+    private var begunLock: UInt64?
+    /// Set by a client that wants no request to wait, for as long as it is connected.
+    private var interruption: WaitingInterruption?
 
     /// The socket is connected and non-blocking.
     package init(server: ControlServer, socket: Descriptor, isAlone: Bool = true) {
@@ -32,7 +36,9 @@ package struct ControlConnection: ~Copyable {
     /// - Throws: if the connection must end; after `timedOut` without a complete call, it may go on.
     package mutating func answerNext() throws(Failure) -> Bool {
         let limits = server.limits
-        let idle = isAlone ? limits.idle : min(limits.idle, 1)
+        // Only this connection can take back the lock that it has begun: it stays until that is over.
+        let grace = begunLock == nil ? nil : server.service.status.graceRemaining
+        let idle = isAlone ? max(limits.idle, grace ?? 0) : min(limits.idle, 1)
         guard let message = try stream.receive(idle: .after(seconds: idle), within: min(limits.message, idle)) else {
             return false
         }
@@ -62,7 +68,7 @@ package struct ControlConnection: ~Copyable {
         }
     }
 
-    private func answer(_ call: Call) throws(Failure) {
+    private mutating func answer(_ call: Call) throws(Failure) {
         if call.frame.method == "io.latchkey.Monitor", call.frame.more == true {
             return try monitor(call)
         }
@@ -76,7 +82,11 @@ package struct ControlConnection: ~Copyable {
             if call.frame.oneway != true { try send(reply) }
             return
         }
-        defer { if call.frame.method == "io.latchkey.Erase" { server.service.endErased() } }
+        defer {
+            if ["io.latchkey.Erase", "io.latchkey.EraseKeybag"].contains(call.frame.method) {
+                server.service.endErased()
+            }
+        }
         if call.frame.oneway != true { try send(reply) }
     }
 
@@ -84,7 +94,7 @@ package struct ControlConnection: ~Copyable {
         try stream.send(message, by: .after(seconds: server.limits.message))
     }
 
-    private func perform(_ call: Call) throws(Failure) -> Message {
+    private mutating func perform(_ call: Call) throws(Failure) -> Message {
         let service = server.service
         switch call.frame.method {
         case "org.varlink.service.GetInfo":
@@ -97,10 +107,18 @@ package struct ControlConnection: ~Copyable {
             return try .success(StatusReply(status: service.status))
         case "io.latchkey.Lock":
             let parameters = try call.optionalParameters(or: LockParameters())
-            let status = service.lock(now: parameters.now ?? false)
+            let status = service.lock(
+                now: parameters.now ?? false, deep: parameters.deep ?? false, begun: &begunLock)
             // On a shared thread the answer comes at once: its state says that the lock is still under way.
             let waits = parameters.wait == true && isAlone
             return try .success(StatusReply(status: waits ? try statusAfterLocking() : status))
+        case "io.latchkey.TakeBackLock":
+            let status = begunLock.map(service.takeBackLock) ?? service.status
+            begunLock = nil
+            return try .success(StatusReply(status: status))
+        case "io.latchkey.InterruptWaiting":
+            if interruption == nil { interruption = service.interruptWaiting() }
+            return try .success(StatusReply(status: service.status))
         case "io.latchkey.Unlock":
             let parameters = try call.parameters(UnlockParameters.self)
             let secret = try call.descriptor(parameters.secret, "secret")
@@ -129,8 +147,13 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.Rotate":
             return try .success(StatusReply(status: try service.rotate(rotation(call))))
         case "io.latchkey.Explain":
-            let file = try call.descriptor(try call.parameters(ExplainParameters.self).file, "file")
-            return try .success(ExplainReply(explanation: try service.explain(file)))
+            let parameters = try call.parameters(ExplainParameters.self)
+            let file = try call.descriptor(parameters.file, "file")
+            let name = try parameters.name.map { (bytes) throws(Failure) in
+                guard let name = Name(bytes: bytes) else { throw .invalidParameter(parameter: "name") }
+                return name
+            }
+            return try .success(ExplainReply(explanation: try service.explain(file, name)))
         case "io.latchkey.Classes":
             let inodes = try call.parameters(ClassesParameters.self).inodes
             guard inodes.count <= ClassesParameters.limit else { throw .invalidParameter(parameter: "inodes") }
@@ -140,7 +163,10 @@ package struct ControlConnection: ~Copyable {
             try service.unmount(lazily: parameters.lazy ?? false)
             return try .success(NoParameters())
         case "io.latchkey.Erase":
-            return try .success(EraseReply(deviceKey: service.erase()))
+            return try .success(EraseReply(deviceKey: service.erase(keepingDeviceKey: false)))
+        case "io.latchkey.EraseKeybag":
+            _ = try service.erase(keepingDeviceKey: true)
+            return try .success(NoParameters())
         case "io.latchkey.Monitor":
             throw .expectedMore
         case let method:

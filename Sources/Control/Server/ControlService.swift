@@ -10,7 +10,18 @@ public protocol ControlService: AnyObject, Sendable {
     func subscribe(after position: MonitorPosition?) throws(Failure) -> StatusSubscription
 
     /// Starts the grace period or the eviction, and returns without waiting for its end.
-    func lock(now: Bool) -> Status
+    ///
+    /// - Parameters:
+    ///   - deep: takes the key of class C as well.
+    ///   - begun: set to the number of the lock if this call has begun the grace period, else to nil.
+    func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status
+
+    /// Takes back a lock that `lock` has begun, unless its deadline has passed or another lock was requested since; the
+    /// status says whether.
+    func takeBackLock(_ lock: UInt64) -> Status
+
+    /// Answers the requests that wait for an unlock with EINTR. As long as the result lives, none waits.
+    func interruptWaiting() -> WaitingInterruption
 
     /// Reads the secret from the descriptor to its end, and opens all classes.
     func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status
@@ -36,7 +47,7 @@ public protocol ControlService: AnyObject, Sendable {
     /// Begins a rotation, and returns without waiting for its end; nil continues an unfinished one.
     func rotate(_ new: NewRotation?) throws(Failure) -> Status
 
-    func explain(_ file: Descriptor) throws(Failure) -> Explanation
+    func explain(_ file: Descriptor, _ name: Name?) throws(Failure) -> Explanation
 
     /// The long names of the classes of open files, by their `st_ino`; empty for an inode that is no open file. Waits
     /// for no file.
@@ -46,11 +57,20 @@ public protocol ControlService: AnyObject, Sendable {
 
     /// Destroys the vault's keys. The connection calls `endErased` after its answer.
     ///
-    /// - Returns: what became of the device key.
+    /// - Returns: what became of the device key; empty if it was kept.
     /// - Throws: `erased` if something could not be destroyed.
-    func erase() throws(Failure) -> String
+    func erase(keepingDeviceKey: Bool) throws(Failure) -> String
 
     /// Ends the process after an `erase`, or after a call that failed with `erased`: the keys on the disk are
     /// destroyed, and those in memory are wiped.
     func endErased()
+}
+
+extension ControlService {
+    /// For a caller that takes nothing back.
+    @discardableResult
+    public func lock(now: Bool, deep: Bool = false) -> Status {
+        var begun: UInt64?
+        return lock(now: now, deep: deep, begun: &begun)
+    }
 }

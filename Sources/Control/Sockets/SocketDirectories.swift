@@ -27,6 +27,11 @@ public struct SocketDirectories: Sendable {
         return SocketDirectories(([.root] + temporary + runtime).filter(\.isUsable))
     }
 
+    /// Those of one user; nil for all.
+    public func owned(by user: UInt32?) -> SocketDirectories {
+        SocketDirectories(folders.filter { user == nil || $0.owner == user })
+    }
+
     /// Where logind makes a folder for each user who is logged in. Earlier versions put their sockets there.
     private static let runtimeFolder = "/run/user"
 

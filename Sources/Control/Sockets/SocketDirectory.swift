@@ -118,6 +118,12 @@ public struct SocketDirectory: Hashable, Sendable {
         }
     }
 
+    /// Makes the folder if it is missing, and refuses one that belongs to another user, or that other users may enter.
+    public func prepare() throws(Failure) {
+        try make()
+        guard try open() != nil else { throw .socket(.ENOENT, doing: "open \(path)") }
+    }
+
     /// Opens the folder; nil if it is missing. Refuses a folder that belongs to another user, or that other users may
     /// enter.
     func open() throws(Failure) -> Descriptor? {

@@ -31,7 +31,7 @@ func listen(at path: String) throws(Failure) -> Descriptor {
     defer { withExtendedLifetime(directory) {} }
     guard unsafe lk_unix_bind(socket.number, short) == 0 else {
         let errno = Errno.current
-        if errno == .EADDRINUSE { throw .alreadyServed(socket: path) }
+        if errno == .EADDRINUSE { throw .alreadyServed(socket: Path(path)) }
         throw .socket(errno, doing: "bind \(path)")
     }
     guard unsafe chmod(short, 0o600) == 0, listen(socket.number, 64) == 0 else {

@@ -1,21 +1,38 @@
+public import Mount
+
 /// The lock state of one mount, as a value: `handle` takes an event and returns the effects that the owner carries out.
 ///
 /// Times are of the boot clock, which goes on while the machine is suspended.
 public struct LockMachine: Hashable, Sendable {
-    public enum State: Hashable, Sendable {
+    public enum State: Hashable, Sendable, CustomStringConvertible {
+        /// No unlock yet, or none since a deep lock: the key of class D alone is in memory.
         case beforeFirstUnlock
         case unlocked
         /// The grace period runs.
-        case locking(until: Duration)
-        /// The keys are being evicted. An unlock has to wait for the end.
-        case evicting
+        case locking(until: Duration, LockDepth)
+        /// The keys of this depth are being evicted. An unlock has to wait for the end.
+        case evicting(LockDepth, wanted: LockDepth)
         case locked
+
+        /// For the log.
+        public var description: String {
+            switch self {
+            case .beforeFirstUnlock: "before the first unlock"
+            case .unlocked: "unlocked"
+            case .locking(let deadline, let depth): "locking(until: \(deadline), \(depth))"
+            case .evicting(_, let depth): "evicting(\(depth))"
+            case .locked: "locked"
+            }
+        }
     }
 
     public enum Event: Hashable, Sendable {
-        /// Lock after the grace period.
-        case lock
-        case lockNow
+        /// Lock after the grace period. A mount that is locked already has none: its deep lock takes class C's key at
+        /// once.
+        case lock(LockDepth)
+        case lockNow(LockDepth)
+        /// The client that began the grace period takes it back; the value is the number of its lock.
+        case takeBack(UInt64)
         /// A credential was proven to open the vault.
         case unlock
         /// The timer has fired.
@@ -26,84 +43,134 @@ public struct LockMachine: Hashable, Sendable {
 
     public enum Effect: Hashable, Sendable {
         /// Set the timer; replaces an earlier deadline.
-        case arm(at: Duration)
+        case arm(at: Duration, LockDepth)
         case disarm
-        case evict
+        case evict(LockDepth)
         /// Install the proven keys. If that fails, the event has not happened.
         case admit
         /// Try the unlock again when the eviction has ended.
         case awaitEviction
-        /// Tell all clients that monitor: contents will become unavailable (or earlier than announced), have become
-        /// unavailable, or are available.
+        /// Tell all clients that monitor: contents will become unavailable (or more of them, or earlier than
+        /// announced), have become unavailable, or are available.
         case announce
     }
 
     public let grace: Duration
+    /// How long class C's key stays while the mount is locked; nil for ever.
+    public let forgetAfter: Duration?
     public private(set) var state = State.beforeFirstUnlock
     /// Number of locks requested so far. An unlock that began before the last one fails.
     public private(set) var locks: UInt64 = 0
     /// The deadline of the eviction under way, or of the last one.
     private var due: Duration?
+    /// When class C's key goes; nil unless the mount is locked and forgets.
+    public private(set) var forgetDeadline: Duration?
     /// Time from that deadline until the last lock's keys were wiped.
     public private(set) var lastLockDuration: Duration?
 
-    public init(grace: Duration) {
+    public init(grace: Duration, forgetAfter: Duration? = nil) {
         self.grace = grace
+        self.forgetAfter = forgetAfter
+    }
+
+    /// What the lock under way takes, or the last one has taken; nil while unlocked and before any unlock.
+    public var depth: LockDepth? {
+        switch state {
+        case .beforeFirstUnlock: lastLockDuration == nil ? nil : .deep
+        case .unlocked: nil
+        case .locking(_, let depth), .evicting(_, let depth): depth
+        case .locked: .strict
+        }
     }
 
     public mutating func handle(_ event: Event, at now: Duration) -> [Effect] {
-        if event == .lock || event == .lockNow { locks += 1 }
+        switch event {
+        case .lock, .lockNow: locks += 1
+        case .takeBack, .unlock, .deadline, .evicted: break
+        }
         switch (state, event) {
-        case (.unlocked, .lock) where grace > .zero:
-            state = .locking(until: now + grace)
-            return [.arm(at: now + grace), .announce]
-        case (.unlocked, .lock), (.unlocked, .lockNow):
-            beginEviction(due: now)
-            return [.evict, .announce]
+        case (.unlocked, .lock(let depth)) where grace > .zero:
+            return beginGrace(until: now + grace, depth)
+        case (.unlocked, .lock(let depth)), (.unlocked, .lockNow(let depth)):
+            return beginEviction(depth, due: now) + [.announce]
 
-        // A second lock never moves the deadline later, and the grace period is the same for all.
-        case (.locking, .lock):
-            return []
-        case (.locking, .lockNow):
-            beginEviction(due: now)
-            return [.disarm, .evict, .announce]
+        // A second lock never moves the deadline later, and the grace period is the same for all. It may close more.
+        case (.locking(let deadline, let depth), .lock(let wanted)):
+            return wanted > depth ? beginGrace(until: deadline, wanted) : []
+        case (.locking(_, let depth), .lockNow(let wanted)):
+            return [.disarm] + beginEviction(max(depth, wanted), due: now) + [.announce]
         case (.locking, .unlock):
             // The keys are still in memory, so the proven ones are not needed.
             state = .unlocked
             return [.disarm, .announce]
-        case (.locking(let deadline), .deadline):
+        // Only until the deadline, and only if no other lock was requested since: that one stands.
+        case (.locking(let deadline, _), .takeBack(let lock)) where lock == locks && now < deadline:
+            state = .unlocked
+            return [.disarm, .announce]
+        case (.locking(let deadline, let depth), .deadline):
             // The timer of an earlier, cancelled lock may have fired just before this one was set.
-            guard now >= deadline else { return [.arm(at: deadline)] }
+            guard now >= deadline else { return [.arm(at: deadline, depth)] }
             // The deadline was announced already.
-            beginEviction(due: deadline)
-            return [.evict]
+            return beginEviction(depth, due: deadline)
 
+        // One eviction at a time: the deeper one follows.
+        case (.evicting(let depth, let wanted), .lock(let more)),
+            (.evicting(let depth, let wanted), .lockNow(let more)):
+            guard more > wanted else { return [] }
+            state = .evicting(depth, wanted: more)
+            return [.announce]
         case (.evicting, .unlock):
             return [.awaitEviction]
-        case (.evicting, .evicted):
-            state = .locked
-            lastLockDuration = due.map { max(now - $0, .zero) }
-            return [.announce]
+        case (.evicting(let depth, let wanted), .evicted):
+            return endEviction(depth, wanted, at: now)
 
+        case (.locked, .lock(.deep)), (.locked, .lockNow(.deep)):
+            return beginEviction(.deep, due: now) + [.announce]
+        case (.locked, .deadline):
+            guard let forgetDeadline else { return [] }
+            guard now >= forgetDeadline else { return [.arm(at: forgetDeadline, .deep)] }
+            return beginEviction(.deep, due: forgetDeadline) + [.announce]
         case (.beforeFirstUnlock, .unlock), (.locked, .unlock):
             state = .unlocked
-            return [.admit, .announce]
+            let disarm: [Effect] = forgetDeadline == nil ? [] : [.disarm]
+            forgetDeadline = nil
+            return disarm + [.admit, .announce]
 
         // Nothing to lock, already unlocked, or a timer that fired before it was disarmed.
-        case (.beforeFirstUnlock, _), (.locked, _), (.unlocked, _), (.evicting, _), (.locking, .evicted):
+        case (.beforeFirstUnlock, _), (.locked, _), (.unlocked, _), (.evicting, _), (.locking, .evicted),
+            (.locking, .takeBack):
             return []
         }
     }
 
-    private mutating func beginEviction(due: Duration) {
-        state = .evicting
+    private mutating func beginGrace(until deadline: Duration, _ depth: LockDepth) -> [Effect] {
+        state = .locking(until: deadline, depth)
+        return [.arm(at: deadline, depth), .announce]
+    }
+
+    private mutating func beginEviction(_ depth: LockDepth, due: Duration) -> [Effect] {
+        state = .evicting(depth, wanted: depth)
         self.due = due
+        forgetDeadline = nil
+        return [.evict(depth)]
+    }
+
+    private mutating func endEviction(_ depth: LockDepth, _ wanted: LockDepth, at now: Duration) -> [Effect] {
+        if wanted > depth {
+            state = .evicting(wanted, wanted: wanted)
+            return [.evict(wanted)]
+        }
+        state = depth == .deep ? .beforeFirstUnlock : .locked
+        lastLockDuration = due.map { max(now - $0, .zero) }
+        guard depth == .strict, let forgetAfter, let due else { return [.announce] }
+        forgetDeadline = due + forgetAfter
+        return [.arm(at: due + forgetAfter, .deep), .announce]
     }
 
     /// Time until the eviction during the grace period; zero during the eviction; else nil.
     public func graceRemaining(at now: Duration) -> Duration? {
         switch state {
-        case .locking(let deadline): max(deadline - now, .zero)
+        case .locking(let deadline, _): max(deadline - now, .zero)
         case .evicting: .zero
         case .beforeFirstUnlock, .unlocked, .locked: nil
         }

@@ -3,6 +3,7 @@ public import Failure
 import Format
 import Glibc
 import Logging
+public import Mount
 import Posix
 import Synchronization
 
@@ -32,12 +33,16 @@ public final class MountLock: Sendable {
     private let evictor: OnDemandWorker
     private let feed = StatusFeed()
     private let log: Logger
+    private let manager: ServiceManager?
 
-    public init(mount: any MountedFileSystem, facts: MountFacts, log: Logger) throws(Errno) {
-        state = Mutex(State(machine: LockMachine(grace: facts.grace)))
+    public init(
+        mount: any MountedFileSystem, facts: MountFacts, log: Logger, manager: ServiceManager? = nil
+    ) throws(Errno) {
+        state = Mutex(State(machine: LockMachine(grace: facts.grace, forgetAfter: facts.forgetAfter)))
         self.mount = mount
         self.facts = facts
         self.log = log
+        self.manager = manager
         timer = try BootTimer()
         evictor = try OnDemandWorker()
         try evictor.start { [weak self] in self?.evict() }
@@ -56,9 +61,24 @@ public final class MountLock: Sendable {
 
     /// Starts the grace period or the eviction, and returns without waiting for its end.
     @discardableResult
-    public func lock(now: Bool) -> Status {
-        handle(now ? .lockNow : .lock)
+    public func lock(now: Bool, _ depth: LockDepth = .strict) -> Status {
+        handle(now ? .lockNow(depth) : .lock(depth))
     }
+
+    /// The same for a client that may take the lock back.
+    ///
+    /// - Returns: the status, and the number of the lock if this call has begun the grace period.
+    func beginLock(now: Bool, _ depth: LockDepth) -> (status: Status, begun: UInt64?) {
+        state.withLock { state in
+            let before = state.machine.state
+            carryOut(state.machine.handle(now ? .lockNow(depth) : .lock(depth), at: BootClock.now), &state)
+            guard before == .unlocked, case .locking = state.machine.state else { return (status(of: state), nil) }
+            return (status(of: state), state.machine.locks)
+        }
+    }
+
+    /// Takes back the lock with this number, unless its deadline has passed or another lock was requested since.
+    func takeBack(_ lock: UInt64) -> Status { handle(.takeBack(lock)) }
 
     /// Locks without a grace period, and waits up to `seconds` until the keys are wiped. After a timeout the eviction
     /// goes on.
@@ -137,18 +157,21 @@ public final class MountLock: Sendable {
     }
 
     private func isEvicting() -> Bool {
-        state.withLock { $0.machine.state == .evicting }
+        state.withLock { state in
+            guard case .evicting = state.machine.state else { return false }
+            return true
+        }
     }
 
     /// Runs under the mutex. `unlock` itself carries out `admit` and `awaitEviction`.
     private func carryOut(_ effects: [LockMachine.Effect], _ state: inout State) {
         for effect in effects {
             switch effect {
-            case .arm(let deadline): arm(at: deadline)
+            case .arm(let deadline, let depth): arm(at: deadline, depth)
             case .disarm:
                 disarm()
-                if state.machine.state == .unlocked { mount.setDeadline(nil) }
-            case .evict: startEviction()
+                if state.machine.state == .unlocked { mount.cancelDeadlines() }
+            case .evict(let depth): startEviction(depth)
             case .announce: announce(&state)
             case .admit, .awaitEviction: break
             }
@@ -159,13 +182,14 @@ public final class MountLock: Sendable {
         log.info("state: \(state.machine.state)")
         state.sequence += 1
         state.changed = MountFacts.wallClock
+        manager?.tell(Status.State(state.machine.state), at: facts.mountPoint)
         feed.publish(StatusChange(StatusChange.Event(state.machine.state), status(of: state)))
     }
 
-    private func arm(at deadline: Duration) {
+    private func arm(at deadline: Duration, _ depth: LockDepth) {
         // The mount refuses contents from the deadline on by itself: after a suspension the timer's thread may run
         // late.
-        mount.setDeadline(deadline)
+        mount.setDeadline(deadline, depth)
         do {
             try timer.arm(at: deadline)
         } catch {
@@ -174,8 +198,8 @@ public final class MountLock: Sendable {
         }
     }
 
-    private func startEviction() {
-        mount.setDeadline(BootClock.now)
+    private func startEviction(_ depth: LockDepth) {
+        mount.setDeadline(BootClock.now, depth)
         evictor.wake()
     }
 
@@ -185,11 +209,13 @@ public final class MountLock: Sendable {
     }
 
     private func evict() {
-        let eviction = mount.evict()
+        guard case .evicting(let depth, _) = state.withLock({ $0.machine.state }) else { return }
+        let eviction = mount.evict(depth)
         log.info(
             "keys taken out of memory",
             metadata: [
-                "took": "\(eviction.duration)", "inodes": "\(eviction.inodes)", "passes": "\(eviction.passes)",
+                "depth": "\(depth)", "took": "\(eviction.duration)", "inodes": "\(eviction.inodes)",
+                "passes": "\(eviction.passes)",
             ])
         handle(.evicted)
     }
@@ -198,21 +224,24 @@ public final class MountLock: Sendable {
         let moment = LockMoment(
             state: Status.State(state.machine.state),
             graceRemaining: state.machine.graceRemaining(at: BootClock.now),
-            lastLockDuration: state.machine.lastLockDuration, instance: instance, sequence: state.sequence,
+            lastLockDuration: state.machine.lastLockDuration, isDeep: state.machine.depth == .deep,
+            forgetDeadline: state.machine.forgetDeadline, instance: instance, sequence: state.sequence,
             changed: state.changed, isDetached: state.isDetached)
-        return facts.status(moment, of: mount)
+        var status = facts.status(moment, of: mount)
+        status.program = facts.program
+        return status
     }
 }
 
 extension StatusChange.Event {
-    /// The event that entering this state means to clients; nil for the first state.
-    fileprivate init?(_ state: LockMachine.State) {
-        switch state {
-        case .beforeFirstUnlock: return nil
-        case .unlocked: self = .didBecomeAvailable
-        case .locking, .evicting: self = .willBecomeUnavailable
-        case .locked: self = .didBecomeUnavailable
-        }
+    /// The event that entering this state means to clients. A deep lock ends before the first unlock.
+    fileprivate init(_ state: LockMachine.State) {
+        self =
+            switch state {
+            case .unlocked: .didBecomeAvailable
+            case .locking, .evicting: .willBecomeUnavailable
+            case .locked, .beforeFirstUnlock: .didBecomeUnavailable
+            }
     }
 }
 

@@ -1,7 +1,8 @@
 import Glibc
 import Posix
 
-/// Detects that a mount was detached from the tree, by `umount -l` for example, while programs have its files open.
+/// Detects that a mount was detached from the tree, by `umount -l` for example, while programs have its files open, and
+/// that it was remounted read-only or writable.
 ///
 /// Source: proc_pid_mountinfo(5), proc_pid_mounts(5) for the notification.
 struct MountWatch: Sendable {
@@ -19,12 +20,21 @@ struct MountWatch: Sendable {
         self.device = Array("\(major):\(minor)".utf8)
     }
 
-    /// Whether the mount is not in this process's mount table any more; also false if the table cannot be read.
-    var isGone: Bool {
-        guard let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY).bytes() else { return false }
-        return !table.split(separator: UInt8(ascii: "\n")).contains { line in
-            let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 3)
-            return fields.count > 2 && fields[2].elementsEqual(device)
+    enum Place: Equatable {
+        case gone
+        /// Read-only as a whole: not only by `mount --bind -o ro` at one path.
+        case mounted(readOnly: Bool)
+    }
+
+    /// Where the mount is in this process's mount table; nil if the table cannot be read.
+    var place: Place? {
+        guard let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY).bytes() else { return nil }
+        for line in table.split(separator: UInt8(ascii: "\n")) {
+            let fields = line.split(separator: UInt8(ascii: " "))
+            guard fields.count > 2, fields[2].elementsEqual(device), let options = fields.last else { continue }
+            let first = options.split(separator: UInt8(ascii: ",")).first
+            return .mounted(readOnly: first?.elementsEqual("ro".utf8) == true)
         }
+        return .gone
     }
 }

@@ -9,7 +9,8 @@ import Synchronization
 ///
 /// SIGUSR1 locks, with the grace period. SIGTERM, SIGINT and SIGHUP unmount. If the mount is in use, it is unmounted
 /// lazily and locked with the grace period, and the daemon goes on until the last use ends. The same happens if another
-/// program has detached the mount. A second such signal makes all written data durable and ends the process at once.
+/// program has detached the mount. A second SIGTERM or SIGINT makes all written data durable and ends the process at
+/// once. SIGHUP does not count: at the end of a login systemd sends it together with SIGTERM, in any order.
 public final class SignalThread: Sendable {
     private let signals: SignalDescriptor
     private let lock: MountLock
@@ -20,6 +21,10 @@ public final class SignalThread: Sendable {
     private let watch: MountWatch?
     // A separate thread: umount(2) may wait for the file system, and must not delay the deadline.
     private let unmounter: OnDemandWorker
+    // Likewise for the vault's disk, at the end.
+    private let ender: OnDemandWorker
+    // A separate thread too: it waits for the vault's disk.
+    private let remounter: OnDemandWorker?
     /// Ends the process; tests replace it.
     private let exit: @Sendable () -> Void
 
@@ -27,12 +32,14 @@ public final class SignalThread: Sendable {
 
     /// - Parameter signals: blocks `handled`; it must be made before any thread.
     init(
-        signals: SignalDescriptor, unmounter: OnDemandWorker, lock: MountLock, mount: any MountedFileSystem,
-        log: Logger,
+        signals: SignalDescriptor, unmounter: OnDemandWorker, ender: OnDemandWorker,
+        remounter: OnDemandWorker? = nil, lock: MountLock, mount: any MountedFileSystem, log: Logger,
         idleLimit: Duration? = nil, watch: MountWatch? = nil, exit: @escaping @Sendable () -> Void
     ) {
         self.signals = signals
         self.unmounter = unmounter
+        self.ender = ender
+        self.remounter = remounter
         self.lock = lock
         self.mount = mount
         self.log = log
@@ -43,11 +50,19 @@ public final class SignalThread: Sendable {
 
     public func start() throws(Errno) {
         try unmounter.start { self.unmount() }
+        try ender.start {
+            self.mount.synchronize()
+            self.exit()
+        }
+        try remounter?.start { self.followRemount() }
         try startThread { self.run() }
     }
 
+    /// What was asked for by signals that end the mount.
+    private enum Ending { case no, hungUp, asked }
+
     private func run() {
-        var isEnding = false
+        var ending = Ending.no
         var idle = idleLimit.map { IdleWatch(limit: $0, now: BootClock.now) }
         var watched = watch
         while true {
@@ -57,12 +72,8 @@ public final class SignalThread: Sendable {
                     timeout: idle?.interval)
                 look(&idle)
                 if ready.contains(0) { lock.deadlinePassed() }
-                if ready.contains(1) { take(try signals.next(), isEnding: &isEnding) }
-                if ready.contains(2), watched?.isGone == true {
-                    log.notice("the mount was detached: it locks, and ends when no program uses its files")
-                    lock.noteDetached()
-                    watched = nil
-                }
+                if ready.contains(1) { take(try signals.next(), ending: &ending) }
+                if ready.contains(2) { lookAtPlace(&watched) }
             } catch {
                 // Without this thread the grace period would never end.
                 fatalError("cannot wait for signals: \(error)")
@@ -78,16 +89,35 @@ public final class SignalThread: Sendable {
         lock.lock(now: false)
     }
 
-    private func take(_ signal: Int32, isEnding: inout Bool) {
+    private func lookAtPlace(_ watched: inout MountWatch?) {
+        switch watched?.place {
+        case nil: break
+        case .gone:
+            log.notice("the mount was detached: it locks, and ends when no program uses its files")
+            lock.noteDetached()
+            watched = nil
+        case .mounted: remounter?.wake()
+        }
+    }
+
+    private func followRemount() {
+        guard case .mounted(let readOnly)? = watch?.place, readOnly != mount.isReadOnly else { return }
+        log.notice(readOnly ? "remounted read-only" : "remounted for writing")
+        mount.remounted(readOnly: readOnly)
+    }
+
+    private func take(_ signal: Int32, ending: inout Ending) {
         if signal == SIGUSR1 {
             log.notice("locking: signal SIGUSR1")
             lock.lock(now: false)
-        } else if isEnding {
+        } else if ending == .asked, signal != SIGHUP {
             log.warning("ending at once: a second signal", metadata: ["signal": "\(signal)"])
-            mount.synchronize()
-            exit()
+            // On another thread: the disk may not answer, and this one serves the deadline.
+            ender.wake()
         } else {
-            isEnding = true
+            let isFirst = ending == .no
+            if signal != SIGHUP { ending = .asked } else if isFirst { ending = .hungUp }
+            guard isFirst else { return }
             log.notice("unmounting", metadata: ["signal": "\(signal)"])
             unmounter.wake()
         }

@@ -18,9 +18,24 @@ final class LogWriter: Sendable {
     private let state = Mutex(State())
     private let worker: OnDemandWorker
     private let sink: LogSink
+    private let journal: JournalSocket?
 
-    init(to sink: LogSink) throws(Errno) {
+    /// The file that replaces the system's log, which there is none of.
+    var file: String? { if case .file(let file) = sink { file.path } else { nil } }
+
+    /// Whether the log may lie on a disk without encryption, so that plaintext names do not come into it. What a
+    /// terminal shows, or a file that was asked for, has them.
+    var hidesNames: Bool {
+        if case .stream = sink { journal != nil } else { true }
+    }
+
+    /// The file that has the whole log; nil if the journal or the system's log has it.
+    var statusFile: String? { journal == nil ? file : nil }
+
+    /// - Parameter journal: takes each line that it can, in place of the sink.
+    init(to sink: LogSink, journal: JournalSocket? = nil) throws(Errno) {
         self.sink = sink
+        self.journal = journal
         worker = try OnDemandWorker()
         try worker.start { [weak self] in self?.write() }
     }
@@ -45,9 +60,13 @@ final class LogWriter: Sendable {
             }
             return (state.lines, state.dropped)
         }
-        for line in lines { sink.write(line) }
-        if dropped > 0 { sink.write(LogLine(level: .warning, text: "\(dropped) lines of this log are missing")) }
+        for line in lines { write(line) }
+        if dropped > 0 { write(LogLine(level: .warning, text: "\(dropped) lines of this log are missing")) }
         state.withLock { $0.isWriting = false }
+    }
+
+    private func write(_ line: LogLine) {
+        if journal?.write(line) != true { sink.write(line) }
     }
 
     /// Waits up to `patience` until all lines so far are written.

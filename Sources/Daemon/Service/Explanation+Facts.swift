@@ -17,11 +17,15 @@ extension Explanation {
             kind: kind, class: facts.protectionClass?.name, isExplicit: facts.isExplicit,
             directoryClass: facts.directoryClass?.name,
             wrappedBy: kind == .file ? facts.protectionClass?.wrappingKey : nil, hasKeyInMemory: facts.hasKeyInMemory,
-            actions: Self.actions(kind, facts, state), backingPath: facts.backingPath, state: state)
+            actions: Self.actions(kind, facts, state), backingPath: facts.backingPath, state: state,
+            damage: facts.damage.map { Damage($0) })
     }
 
     private static func actions(_ kind: Kind, _ facts: ProtectionFacts, _ state: Status.State) -> [Action] {
         let metadata = Action(name: "stat, rename, link, remove, change mode and owner", allowed: true)
+        if let damage = facts.damage, damage.isWhole {
+            return [Action(name: "open", allowed: false, reason: damage.reasons.first)]
+        }
         guard let protectionClass = facts.protectionClass else { return [metadata] }
         let reason = facts.canOpen ? nil : protectionClass.absence(in: state)
         switch kind {
@@ -55,13 +59,21 @@ extension Explanation {
     }
 }
 
+extension Explanation.Damage {
+    fileprivate init(_ damage: Mount.Damage) {
+        self.init(
+            reasons: damage.reasons, refusals: damage.refusals, first: Duration(damage.first).seconds,
+            last: Duration(damage.last).seconds, isWhole: damage.isWhole)
+    }
+}
+
 extension ProtectionClass {
     /// The key that wraps the class's file keys.
     fileprivate var wrappingKey: String {
         switch self {
         case .complete: "class key A, in memory only while unlocked"
         case .completeUnlessOpen: "class B's key pair, its private half in memory only while unlocked"
-        case .completeUntilFirstUserAuthentication: "class key C, in memory from the first unlock until the unmount"
+        case .completeUntilFirstUserAuthentication: "class key C, in memory from an unlock to a deep lock or unmount"
         case .none: "class key D, which the device key alone releases: in memory always"
         }
     }
@@ -69,7 +81,7 @@ extension ProtectionClass {
     /// Why existing files of the class cannot be opened.
     fileprivate func absence(in state: Status.State) -> String {
         switch (self, state) {
-        case (_, .beforeFirstUnlock): "the class key is not in memory before the first unlock"
+        case (_, .beforeFirstUnlock): "the class key is not in memory until the next unlock"
         case (_, .locking): "the class key is being taken out of memory"
         default: "the class key is not in memory while locked"
         }

@@ -4,6 +4,7 @@ import Crypto
 import Failure
 import Format
 import Keybag
+import Posix
 import Policy
 import Synchronization
 
@@ -11,10 +12,10 @@ import Synchronization
 final class KeybagHolder: Keyholder {
     private let keybag: OpenKeybag
     private let mount: VaultMount
-    private let deviceKeyPath: String
+    private let deviceKeyPath: Path
     private let policy: PolicyInForce
 
-    init(_ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: String, policy: PolicyInForce) {
+    init(_ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: Path, policy: PolicyInForce) {
         self.policy = policy
         self.keybag = keybag
         self.mount = mount
@@ -32,9 +33,9 @@ final class KeybagHolder: Keyholder {
         try keybag.changePasscode(from: Credential(opener, reading: old), to: new, allowingWeak: allowingWeak)
     }
 
-    func erase() throws(Failure) -> String {
-        let destruction = keybag.destroy(deviceKeyPath: deviceKeyPath)
-        if let failure = destruction.failure { throw .erased(reason: "\(failure)") }
+    func erase(keepingDeviceKey: Bool) throws(Failure) -> String {
+        let destruction = keybag.destroy(deviceKeyPath: keepingDeviceKey ? nil : deviceKeyPath)
+        if let reason = destruction.reason { throw .erased(reason: reason.text) }
         return destruction.deviceKey?.rawValue ?? ""
     }
 

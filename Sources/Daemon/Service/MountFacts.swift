@@ -2,12 +2,12 @@ import Control
 public import Failure
 import Glibc
 import Mount
-import Posix
+public import Posix
 
 /// The part of a status that does not change while the mount exists.
 public struct MountFacts: Sendable {
-    public var mountPoint: String
-    public var vault: String
+    public var mountPoint: Path
+    public var vault: Path
     /// The volume ID in hexadecimal.
     public var volume: String
     /// `st_dev` of the files in the mount.
@@ -15,29 +15,36 @@ public struct MountFacts: Sendable {
     public var grace: Duration
     public var readOnly: Bool
     public var version: String
+    /// As it was when the mount began.
+    public var program = Program.ofThisProcess()
     public var formatVersion: Int
     public var whenLocked: WhenLocked
     /// The time without use after which the mount locks itself.
     public var lockWhenIdle: Duration?
+    /// How long class C's key stays while the mount is locked; nil for ever.
+    public var forgetAfter: Duration?
     /// How the device key is kept: "software" is a file.
     public var deviceKey: String
     /// The file with the device key, plain or sealed by a TPM.
-    public var deviceKeyFile: String?
+    public var deviceKeyFile: Path?
     /// Whether an unlock needs more than the device key. Waits for no lock or disk.
     public var hasPasscode: @Sendable () -> Bool
     /// How many wrong passcodes are still allowed; nil without a limit. Waits for no lock or disk.
     public var guesses: @Sendable () -> Guesses?
     /// The proof by which the holder of an escrow key knows the vault; nil before the first unlock. Waits for no disk.
     public var vaultProof: @Sendable () -> String?
+    /// The file that the daemon logs to because there is no system log.
+    public var logFile: String?
 
     public init(
-        mountPoint: String, vault: String, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
+        mountPoint: Path, vault: Path, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
         version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
-        deviceKeyFile: String? = nil,
-        lockWhenIdle: Duration? = nil,
+        deviceKeyFile: Path? = nil,
+        lockWhenIdle: Duration? = nil, forgetAfter: Duration? = nil,
         hasPasscode: @escaping @Sendable () -> Bool = { true },
         guesses: @escaping @Sendable () -> Guesses? = { nil },
-        vaultProof: @escaping @Sendable () -> String? = { nil }
+        vaultProof: @escaping @Sendable () -> String? = { nil },
+        logFile: String? = nil
     ) {
         self.mountPoint = mountPoint
         self.vault = vault
@@ -51,9 +58,11 @@ public struct MountFacts: Sendable {
         self.deviceKey = deviceKey
         self.deviceKeyFile = deviceKeyFile
         self.lockWhenIdle = lockWhenIdle
+        self.forgetAfter = forgetAfter
         self.hasPasscode = hasPasscode
         self.guesses = guesses
         self.vaultProof = vaultProof
+        self.logFile = logFile
     }
 
     /// The status at a moment. Takes no lock that a thread may hold while it waits for a disk.
@@ -67,13 +76,17 @@ public struct MountFacts: Sendable {
             lastLockDuration: moment.lastLockDuration?.seconds, classKeys: mount.classKeys.map(\.name),
             openFiles: Dictionary(uniqueKeysWithValues: openFiles), fileKeysInMemory: mount.fileKeysInMemory,
             mountPoint: mountPoint, vault: vault, volume: volume, device: device, deviceKey: deviceKey,
-            grace: grace.seconds, readOnly: readOnly, version: version, formatVersion: formatVersion,
-            pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze, freezeTimeout: freezeTimeout,
+            grace: grace.seconds, readOnly: readOnly || mount.isReadOnly, version: version,
+            formatVersion: formatVersion, pid: Int(getpid()), whenLocked: whenLocked == .fail ? .fail : .freeze,
+            freezeTimeout: freezeTimeout,
             waitingRequests: mount.waitingRequests, instance: moment.instance, sequence: moment.sequence,
             changed: moment.changed, hasPasscode: hasPasscode(),
             lockWhenIdle: lockWhenIdle?.seconds, rotation: mount.rotation, ending: moment.isDetached ? true : nil,
             deviceKeyFile: deviceKeyFile, unlockedMemory: ContentsMemory.unlockedByteCount, guesses: guesses(),
-            vaultProof: vaultProof())
+            vaultProof: vaultProof(), logFile: logFile, refusals: mount.refusals,
+            alwaysReadOnly: readOnly ? true : nil, deep: moment.isDeep ? true : nil,
+            forgetAfter: forgetAfter?.seconds,
+            forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds })
     }
 
     private var freezeTimeout: Double? {
@@ -94,6 +107,10 @@ struct LockMoment {
     var state: Status.State
     var graceRemaining: Duration?
     var lastLockDuration: Duration?
+    /// Whether the lock under way, or the last one, takes class C's key.
+    var isDeep: Bool
+    /// When class C's key goes, of the boot clock.
+    var forgetDeadline: Duration?
     var instance: String
     var sequence: Int
     /// Seconds since 1970.
@@ -103,6 +120,11 @@ struct LockMoment {
 }
 
 extension Duration {
+    /// From 1970 until a time.
+    init(_ time: Timespec) {
+        self = .seconds(time.seconds) + .nanoseconds(time.nanoseconds)
+    }
+
     var seconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }

@@ -37,8 +37,18 @@ public final class MountService: ControlService {
         try lock.subscribe(after: position)
     }
 
-    public func lock(now: Bool) -> Status {
-        lock.lock(now: now)
+    public func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status {
+        let (status, number) = lock.beginLock(now: now, deep ? .deep : .strict)
+        begun = number
+        return status
+    }
+
+    public func takeBackLock(_ lock: UInt64) -> Status { self.lock.takeBack(lock) }
+
+    public func interruptWaiting() -> WaitingInterruption {
+        let interruption = WaitingInterruption { [mount] in mount.allowWaiting() }
+        mount.interruptWaiting()
+        return interruption
     }
 
     public func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status {
@@ -119,7 +129,7 @@ public final class MountService: ControlService {
 
     /// Runs `body`, which changes the keybag, and logs a failure.
     private func changing<Result>(
-        _ doing: String, derives: Bool, _ body: () throws(Failure) -> Result
+        _ doing: Printable, derives: Bool, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         do throws(Failure) { return try inTurn(derives, body) } catch {
             log.notice("\(doing) refused: \(error)")
@@ -136,13 +146,13 @@ public final class MountService: ControlService {
         return try derivation.withLock { _ throws(Failure) in try body() }
     }
 
-    public func erase() throws(Failure) -> String {
+    public func erase(keepingDeviceKey: Bool) throws(Failure) -> String {
         log.warning("erasing the vault on request")
         // Also if an error is thrown.
         defer { mount.forgetAllKeys() }
         // First what is on disk: after a power loss, nothing opens the vault. Without `derivation`: a thread that
         // holds it may wait for another process's guess.
-        do throws(Failure) { return try keyholder.erase() } catch {
+        do throws(Failure) { return try keyholder.erase(keepingDeviceKey: keepingDeviceKey) } catch {
             log.warning("not all of it could be destroyed: \(error)")
             throw error
         }
@@ -158,9 +168,9 @@ public final class MountService: ControlService {
         exit()
     }
 
-    public func explain(_ file: Descriptor) throws(Failure) -> Explanation {
+    public func explain(_ file: Descriptor, _ name: Name?) throws(Failure) -> Explanation {
         let status = lock.status
-        var explanation = try mount.explain(file, in: status.state)
+        var explanation = try mount.explain(file, name, in: status.state)
         if status.hasPasscode == false, let key = explanation.wrappedBy {
             explanation.wrappedBy = "\(key); not protected: encrypted with the device key alone"
         }

@@ -3,22 +3,26 @@ import Control
 import Crypto
 public import Failure
 import Format
+public import Mount
 import Posix
 
 /// The mounted file system, as the daemon drives it. Safe for any number of threads.
 ///
-/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `rotation` and `classes` never
-/// wait for the vault's disk: a lock waits for them.
+/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `refusals`, `rotation` and
+/// `classes` never wait for the vault's disk: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
     /// Serves until the file system is unmounted and its last use has ended.
     func run()
 
-    /// From this time of the boot clock on, contents of A and of closed files of B are refused, even before `evict` is
-    /// called. Nil, or new keys, take that back. Does not wait.
-    func setDeadline(_ deadline: Duration?)
+    /// From this time of the boot clock on, contents that a lock of this depth closes are refused, even before `evict`
+    /// is called. An earlier deadline stands; new keys take all of them back. Does not wait.
+    func setDeadline(_ deadline: Duration, _ depth: LockDepth)
 
-    /// Wipes the keys of class A and of closed files of B; returns when they are wiped.
-    func evict() -> Eviction
+    /// Takes back all deadlines. Does not wait.
+    func cancelDeadlines()
+
+    /// Wipes the keys of class A, of closed files of B and, in a deep lock, of C; returns when they are wiped.
+    func evict(_ depth: LockDepth) -> Eviction
 
     /// The classes whose existing files can be opened now.
     var classKeys: [ProtectionClass] { get }
@@ -26,6 +30,14 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     var fileKeysInMemory: Int { get }
     /// Number of requests that wait for the next unlock.
     var waitingRequests: Int { get }
+
+    /// Answers the requests that wait with EINTR, and lets none wait until `allowWaiting`. Calls are counted. Does not
+    /// wait.
+    func interruptWaiting()
+    func allowWaiting()
+
+    /// What was refused because it is damaged; nil if nothing was.
+    var refusals: Refusals? { get }
     /// Nil while no eviction runs.
     var evictionProgress: EvictionProgress? { get }
     /// Nil unless some files have previous keys.
@@ -37,11 +49,18 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     /// The classes of open files, by their inode numbers in the mount; nil for an inode that is no open file.
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?]
 
-    /// What protects the file of a descriptor in this mount; O_PATH is enough.
-    func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation
+    /// What protects the file of a descriptor in this mount; O_PATH is enough. With a name, an entry of that folder.
+    func explain(_ file: Descriptor, _ name: Name?, in state: Status.State) throws(Failure) -> Explanation
 
     /// Whether the mount was used since the last call.
     func takeUse() -> Bool
+
+    /// Whether programs can change nothing: the mount is read-only, or was remounted so and all that was written before
+    /// lies in the vault's folder. Waits for nothing.
+    var isReadOnly: Bool { get }
+
+    /// Follows a remount, and returns when `isReadOnly` is what the kernel does.
+    func remounted(readOnly: Bool)
 
     /// Makes all written data durable.
     func synchronize()
@@ -94,8 +113,8 @@ public protocol Keyholder: AnyObject, Sendable {
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(Failure)
 
-    /// Destroys what releases the keys; returns the device key's fate.
-    func erase() throws(Failure) -> String
+    /// Destroys what releases the keys; returns the device key's fate, or "" if it is kept.
+    func erase(keepingDeviceKey: Bool) throws(Failure) -> String
 
     /// The slots of the vault.
     var slots: [Slot] { get }

@@ -1,26 +1,36 @@
 import Control
+import Crypto
 public import Failure
+import Format
 import Logging
 import Mount
-import Posix
+public import Posix
 
 /// The parameters of a daemon.
 public struct Configuration: Sendable {
     /// The absolute paths of the vault and of the folder on which it is mounted.
-    public var vault: String
-    public var mountPoint: String
+    public var vault: Path
+    public var mountPoint: Path
     /// Mount options as the kernel and fusermount3 take them.
     public var options: [String] = []
+    /// What the mount table shows as the source; nil if an option says that.
+    public var source: Path?
     public var readOnly = false
+    /// Whether to close the bare mount point: `BareMountPoint`.
+    public var guardsMountPoint = false
     /// The grace period: from a lock until its keys are evicted.
     public var grace = Duration.seconds(10)
     public var whenLocked = WhenLocked.fail
     /// The time without use after which the mount locks itself; nil for never.
     public var lockWhenIdle: Duration?
+    /// How long class C's key stays while the mount is locked; nil for ever.
+    public var forgetAfter: Duration?
     /// A policy that applies in addition to the machine's.
     public var policyPath: String?
     /// The file with the device key; nil for the default path.
-    public var deviceKeyPath: String?
+    public var deviceKeyPath: Path?
+    /// The class that the root folder of the vault is to have; nil for the one that it has.
+    public var rootClass: ProtectionClass?
     /// A credential to unlock with at once. It is proven before the mount is made.
     public var unlock: Unlock?
     /// The program's version, for the status.
@@ -38,6 +48,19 @@ public struct Configuration: Sendable {
     /// Number of threads that serve requests.
     public var threads = 16
 
+    /// Throws if the command that has started this daemon has ended, by Ctrl-C for example: nothing is to be mounted
+    /// then. A daemon in the foreground is that command.
+    func checkIsAwaited() throws(Failure) {
+        if isDetached, let readiness, !Readiness.isAwaited(on: readiness) {
+            throw .io(.EPIPE, doing: "tell the command that has started the daemon")
+        }
+    }
+
+    /// Names the vault among copies of it, which have the same volume ID.
+    var vaultHash: String {
+        String(hexadecimal: Array(unsafe sha256(vault.bytes.span.bytes).prefix(8)))
+    }
+
     public struct Unlock: Sendable {
         public var opener: Opener
         /// The reading end of a pipe, or a file, with the passcode or the recovery key's text.
@@ -49,7 +72,7 @@ public struct Configuration: Sendable {
         }
     }
 
-    public init(vault: String, mountPoint: String, version: String) {
+    public init(vault: Path, mountPoint: Path, version: String) {
         self.vault = vault
         self.mountPoint = mountPoint
         self.version = version

@@ -16,19 +16,36 @@ public enum DaemonProcess {
     public static func run(_ configuration: Configuration) throws(Failure) {
         do throws(Failure) {
             let signals = try prepareProcess()
-            let sink = try Failure.when("open the log") { () throws(Errno) in try LogSink(configuration.log) }
-            let writer = try Failure.makingThreads { () throws(Errno) in try LogWriter(to: sink) }
+            let sink = try Failure.when("open the log") { () throws(Errno) in try LogSink(configuration) }
+            let writer = try Failure.makingThreads { () throws(Errno) in
+                try LogWriter(to: sink, journal: JournalSocket(for: configuration.log, configuration))
+            }
             defer { writer.flush() }
             var log = Logger(label: "latchkey") { _ in DaemonLog(writer: writer) }
             log.logLevel = configuration.logLevel
-            let mount = try RunningMount.start(configuration, signals: signals, log: log) {
+            // A detached daemon is not the process that the manager has started.
+            let manager = configuration.isDetached ? nil : ServiceManager()
+            let mount = try RunningMount.start(
+                configuration, signals: signals, log: log, logFile: writer.statusFile, manager: manager
+            ) {
                 writer.flush()
                 _exit(1)
             }
-            log.notice("mounted", metadata: ["vault": "\(configuration.vault)", "at": "\(configuration.mountPoint)"])
+            log.notice(
+                "mounted",
+                metadata: [
+                    "vault": .stringConvertible(configuration.vault.printable),
+                    "at": .stringConvertible(configuration.mountPoint.printable),
+                ])
             if configuration.isDetached { detach() }
-            if let readiness = configuration.readiness { Readiness.ready.write(to: readiness) }
-            mount.run()
+            if let readiness = configuration.readiness, !Readiness.ready.write(to: readiness),
+                configuration.isDetached
+            {
+                log.notice("the command that has started this daemon has ended: unmounting")
+                mount.abandon()
+            }
+            manager?.ready(at: configuration.mountPoint, mount.state)
+            mount.run { manager?.stopping() }
         } catch {
             if let readiness = configuration.readiness { Readiness.failed(error).write(to: readiness) }
             throw error

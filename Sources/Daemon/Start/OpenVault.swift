@@ -18,7 +18,7 @@ struct OpenVault: Sendable {
     let store: any Store
     let lock: VaultLock
     let keybag: OpenKeybag
-    let deviceKeyPath: String
+    let deviceKeyPath: Path
 
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
@@ -47,16 +47,30 @@ struct OpenVault: Sendable {
     }
 
     /// Logs a warning if other users may use the device key.
-    func warnOfReaders(of vault: String, _ log: Logger) {
+    func warnOfReaders(of vault: Path, _ log: Logger) {
         let owner = try? store.status(of: store.root).owner
         guard let exposure = DeviceKeyExposure(of: deviceKeyPath, ofVaultOwnedBy: owner) else { return }
-        log.warning("\(exposure.reason)", metadata: ["file": "\(deviceKeyPath)"])
+        log.warning("\(exposure.reason)", metadata: ["file": .stringConvertible(deviceKeyPath.printable)])
     }
 
     /// The class keys that the configured credential releases.
     func prove(_ unlock: Configuration.Unlock) throws(Failure) -> ClassKeys {
         let secret = try Secret.read(from: unlock.secret)
         return try keybag.unlock(Credential(unlock.opener, reading: secret))
+    }
+
+    /// The name of the control socket: the volume ID, unless a copy of the vault is mounted, which has the same.
+    ///
+    /// A mount that was remounted read-only may be written to again.
+    ///
+    /// - Throws: `alreadyServed` if both would be written to: their files would go apart under the same IDs, and no
+    ///   program could tell which version is the later one.
+    func socketName(_ configuration: Configuration) throws(Failure) -> String {
+        let others = SocketDirectories([configuration.socketDirectory]).mounts(volume: volume)
+        if !configuration.readOnly, let other = others.first(where: { $0.status.alwaysReadOnly != true }) {
+            throw .alreadyServed(socket: other.status.mountPoint)
+        }
+        return others.isEmpty ? volume : "\(volume)-\(configuration.vaultHash)"
     }
 
     /// The class keys of a vault that has no passcode.
@@ -68,10 +82,6 @@ struct OpenVault: Sendable {
     func mount(
         _ configuration: Configuration, _ policy: PolicyInForce, log: Logger
     ) throws(Failure) -> VaultMount {
-        // A copy of a vault has the same volume ID. Checked before the mount is made.
-        if let other = SocketDirectories([configuration.socketDirectory]).mount(volume: volume) {
-            throw .alreadyServed(socket: other.status.mountPoint)
-        }
         let descriptorLimit = try Failure.when("raise the limit of open files") { () throws(Errno) in
             try ProcessLimits.raiseOpenFiles()
         }
@@ -82,15 +92,37 @@ struct OpenVault: Sendable {
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly)
+        if let rootClass = configuration.rootClass { try setRootClass(rootClass, of: vault, policy) }
+        let bare = try configuration.guardsMountPoint ? Self.barePoint(configuration.mountPoint) : nil
+        // If the folder cannot be prepared, the mount fails and says why.
+        let prepare = { if let bare { try? bare.prepare() } }
+        let mount: ProtectedMount
         do {
-            let mount = try ProtectedMount(
+            mount = try ProtectedMount(
                 vault: vault, at: configuration.mountPoint, options: configuration.options,
-                descriptorLimit: Int(clamping: descriptorLimit ?? .max), whenLocked: configuration.whenLocked,
-                forbidden: { policy.violation(setting: $0)?.description }
+                source: configuration.source, descriptorLimit: Int(clamping: descriptorLimit ?? .max),
+                whenLocked: configuration.whenLocked,
+                forbidden: { policy.violation(setting: $0)?.description }, beforeMount: prepare
             ) { $0.write(to: log) }
-            return VaultMount(mount, at: configuration.mountPoint, threads: configuration.threads, log: log)
         } catch {
+            if let bare { try? bare.restore() }
             throw Failure(error)
         }
+        let served = VaultMount(mount, at: configuration.mountPoint, threads: configuration.threads, log: log)
+        guard let bare else { return served }
+        do throws(Errno) {
+            try bare.close()
+            // While fusermount3 could write to the folder, so could other programs of the user. None can any more.
+            if try bare.isEmpty() { return served }
+        } catch {
+            log.warning("cannot close the bare mount point: a program may write there after the unmount: \(error)")
+            return served
+        }
+        try? bare.restore()
+        throw served.unmountUnserved(because: .writtenBeneath(mountPoint: configuration.mountPoint))
+    }
+
+    private static func barePoint(_ path: Path) throws(Failure) -> BareMountPoint {
+        try Failure.when("look at the mount point") { () throws(Errno) in try BareMountPoint(path) }
     }
 }

@@ -29,6 +29,8 @@ extension PolicyInForce {
         var facts = Facts()
         facts.grace = Int(configuration.grace.seconds.rounded(.up))
         facts.idleLock = configuration.lockWhenIdle.map { .after(Int($0.seconds.rounded(.up))) } ?? .never
+        facts.forgetting =
+            configuration.forgetAfter.map { .after(Int(($0.seconds / 3600).rounded(.up))) } ?? .never
         facts.erasure = keybag.settings.eraseAfter > 0 ? .after(Int(keybag.settings.eraseAfter)) : .never
         facts.escrowKeys = keybag.escrowKeys
         facts.deviceKey = isGuarded ? .tpm2 : .software

@@ -35,11 +35,17 @@ public struct Readiness: Codable, Hashable, Sendable {
         if let error = readiness.error { throw error }
     }
 
-    func write(to descriptor: Descriptor) {
-        guard let data = try? JSONEncoder().encode(self) else { return }
+    /// False if no process waits for the line any more.
+    @discardableResult func write(to descriptor: Descriptor) -> Bool {
+        guard let data = try? JSONEncoder().encode(self) else { return false }
         let line = Array(data) + [UInt8(ascii: "\n")]
-        // The process that started the daemon may have ended.
-        try? unsafe descriptor.write(line.span.bytes)
+        return (try? unsafe descriptor.write(line.span.bytes)) != nil
+    }
+
+    /// Whether a process still waits for the line on the other end of the pipe.
+    static func isAwaited(on descriptor: Descriptor) -> Bool {
+        // poll(2) reports a pipe without a reader as broken.
+        (try? Poll.readable([descriptor], timeout: .zero))?.isEmpty ?? true
     }
 }
 

@@ -37,9 +37,13 @@ final class RunningMount: Sendable {
     ///
     /// Makes every thread that the daemon needs. If it throws, the mount is removed again.
     ///
-    /// - Parameter exit: ends the process, after a second signal.
+    /// - Parameters:
+    ///   - logFile: the file that replaces the system's log, for the status.
+    ///   - exit: ends the process, after a second signal.
     static func start(
-        _ configuration: Configuration, signals: SignalDescriptor, log: Logger, exit: @escaping @Sendable () -> Void
+        _ configuration: Configuration, signals: SignalDescriptor, log: Logger, logFile: String?,
+        manager: ServiceManager?,
+        exit: @escaping @Sendable () -> Void
     ) throws(Failure) -> RunningMount {
         let policy = try PolicyInForce(configuration)
         let opened = try OpenVault(configuration)
@@ -54,13 +58,16 @@ final class RunningMount: Sendable {
         ContentsMemory.whenNotLocked { [log] error in
             log.notice("buffers for contents of files may be swapped out: not all can be locked: \(error)")
         }
+        // Before the mount is made. A derivation takes a second, in which a person may press Ctrl-C.
+        try configuration.checkIsAwaited()
+        let socketName = try opened.socketName(configuration)
         let mount = try opened.mount(configuration, policy, log: log)
         // Nil if another program took the last process; then the unmount may fail, which is reported.
         let reserved = try? ReservedProcess()
         do throws(Failure) {
-            let facts = MountFacts(configuration, opened, device: mount.device)
+            let facts = MountFacts(configuration, opened, device: mount.device, logFile: logFile)
             let lock = try Failure.makingThreads { () throws(Errno) in
-                try MountLock(mount: mount, facts: facts, log: log)
+                try MountLock(mount: mount, facts: facts, log: log, manager: manager)
             }
             let keyholder = KeybagHolder(
                 opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath, policy: policy)
@@ -70,10 +77,16 @@ final class RunningMount: Sendable {
             }
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
-            let socket = configuration.socketDirectory.socket(volume: opened.volume)
+            let socket = configuration.socketDirectory.socket(volume: socketName)
             let unmounter = try Failure.makingThreads { () throws(Errno) in try OnDemandWorker() }
+            let ender = try Failure.makingThreads { () throws(Errno) in try OnDemandWorker() }
+            let remounter = try Failure.makingThreads { () throws(Errno) in
+                // A mount that began read-only stays so: the daemon writes nothing.
+                configuration.readOnly ? nil : try OnDemandWorker()
+            }
             let thread = SignalThread(
-                signals: signals, unmounter: unmounter, lock: lock, mount: mount, log: log,
+                signals: signals, unmounter: unmounter, ender: ender, remounter: remounter, lock: lock, mount: mount,
+                log: log,
                 idleLimit: configuration.lockWhenIdle,
                 watch: try Failure.when("watch the table of mounts") { () throws(Errno) in
                     try MountWatch(device: mount.device)
@@ -87,7 +100,7 @@ final class RunningMount: Sendable {
                 unsafe unlink(socket)
                 exit()
             }
-            let server = try serve(service, volume: opened.volume, device: mount.device, configuration)
+            let server = try serve(service, volume: socketName, device: mount.device, configuration)
             do throws(Failure) {
                 try Failure.makingThreads { () throws(Errno) in try mount.start() }
             } catch {
@@ -112,9 +125,19 @@ final class RunningMount: Sendable {
         return server
     }
 
+    var state: Status.State { service.status.state }
+
+    /// Ends a mount that no command waited for: locks and detaches it, so that `run` returns when its last use ends.
+    func abandon() {
+        do { try service.unmount(lazily: true) } catch { log.error("cannot unmount: \(error)") }
+    }
+
     /// Serves until the file system is unmounted and its last use has ended.
-    func run() {
+    ///
+    /// - Parameter unmounted: called then, before what is dirty is written.
+    func run(unmounted: () -> Void = {}) {
         mount.run()
+        unmounted()
         mount.synchronize()
         log.notice("unmounted")
         // In this order: a client takes the end of its connection for the end of the daemon, and may mount again at
@@ -126,7 +149,7 @@ final class RunningMount: Sendable {
 }
 
 extension MountFacts {
-    fileprivate init(_ configuration: Configuration, _ opened: OpenVault, device: UInt64) {
+    fileprivate init(_ configuration: Configuration, _ opened: OpenVault, device: UInt64, logFile: String?) {
         let keybag = opened.keybag
         self.init(
             mountPoint: configuration.mountPoint, vault: configuration.vault, volume: "\(keybag.volume)",
@@ -134,9 +157,9 @@ extension MountFacts {
             grace: configuration.grace, readOnly: configuration.readOnly, version: configuration.version,
             formatVersion: Int(KeybagFile.version), whenLocked: configuration.whenLocked,
             deviceKey: keybag.isGuarded ? "tpm2" : "software", deviceKeyFile: opened.deviceKeyPath,
-            lockWhenIdle: configuration.lockWhenIdle,
+            lockWhenIdle: configuration.lockWhenIdle, forgetAfter: configuration.forgetAfter,
             hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft },
-            vaultProof: { keybag.proof?.text })
+            vaultProof: { keybag.proof?.text }, logFile: logFile)
     }
 }
 

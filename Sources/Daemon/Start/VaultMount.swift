@@ -12,11 +12,11 @@ import Vault
 /// A vault's mount, as the daemon drives it.
 final class VaultMount: MountedFileSystem {
     private let mount: ProtectedMount
-    private let mountPoint: String
+    private let mountPoint: Path
     private let threads: Int
     private let log: Logger
 
-    init(_ mount: ProtectedMount, at mountPoint: String, threads: Int, log: Logger) {
+    init(_ mount: ProtectedMount, at mountPoint: Path, threads: Int, log: Logger) {
         self.mount = mount
         self.mountPoint = mountPoint
         self.threads = threads
@@ -56,10 +56,12 @@ final class VaultMount: MountedFileSystem {
         }
     }
 
-    func setDeadline(_ deadline: Duration?) { mount.setDeadline(deadline) }
+    func setDeadline(_ deadline: Duration, _ depth: LockDepth) { mount.setDeadline(deadline, depth) }
 
-    func evict() -> Eviction {
-        let report = mount.evict()
+    func cancelDeadlines() { mount.cancelDeadlines() }
+
+    func evict(_ depth: LockDepth) -> Eviction {
+        let report = mount.evict(depth)
         return Eviction(duration: report.duration, inodes: report.inodes, passes: report.passes)
     }
 
@@ -67,13 +69,16 @@ final class VaultMount: MountedFileSystem {
     var openFiles: [ProtectionClass: Int] { mount.openFiles }
     var fileKeysInMemory: Int { mount.fileKeysInMemory }
     var waitingRequests: Int { mount.waitingRequests }
+    func interruptWaiting() { mount.interruptWaiting() }
+    func allowWaiting() { mount.allowWaiting() }
+    var refusals: Refusals? { mount.refusals.map { Refusals($0) } }
     var evictionProgress: EvictionProgress? { mount.evictionProgress.map { EvictionProgress($0) } }
 
     func classes(ofInodes inodes: [UInt64]) -> [ProtectionClass?] { mount.classes(ofInodes: inodes) }
 
-    func explain(_ file: Descriptor, in state: Status.State) throws(Failure) -> Explanation {
+    func explain(_ file: Descriptor, _ name: Name?, in state: Status.State) throws(Failure) -> Explanation {
         do throws(VaultError) {
-            return Explanation(try mount.explain(file), in: state)
+            return Explanation(try mount.explain(file, name), in: state)
         } catch {
             switch error {
             case .system(.ENOENT): throw .notInMount
@@ -98,6 +103,16 @@ final class VaultMount: MountedFileSystem {
         // SIGALRM ends the process if a blocked thread holds a lock.
         alarm(Self.patienceForEnd)
         do { try mount.disconnect() } catch { log.warning("cannot end the requests that are under way: \(error)") }
+    }
+
+    var isReadOnly: Bool { mount.isReadOnly }
+
+    func remounted(readOnly: Bool) {
+        do {
+            try mount.remounted(readOnly: readOnly)
+        } catch {
+            log.error("cannot make the vault durable: \(error)")
+        }
     }
 
     func synchronize() {
@@ -150,6 +165,13 @@ extension Rotation {
     }
 }
 
+extension Refusals {
+    fileprivate init(_ summary: RefusalSummary) {
+        self.init(
+            count: summary.count, lastReason: summary.lastReason, last: Duration(summary.last).seconds)
+    }
+}
+
 extension EvictionProgress {
     fileprivate init(_ progress: EvictionStep) {
         switch progress {
@@ -163,11 +185,17 @@ extension EvictionProgress {
 extension MountEvent {
     func write(to log: Logger) {
         switch self {
-        case .damage(let path, let reason):
-            log.error("refused", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
+        case .damage(let path, let reason, let stored):
+            var metadata: Logger.Metadata = ["path": .stringConvertible(path), "reason": "\(reason)"]
+            if let stored { metadata["stored"] = .stringConvertible("\(stored)" as Printable) }
+            log.error("refused", metadata: metadata)
         case .lost(let path, let reason):
             log.error("not durable", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
-        case .trouble(let text): log.warning("\(text.text)")
+        case .trouble(let text, let first):
+            log.warning("\(text.text)", metadata: first.map { ["first": "\($0)"] } ?? [:])
+        case .forbidden(let path, let reason):
+            log.warning(
+                "a class was not set", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
         }
     }
 }

@@ -17,6 +17,8 @@ public enum BackingName: Hashable, Sendable {
     public static let newKeybag = "lk.keybag.new"
     public static let oldKeybag = "lk.keybag.old"
     public static let lock = "lk.lock"
+    /// In the root of an erased vault.
+    public static let erased = "lk.erased"
     public static let journal = "lk.journal"
     public static let directoryRecord = "lk.dir"
     public static let newDirectoryRecord = "lk.dir.new"
@@ -35,9 +37,8 @@ public enum BackingName: Hashable, Sendable {
     public static let removedPrefix = "lk.removed."
 
     private static let reservedNames: Set<[UInt8]> = Set(
-        [keybag, newKeybag, oldKeybag, lock, journal, directoryRecord, newDirectoryRecord, targets, nameless].map {
-            Array($0.utf8)
-        })
+        [keybag, newKeybag, oldKeybag, lock, erased, journal, directoryRecord, newDirectoryRecord, targets, nameless]
+            .map { Array($0.utf8) })
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)
     private static let temporaryPrefixBytes = Array(temporaryPrefix.utf8)

@@ -105,9 +105,9 @@ extension Name {
 
 /// A null-terminated list of C strings, as main and exec take it.
 enum CStrings {
-    static func make(_ strings: [String]) -> [UnsafeMutablePointer<CChar>?] {
+    static func make(_ strings: [[UInt8]]) -> [UnsafeMutablePointer<CChar>?] {
         var list: [UnsafeMutablePointer<CChar>?] = unsafe []
-        for string in strings { unsafe list.append(strdup(string)) }
+        for string in strings { unsafe list.append(Path(bytes: string).withCString { unsafe strdup($0) }) }
         unsafe list.append(nil)
         return unsafe list
     }

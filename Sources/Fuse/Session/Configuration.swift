@@ -10,6 +10,8 @@ public struct Configuration: Sendable {
     public var privileges: Privileges
     public var accessControlLists: AccessControlLists
     public var cachedContents: CachedContents
+    /// Whether requests that would change something are answered with EROFS.
+    public var isReadOnly: Bool
 
     /// Whether listings of directories include the attributes of the entries.
     public enum DirectoryEntries: Sendable {
@@ -57,7 +59,8 @@ public struct Configuration: Sendable {
     public init(
         maxWrite: Int = 1 << 20, maxReadahead: Int = 1 << 20, maxBackground: Int = 64,
         directoryEntries: DirectoryEntries = .adaptive, privileges: Privileges = .clearedByKernel,
-        accessControlLists: AccessControlLists = .none, cachedContents: CachedContents = .kept
+        accessControlLists: AccessControlLists = .none, cachedContents: CachedContents = .kept,
+        isReadOnly: Bool = false
     ) {
         self.maxWrite = maxWrite
         self.maxReadahead = maxReadahead
@@ -66,6 +69,7 @@ public struct Configuration: Sendable {
         self.privileges = privileges
         self.accessControlLists = accessControlLists
         self.cachedContents = cachedContents
+        self.isReadOnly = isReadOnly
     }
 }
 

@@ -6,11 +6,12 @@ import Posix
 /// Source: fusermount3(1).
 enum Fusermount {
     /// Mounts, and returns the device that connects to the kernel. `options` are separated by commas.
-    static func mount(at path: String, options: String) throws(MountError) -> Descriptor {
-        let complaint: String
+    static func mount(at path: Path, options: [UInt8]) throws(MountError) -> Descriptor {
+        let complaint: Printable
         do throws(Errno) {
             let (ours, its) = try UnixSocket.pair()
-            let (succeeded, text) = try Run(["-o", options, "--", path], passing: its).end()
+            let (succeeded, text) = try Run([Array("-o".utf8), options, Array("--".utf8), path.bytes], passing: its)
+                .end()
             if succeeded { return try received(ours) }
             complaint = text
         } catch {
@@ -28,12 +29,14 @@ enum Fusermount {
     }
 
     /// Unmounts; EBUSY if the mount is in use, EPERM for every other failure, which is logged.
-    static func unmount(_ path: String, lazily: Bool) throws(Errno) {
-        let (succeeded, complaint) = try Run((lazily ? ["-u", "-z"] : ["-u"]) + ["--", path]).end()
+    static func unmount(_ path: Path, lazily: Bool) throws(Errno) {
+        let (succeeded, complaint) = try Run(
+            (lazily ? ["-u", "-z", "--"] : ["-u", "--"]).map { Array($0.utf8) } + [path.bytes]
+        ).end()
         guard !succeeded else { return }
         // The exit status is 1 for every failure; the reason is at the end of its one line of output.
-        if complaint.hasSuffix(Errno.EBUSY.description) { throw .EBUSY }
-        Log.emit(.error, complaint + "\n")
+        if complaint.text.hasSuffix(Errno.EBUSY.description) { throw .EBUSY }
+        Log.emit(.error, complaint.text + "\n")
         throw .EPERM
     }
 
@@ -43,7 +46,7 @@ enum Fusermount {
         private let errors: Descriptor
 
         /// Starts the program in the C locale, and passes it `socket`, through which it sends the device.
-        init(_ arguments: [String], passing socket: Descriptor? = nil) throws(Errno) {
+        init(_ arguments: [[UInt8]], passing socket: Descriptor? = nil) throws(Errno) {
             let pipe = try Pipe()
             defer { withExtendedLifetime(pipe) {} }
             var actions = unsafe posix_spawn_file_actions_t()
@@ -55,8 +58,8 @@ enum Fusermount {
                 unsafe posix_spawn_file_actions_adddup2(&actions, socket.number, 3)
                 variables.append("_FUSE_COMMFD=3")
             }
-            var argv = unsafe CStrings.make(["fusermount3"] + arguments)
-            var environment = unsafe CStrings.make(variables)
+            var argv = unsafe CStrings.make([Array("fusermount3".utf8)] + arguments)
+            var environment = unsafe CStrings.make(variables.map { Array($0.utf8) })
             defer {
                 unsafe CStrings.free(argv)
                 unsafe CStrings.free(environment)
@@ -69,7 +72,7 @@ enum Fusermount {
         }
 
         /// Waits for the end of the program; returns whether it succeeded, and its output to standard error.
-        func end() throws(Errno) -> (succeeded: Bool, complaint: String) {
+        func end() throws(Errno) -> (succeeded: Bool, complaint: Printable) {
             var text: [UInt8] = []
             var chunk = [UInt8](repeating: 0, count: 1024)
             while true {
@@ -85,7 +88,7 @@ enum Fusermount {
                 guard error == .EINTR else { throw error }
             }
             if text.last == UInt8(ascii: "\n") { text.removeLast() }
-            return (status == 0, String(decoding: text, as: UTF8.self))
+            return (status == 0, Printable(bytes: text))
         }
     }
 }

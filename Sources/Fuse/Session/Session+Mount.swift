@@ -1,29 +1,29 @@
 import CFuse
 import Glibc
-import Posix
+public import Posix
 
 /// Why a mount failed.
 public struct MountError: Error, CustomStringConvertible {
     /// The error of mount(2), if that call failed.
     public let errno: Errno?
     /// The message of libfuse or fusermount3, in English.
-    public let message: String
+    public let message: Printable
 
-    public var description: String { message }
+    public var description: String { message.text }
 }
 
 /// Where a session is mounted.
 struct MountPoint: Sendable {
-    let path: String
+    let path: Path
     let device: UInt64
     /// The name of the connection's folder in /sys/fs/fuse/connections.
     let connection: UInt32
 
-    init(_ path: String) throws(Errno) {
+    init(_ path: Path) throws(Errno) {
         self.path = path
         var device: UInt64 = 0
         var minor: UInt32 = 0
-        let result = unsafe lk_fuse_device(path, &device, &minor)
+        let result = unsafe path.withCString { unsafe lk_fuse_device($0, &device, &minor) }
         guard result == 0 else { throw Errno(rawValue: result) }
         self.device = device
         connection = minor
@@ -36,22 +36,25 @@ struct MountPoint: Sendable {
 }
 
 extension Session {
-    /// Mounts at an existing directory (or file): as root by mount(2), otherwise by fusermount3.
+    /// Mounts at an existing directory (or file): with root's rights by mount(2), otherwise by fusermount3.
     ///
     /// Each of `options` is one of `mount -o`: allow_other, default_permissions, ro, dev, suid, noexec, noatime,
     /// fsname=, subtype= and so on; a comma in it is part of it. nosuid and nodev apply unless suid and dev are given.
     /// Programs that use the mount block until `run` is called.
     ///
+    /// - Parameter source: what the mount table shows as the source; nil for none, or for that of `fsname=`.
+    ///
     /// Source: fuse_session_new, fuse_session_mount; mount.fuse3(8).
-    public func mount(at path: String, options: [String] = []) throws(MountError) {
+    public func mount(at path: Path, options: [String] = [], source: Path? = nil) throws(MountError) {
         precondition(isNew, "a session is mounted once")
         let path = try Self.absolute(path)
-        let raw = try unsafe makeSession(options)
+        let list = options.map { Array($0.utf8) } + (source.map { [Array("fsname=".utf8) + $0.bytes] } ?? [])
+        let raw = try unsafe makeSession(list)
         do throws(MountError) {
-            if geteuid() == 0 || options.contains("auto_unmount") {
+            if geteuid() == 0 || Capabilities.administer.areHeld || options.contains("auto_unmount") {
                 try unsafe mountDirectly(raw, at: path)
             } else {
-                try unsafe mountAsUser(raw, at: path, options)
+                try unsafe mountAsUser(raw, at: path, list)
             }
             try unsafe adopt(raw, at: path)
         } catch {
@@ -61,30 +64,29 @@ extension Session {
         }
     }
 
-    private static func absolute(_ path: String) throws(MountError) -> String {
-        guard let resolved = unsafe realpath(path, nil) else {
-            let errno = Errno.current
-            throw MountError(errno: errno, message: "\(path): \(errno)")
+    private static func absolute(_ path: Path) throws(MountError) -> Path {
+        do throws(Errno) { return try path.resolved() } catch {
+            throw MountError(errno: error, message: "\(path): \(error)")
         }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
     }
 
     /// By mount(2), or if root lacks the privilege, by fusermount3 as libfuse runs it.
-    private func mountDirectly(_ raw: OpaquePointer, at path: String) throws(MountError) {
+    private func mountDirectly(_ raw: OpaquePointer, at path: Path) throws(MountError) {
         let (failure, messages) = Log.collect { () -> Errno? in
             Glibc.errno = 0
-            return unsafe fuse_session_mount(raw, path) == 0 ? nil : .current
+            return unsafe path.withCString { unsafe fuse_session_mount(raw, $0) == 0 ? nil : .current }
         }
-        if let failure { throw MountError(errno: failure.rawValue == 0 ? nil : failure, message: messages) }
+        if let failure {
+            throw MountError(errno: failure.rawValue == 0 ? nil : failure, message: Printable(line: messages))
+        }
         try unsafe intercept(raw, fuse_session_fd(raw))
     }
 
     /// Not through libfuse, which loses the error message of fusermount3.
-    private func mountAsUser(_ raw: OpaquePointer, at path: String, _ options: [String]) throws(MountError) {
+    private func mountAsUser(_ raw: OpaquePointer, at path: Path, _ options: [[UInt8]]) throws(MountError) {
         // allow_root exists only in libfuse: the kernel gets allow_other, and libfuse checks each request.
-        let kernel = options.map { $0 == "allow_root" ? "allow_other" : $0 }
-        let list = (["nosuid", "nodev"] + kernel).map(Self.escaped).joined(separator: ",")
+        let kernel = options.map { $0.elementsEqual("allow_root".utf8) ? Array("allow_other".utf8) : $0 }
+        let list = Self.joined(["nosuid", "nodev"].map { Array($0.utf8) } + kernel)
         let device = try Fusermount.mount(at: path, options: list)
         defer { withExtendedLifetime(device) {} }
         try unsafe intercept(raw, lk_fuse_duplicate(device.number))
@@ -95,7 +97,7 @@ extension Session {
         if result != 0 { throw MountError(errno: Errno(rawValue: -result), message: "the FUSE device was lost") }
     }
 
-    private func adopt(_ raw: OpaquePointer, at path: String) throws(MountError) {
+    private func adopt(_ raw: OpaquePointer, at path: Path) throws(MountError) {
         do throws(Errno) {
             let point = try MountPoint(path)
             unsafe notifier.attach(raw)
@@ -115,16 +117,16 @@ extension Session {
         }
     }
 
-    private func makeSession(_ options: [String]) throws(MountError) -> OpaquePointer {
+    private func makeSession(_ options: [[UInt8]]) throws(MountError) -> OpaquePointer {
         Log.capture()
-        var arguments = ["fuse"]
-        if !options.isEmpty { arguments += ["-o", options.map(Self.escaped).joined(separator: ",")] }
+        var arguments = [Array("fuse".utf8)]
+        if !options.isEmpty { arguments += [Array("-o".utf8), Self.joined(options)] }
         let (made, messages) = unsafe Log.collect { unsafe makeSession(arguments: arguments) }
-        guard let raw = unsafe made else { throw MountError(errno: .EINVAL, message: messages) }
+        guard let raw = unsafe made else { throw MountError(errno: .EINVAL, message: Printable(line: messages)) }
         return unsafe raw
     }
 
-    private func makeSession(arguments: [String]) -> OpaquePointer? {
+    private func makeSession(arguments: [[UInt8]]) -> OpaquePointer? {
         var pointers = unsafe CStrings.make(arguments)
         defer { unsafe CStrings.free(pointers) }
         var operations = Self.operations
@@ -133,12 +135,14 @@ extension Session {
             var list = unsafe fuse_args(argc: Int32(pointers.count - 1), argv: pointers.baseAddress, allocated: 0)
             // libfuse copies the list when it removes options from it.
             defer { unsafe fuse_opt_free_args(&list) }
-            return unsafe fuse_session_new(&list, &operations, MemoryLayout<fuse_lowlevel_ops>.size, this)
+            return unsafe lk_fuse_session_new(&list, &operations, MemoryLayout<fuse_lowlevel_ops>.size, this)
         }
     }
 
     /// A comma separates options, a backslash escapes.
-    private static func escaped(_ option: String) -> String {
-        option.replacing("\\", with: "\\\\").replacing(",", with: "\\,")
+    private static func joined(_ options: [[UInt8]]) -> [UInt8] {
+        let (comma, backslash) = (UInt8(ascii: ","), UInt8(ascii: "\\"))
+        let escaped = options.map { $0.flatMap { $0 == comma || $0 == backslash ? [backslash, $0] : [$0] } }
+        return Array(escaped.joined(separator: [comma]))
     }
 }

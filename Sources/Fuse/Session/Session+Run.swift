@@ -102,6 +102,7 @@ extension Session {
                 unsafe translate(&buffer, &worker.pointee)
                 unsafe worker.pointee.count = buffer.size
                 unsafe noteUse(opcode: buffer.mem.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+                if unsafe refusesChange(raw, worker.pointee) { continue }
                 unsafe fuse_session_process_buf(raw, &buffer)
                 if unsafe ReceivedBody.isInit(worker.pointee) { raiseReadahead() }
                 if unsafe worker.pointee.secret { unsafe explicit_bzero(buffer.mem, Int(received)) }

@@ -25,14 +25,14 @@ extension Session {
         if let stream = unsafe fopen("/sys/fs/fuse/connections/\(point.connection)/abort", "we") {
             unsafe fputs("1", stream)
             guard unsafe fclose(stream) == 0 else { throw .current }
-        } else if unsafe umount2(point.path, Int32(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW)) != 0 {
+        } else if point.path.unmount(Int32(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW)) != 0 {
             throw .current
         }
     }
 
     func detach(_ point: MountPoint, lazily: Bool) throws(Errno) {
         let flags = Int32(UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0))
-        if unsafe umount2(point.path, flags) == 0 { return }
+        if point.path.unmount(flags) == 0 { return }
         let error = Errno.current
         guard error == .EPERM else { throw error }
         try Fusermount.unmount(point.path, lazily: lazily)

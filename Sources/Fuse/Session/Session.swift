@@ -1,6 +1,6 @@
 import CFuse
 import Glibc
-import Posix
+public import Posix
 import Synchronization
 
 /// One mount of a file system: created, mounted, started and waited for, each once.
@@ -56,7 +56,7 @@ public final class Session: Sendable {
     var use: UseCount { notifier.use }
 
     /// The absolute path of the mount; nil before it is mounted.
-    public var mountPoint: String? { state.withLock { $0.point?.path } }
+    public var mountPoint: Path? { state.withLock { $0.point?.path } }
 
     /// The st_dev of all files in the mount; nil before it is mounted.
     public var deviceNumber: UInt64? { state.withLock { $0.point?.device } }

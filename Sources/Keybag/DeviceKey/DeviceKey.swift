@@ -1,6 +1,7 @@
 public import Crypto
 public import Failure
 public import Format
+public import Posix
 
 /// A device key: the secret of one vault that stays on this machine, 256 random bits, never stored in the vault.
 public struct DeviceKey: ~Copyable, Sendable {
@@ -35,7 +36,7 @@ public struct DeviceKey: ~Copyable, Sendable {
     ///   - path: the file that holds the sealed key; wrong passcodes are counted in a file beside it.
     ///   - hardware: the chip that released it.
     public init(
-        volume: VolumeIdentifier, released secret: consuming Secret, from path: String, hardware: any PasscodeGuard
+        volume: VolumeIdentifier, released secret: consuming Secret, from path: Path, hardware: any PasscodeGuard
     ) {
         self.init(
             volume: volume, secret: secret, guesses: GuessCounter(besideDeviceKey: path, volume: volume),
@@ -43,7 +44,7 @@ public struct DeviceKey: ~Copyable, Sendable {
     }
 
     /// The same key with another chip, or without one.
-    public func copy(besides path: String, hardware: (any PasscodeGuard)?) throws(Failure) -> DeviceKey {
+    public func copy(besides path: Path, hardware: (any PasscodeGuard)?) throws(Failure) -> DeviceKey {
         DeviceKey(
             volume: volume, secret: try crypto(try secret.copy()),
             guesses: GuessCounter(besideDeviceKey: path, volume: volume), hardware: hardware)

@@ -2,7 +2,7 @@ import Crypto
 public import Failure
 public import Format
 import Glibc
-import Posix
+public import Posix
 
 /// A device key in a file of mode 0600 outside the vault: docs/FORMAT.md, "The device key file".
 ///
@@ -20,10 +20,15 @@ public enum DeviceKeyFile {
     /// - Parameter environment: looks up XDG_STATE_HOME and HOME.
     public static func defaultPath(
         for volume: VolumeIdentifier, environment: (String) -> String? = variable
-    ) -> String {
+    ) -> Path {
+        "\(stateFolder(environment: environment))/\(volume).key"
+    }
+
+    /// Where this program keeps what belongs to the user on this machine: `latchkey` in the user's XDG state folder.
+    public static func stateFolder(environment: (String) -> String? = variable) -> String {
         // XDG Base Directory Specification: ignore a relative path.
         let state = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        return "\(state ?? "\(environment("HOME") ?? "/root")/.local/state")/latchkey/\(volume).key"
+        return "\(state ?? "\(environment("HOME") ?? "/root")/.local/state")/latchkey"
     }
 
     /// An environment variable of this process.
@@ -34,7 +39,7 @@ public enum DeviceKeyFile {
 
     /// - Parameter counting: counts wrong passcodes in a file beside the key.
     /// - Throws: `deviceKeyMissing` if there is no such file, `notADeviceKey` if it is something else.
-    public static func load(path: String, counting: Bool = true) throws(Failure) -> DeviceKey {
+    public static func load(path: Path, counting: Bool = true) throws(Failure) -> DeviceKey {
         let file: Descriptor
         do {
             file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
@@ -59,15 +64,29 @@ public enum DeviceKeyFile {
 
     /// Makes a device key and its file, durably. Folders that are missing above it are made with mode 0700.
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
-    public static func create(path: String, volume: VolumeIdentifier) throws(Failure) -> DeviceKey {
+    public static func create(path: Path, volume: VolumeIdentifier) throws(Failure) -> DeviceKey {
         let key = try crypto(try DeviceKey(generatedFor: volume))
         try write(contents(of: key), path: path)
         begin(path, volume)
         return key
     }
 
+    /// Seconds until a passcode is tried, by the count of wrong ones beside the device key; nil if one is tried at
+    /// once, or while another process tries one.
+    public static func passcodeDelay(besides path: Path, volume: VolumeIdentifier) -> Int? {
+        GuessCounter(besideDeviceKey: path, volume: volume).delay
+    }
+
+    /// How many wrong passcodes were tried since the last right one, by the count beside the device key; 0 if nothing
+    /// is counted.
+    ///
+    /// - Throws: EWOULDBLOCK while another process tries one.
+    public static func wrongPasscodes(besides path: Path, volume: VolumeIdentifier) throws(Errno) -> Int {
+        try GuessCounter(besideDeviceKey: path, volume: volume).wrong()
+    }
+
     /// Starts the count of wrong passcodes of a new device key at zero.
-    private static func begin(_ path: String, _ volume: VolumeIdentifier) {
+    private static func begin(_ path: Path, _ volume: VolumeIdentifier) {
         // While the disk has room: if the disk is full later, no passcode could be counted. If this fails, the first
         // unlock makes the file.
         try? GuessCounter(besideDeviceKey: path, volume: volume).begin()
@@ -77,7 +96,7 @@ public enum DeviceKeyFile {
     ///
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
     public static func create(
-        sealed: [UInt8], path: String, volume: VolumeIdentifier
+        sealed: [UInt8], path: Path, volume: VolumeIdentifier
     ) throws(Failure) {
         try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path)
         begin(path, volume)
@@ -86,17 +105,17 @@ public enum DeviceKeyFile {
     /// Makes a new file with this key in plain form.
     ///
     /// - Throws: `io(EEXIST)` if there is anything at `path`.
-    public static func export(_ key: borrowing DeviceKey, path: String) throws(Failure) {
+    public static func export(_ key: borrowing DeviceKey, path: Path) throws(Failure) {
         try write(contents(of: key), path: path)
     }
 
     /// Replaces the file at `path` by this key in plain form.
-    public static func replace(path: String, by key: borrowing DeviceKey) throws(Failure) {
+    public static func replace(path: Path, by key: borrowing DeviceKey) throws(Failure) {
         try write(contents(of: key), path: path, isReplacement: true)
     }
 
     /// Replaces the file at `path` by a key that a chip has sealed, and overwrites the old contents.
-    public static func replace(path: String, bySealed sealed: [UInt8]) throws(Failure) {
+    public static func replace(path: Path, bySealed sealed: [UInt8]) throws(Failure) {
         try write(crypto(try Secret(copying: unsafe sealed.span.bytes)), path: path, isReplacement: true)
     }
 
@@ -106,9 +125,9 @@ public enum DeviceKeyFile {
     }
 
     private static func write(
-        _ contents: borrowing Secret, path: String, isReplacement: Bool = false
+        _ contents: borrowing Secret, path: Path, isReplacement: Bool = false
     ) throws(Failure) {
-        let doing = "\(isReplacement ? "replacing" : "creating") the device key file \(path)"
+        let doing: Printable = "\(isReplacement ? "replacing" : "creating") the device key file \(path)"
         let (folder, name) = try io(doing, try folder(of: isReplacement ? resolved(path) : path))
         do throws(Errno) {
             // Complete or not at all: a partial key is useless, and its file would block the next attempt.
@@ -147,7 +166,7 @@ public enum DeviceKeyFile {
     }
 
     /// Removes the temporary file that a killed program has left beside the device key: it may hold the key.
-    public static func removeOrphan(of path: String) {
+    public static func removeOrphan(of path: Path) {
         guard let (folder, name) = try? self.folder(of: resolved(path), making: false) else { return }
         guard let temporary = TemporaryKeyFile.name(for: name), (try? folder.status(of: temporary)) != nil,
             let file = try? TemporaryKeyFile(for: name, in: folder)
@@ -170,11 +189,7 @@ public enum DeviceKeyFile {
     }
 
     /// The path with symbolic links resolved, or the path itself if its target does not exist.
-    private static func resolved(_ path: String) -> String {
-        guard let target = unsafe realpath(path, nil) else { return path }
-        defer { unsafe free(target) }
-        return unsafe String(cString: target)
-    }
+    private static func resolved(_ path: Path) -> Path { (try? path.resolved()) ?? path }
 
     /// Gives the file a name that does not exist yet: by link(2), or by rename(2) if the store has no hard links.
     private static func rename(_ temporary: Name, as name: Name, in folder: Descriptor) throws(Errno) {
@@ -185,18 +200,18 @@ public enum DeviceKeyFile {
     }
 
     /// The folder of a path, made if it is missing, and the last component.
-    private static func folder(of path: String, making: Bool = true) throws(Errno) -> (Descriptor, Name) {
-        var components = path.split(separator: "/").map { Array($0.utf8) }
-        guard let last = components.popLast(), let name = Name(bytes: last), !path.hasSuffix("/")
+    private static func folder(of path: Path, making: Bool = true) throws(Errno) -> (Descriptor, Name) {
+        var components = path.components
+        guard let last = components.popLast(), let name = Name(bytes: last), path.bytes.last != UInt8(ascii: "/")
         else { throw .EINVAL }
         // The names of the files beside it are longer.
         guard last.count + GuessCounter.suffix.utf8.count <= Name.maximumCount else { throw .ENAMETOOLONG }
-        var reached = path.hasPrefix("/") ? "/" : "."
+        var reached: Path = path.isAbsolute ? "/" : "."
         // O_PATH needs only the search permission: the caller may be unable to read a folder above.
         var folder = try Descriptor.open(path: reached, O_PATH | O_DIRECTORY)
         for component in components {
             guard let step = Name(bytes: component) else { throw .EINVAL }
-            reached += "/\(String(decoding: component, as: UTF8.self))"
+            reached = "\(reached)/\(step)"
             do throws(Errno) {
                 guard making else { throw .EEXIST }
                 try folder.makeDirectory(step, mode: 0o700)

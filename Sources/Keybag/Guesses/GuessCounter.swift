@@ -21,10 +21,10 @@ struct GuessCounter: Sendable {
     /// How long a process waits for the tries of others, each of which takes one Argon2 derivation.
     private static let patience = Duration.seconds(60)
 
-    let path: String
+    let path: Path
     let volume: VolumeIdentifier
 
-    init(besideDeviceKey path: String, volume: VolumeIdentifier) {
+    init(besideDeviceKey path: Path, volume: VolumeIdentifier) {
         self.path = path + Self.suffix
         self.volume = volume
     }
@@ -142,6 +142,30 @@ struct GuessCounter: Sendable {
         return Self.left(after: record, of: limit)
     }
 
+    /// Seconds until the next try; nil for none, or while another process tries a passcode.
+    var delay: Int? {
+        let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
+        // Under the lock: a try under way is in the count already.
+        guard let file = try? Descriptor.open(path: path, flags), Self.isRegular(file),
+            (try? file.lockExclusively()) != nil, let record = try? read(file), record.wrong != Self.erased
+        else { return nil }
+        let wait = Self.wait(record, now: UInt64(max(time(nil), 0)))
+        return wait == 0 ? nil : Int(clamping: wait)
+    }
+
+    /// Wrong passcodes since the last right one; `UInt32.max` after the last allowed guess. Throws EWOULDBLOCK while
+    /// another process tries one.
+    func wrong() throws(Errno) -> Int {
+        let file: Descriptor
+        do throws(Errno) { file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) } catch {
+            guard error == .ENOENT else { throw error }
+            return 0
+        }
+        guard Self.isRegular(file) else { return 0 }
+        try file.lockExclusively()
+        do throws(Failure) { return Int(try read(file).wrong) } catch { throw .EIO }
+    }
+
     /// Starts the count at zero, whatever was counted for an earlier device key.
     func begin() throws(Failure) {
         try locked { (_, write) throws(Failure) in try write(Record()) }
@@ -157,11 +181,11 @@ struct GuessCounter: Sendable {
     }
 
     /// The device key file that the counter belongs to.
-    var deviceKeyPath: String { String(path.dropLast(Self.suffix.count)) }
+    var deviceKeyPath: Path { Path(bytes: path.bytes.dropLast(Self.suffix.utf8.count)) }
 
     // MARK: The file
 
-    private var doing: String { "counting guesses in \(path)" }
+    private var doing: Printable { "counting guesses in \(path)" }
 
     /// Runs `body` with the file's record and a function that writes it; the file stays locked until `body` returns. If
     /// the file cannot be made, nothing is counted.
@@ -197,8 +221,7 @@ struct GuessCounter: Sendable {
                 guard error == .ENOENT else { throw error }
                 file = try Descriptor.open(path: path, flags | O_CREAT, mode: 0o600)
                 // Without this flush, a power loss resets the count.
-                let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-                try? Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+                try? Descriptor.open(path: path.split.folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
             }
             return Self.isRegular(file) ? file : nil
         } catch {

@@ -2,7 +2,7 @@ import Crypto
 public import Failure
 public import Format
 import Glibc
-import Posix
+public import Posix
 public import Store
 
 /// Makes a vault unreadable by destroying what releases its keys, whatever the vault's size: first the device key, then
@@ -32,28 +32,33 @@ public struct KeyDestruction: Sendable {
     ///   - deviceKeyPath: the file of the device key; nil if its location is unknown.
     ///   - volume: the vault that the device key must belong to; nil if the keybag cannot be read any more.
     ///   - keepingCount: keeps the count of wrong passcodes.
+    ///   - sparingLinks: only removes a keybag that has other names, and writes nothing over it: another name may be
+    ///     the keybag of a copy of the vault.
     public init(
-        deviceKeyPath: String?, volume: VolumeIdentifier?, keybagIn store: any Store, keepingCount: Bool = false
+        deviceKeyPath: Path?, volume: VolumeIdentifier?, keybagIn store: any Store, keepingCount: Bool = false,
+        sparingLinks: Bool = true
     ) {
         if let deviceKeyPath {
             deviceKey = destroyDeviceKey(deviceKeyPath, volume)
         }
         for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.pending] {
-            trying { () throws(Failure) in try Self.destroy(name, in: store) }
+            trying { () throws(Failure) in try Self.destroy(name, in: store, sparingLinks) }
         }
+        // Without it the vault is as erased as with it.
+        if failure == nil { try? KeybagStorage(store: store).stateErasure() }
         trying { () throws(Failure) in
             try io("making it durable", try store.synchronize(store.root, dataOnly: false))
         }
         // Last, and only if the device key is destroyed: otherwise a passcode could be tried without being counted.
         if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
-            _ = unsafe unlink(deviceKeyPath + GuessCounter.suffix)
+            _ = (deviceKeyPath + GuessCounter.suffix).unlink()
         }
     }
 
     /// Throws unless the file is this vault's device key, or does not exist.
     ///
     /// - Throws: `notADeviceKey`, `deviceKeyMismatch`, `io`.
-    public static func check(deviceKeyPath path: String, volume: VolumeIdentifier?) throws(Failure) {
+    public static func check(deviceKeyPath path: Path, volume: VolumeIdentifier?) throws(Failure) {
         let owner: VolumeIdentifier?
         do throws(Errno) {
             owner = try DeviceKeyFile.owner(of: Descriptor.open(path: path, O_RDONLY | O_NONBLOCK))
@@ -65,16 +70,36 @@ public struct KeyDestruction: Sendable {
         guard volume == nil || owner == volume else { throw .deviceKeyMismatch }
     }
 
+    /// The vault that a device key belongs to; nil if the file does not exist.
+    ///
+    /// - Throws: `notADeviceKey`, `io`.
+    public static func owner(ofDeviceKeyAt path: Path) throws(Failure) -> VolumeIdentifier? {
+        let owner: VolumeIdentifier?
+        do throws(Errno) {
+            owner = try DeviceKeyFile.owner(of: Descriptor.open(path: path, O_RDONLY | O_NONBLOCK))
+        } catch {
+            if error == .ENOENT { return nil }
+            throw .io(error, doing: "reading the device key file \(path)")
+        }
+        guard let owner else { throw .notADeviceKey(path: path) }
+        return owner
+    }
+
+    /// `failure` in words; nil if all was destroyed.
+    public var reason: Printable? {
+        failure.map { failure in
+            if case .io(let errno, let doing) = failure { "\(doing): \(errno)" } else { "\(failure)" }
+        }
+    }
+
     private mutating func trying(_ body: () throws(Failure) -> Void) {
         do throws(Failure) { try body() } catch { failure = failure ?? error }
     }
 
     /// Also destroys the temporary file of a killed program.
-    private mutating func destroyDeviceKey(_ path: String, _ volume: VolumeIdentifier?) -> DeviceKeyFate {
+    private mutating func destroyDeviceKey(_ path: Path, _ volume: VolumeIdentifier?) -> DeviceKeyFate {
         // The path may be a symbolic link: its target is destroyed too.
-        let target = unsafe realpath(path, nil)
-        defer { unsafe free(target) }
-        let location = unsafe target.map { unsafe String(cString: $0) } ?? path
+        let location = (try? path.resolved()) ?? path
         var fate = DeviceKeyFate.failed
         trying { () throws(Failure) in
             DeviceKeyFile.removeOrphan(of: location)
@@ -87,13 +112,13 @@ public struct KeyDestruction: Sendable {
             }
             fate = try Self.destroy(location) ? .destroyed : .missing
         }
-        if fate == .destroyed, location != path { _ = unsafe unlink(path) }
+        if fate == .destroyed, location != path { _ = path.unlink() }
         return fate
     }
 
     /// False if the file does not exist.
-    private static func destroy(_ path: String) throws(Failure) -> Bool {
-        let doing = "destroying \(path)"
+    private static func destroy(_ path: Path) throws(Failure) -> Bool {
+        let doing: Printable = "destroying \(path)"
         do throws(Errno) {
             let file = try Descriptor.open(path: path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
             for round in 0..<2 {
@@ -104,25 +129,24 @@ public struct KeyDestruction: Sendable {
         } catch {
             if error == .ENOENT { return false }
             // A file that cannot be overwritten may still be removable.
-            guard unsafe unlink(path) == 0 else { throw .io(error, doing: doing) }
+            guard path.unlink() == 0 else { throw .io(error, doing: doing) }
             return true
         }
-        guard unsafe unlink(path) == 0 else { throw .io(Errno.current, doing: doing) }
-        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        if let folder = try? Descriptor.open(path: folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY) {
+        guard path.unlink() == 0 else { throw .io(Errno.current, doing: doing) }
+        if let folder = try? Descriptor.open(path: path.split.folder, O_RDONLY | O_DIRECTORY) {
             try io(doing, try folder.synchronize(dataOnly: false))
         }
         return true
     }
 
-    private static func destroy(_ name: Name, in store: any Store) throws(Failure) {
-        let doing = "destroying \(name)"
+    private static func destroy(_ name: Name, in store: any Store, _ sparingLinks: Bool) throws(Failure) {
+        let doing: Printable = "destroying \(name)"
         do throws(Errno) {
             let file = try store.open(name, in: store.root, O_RDWR | O_NONBLOCK)
             let status = try store.status(of: file)
             // Otherwise it is only removed, not overwritten: another user's file or device may have been put under this
             // name.
-            let isOurs = status.linkCount == 1 ? true : try isKeybag(file, in: store)
+            let isOurs = status.linkCount == 1 ? true : sparingLinks ? false : try isKeybag(file, in: store)
             guard status.kind == .regular, isOurs else { throw .EPERM }
             for round in 0..<2 {
                 let bytes = noise(Int(status.size), round: round)
@@ -155,15 +179,23 @@ public struct KeyDestruction: Sendable {
 extension OpenKeybag {
     /// Destroys this keybag and the device key, also if the store is read-only for everything else. After that, no
     /// change of the keybag succeeds.
-    public func destroy(deviceKeyPath: String) -> KeyDestruction {
-        destroy(deviceKeyPath: deviceKeyPath, keepingCount: false)
+    ///
+    /// - Parameter deviceKeyPath: nil to keep the device key.
+    public func destroy(deviceKeyPath: Path?) -> KeyDestruction {
+        destroy(deviceKeyPath: deviceKeyPath, keepingCount: false, sparingLinks: true)
     }
 
-    func destroy(deviceKeyPath: String, keepingCount: Bool) -> KeyDestruction {
+    /// After the last allowed guess: the count stays, and every name of the keybag loses its contents.
+    func destroyAfterGuesses(deviceKeyPath: Path) -> KeyDestruction {
+        destroy(deviceKeyPath: deviceKeyPath, keepingCount: true, sparingLinks: false)
+    }
+
+    private func destroy(deviceKeyPath: Path?, keepingCount: Bool, sparingLinks: Bool) -> KeyDestruction {
         sealed.withLock { _ in
             isDestroyed.store(true, ordering: .relaxed)
             return KeyDestruction(
-                deviceKeyPath: deviceKeyPath, volume: volume, keybagIn: storage.store, keepingCount: keepingCount)
+                deviceKeyPath: deviceKeyPath, volume: volume, keybagIn: storage.store, keepingCount: keepingCount,
+                sparingLinks: sparingLinks)
         }
     }
 }

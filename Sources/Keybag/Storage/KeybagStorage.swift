@@ -12,6 +12,7 @@ struct KeybagStorage: Sendable {
     static let current = Name(stringLiteral: BackingName.keybag)
     static let pending = Name(stringLiteral: BackingName.newKeybag)
     static let previous = Name(stringLiteral: BackingName.oldKeybag)
+    private static let erased = Name(stringLiteral: BackingName.erased)
 
     let store: any Store
 
@@ -25,7 +26,11 @@ struct KeybagStorage: Sendable {
         do throws(Failure) {
             let keybag = try read(Self.current)
             try check(keybag)
-            if !readOnly { removeOrphans() }
+            if !readOnly {
+                removeOrphans()
+                // A keybag was put back by hand: the vault is not erased any more.
+                try? removeIfPresent(Self.erased)
+            }
             return keybag
         } catch {
             guard error.isOfTheFileItself, let keybag = try? read(Self.previous), (try? check(keybag)) != nil,
@@ -40,7 +45,7 @@ struct KeybagStorage: Sendable {
     /// from before it does not open. Then the previous keybag must not return: some files need the new keys.
     private func isRotated(since previous: SealedKeybag, _ error: Failure) -> Bool {
         switch error {
-        case .wrongPasscode, .wrongRecoveryKey, .wrongKey, .deviceKeyMismatch:
+        case .wrongPasscode, .wrongRecoveryKey, .wrongKey, .deviceKeyMismatch, .recoveredElsewhere:
             guard let current = try? read(Self.current) else { return false }
             return current.file.publicKey != previous.file.publicKey
         default: return false
@@ -48,7 +53,7 @@ struct KeybagStorage: Sendable {
     }
 
     func read(_ name: Name) throws(Failure) -> SealedKeybag {
-        let doing = "reading \(name)"
+        let doing: Printable = "reading \(name)"
         let file: Descriptor
         do throws(Errno) {
             // O_NONBLOCK: an attacker may have put a FIFO there.
@@ -92,7 +97,7 @@ struct KeybagStorage: Sendable {
 
     /// The first keybag of a vault.
     func create(_ keybag: SealedKeybag) throws(Failure) {
-        let doing = "writing \(Self.current)"
+        let doing: Printable = "writing \(Self.current)"
         try write(keybag.bytes, as: Self.pending)
         do throws(Errno) {
             try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root, flags: RENAME_NOREPLACE)
@@ -112,7 +117,7 @@ struct KeybagStorage: Sendable {
     /// Replaces the current keybag. If it throws, the current one has stayed or is put back; if the disk fails even
     /// that, the next open finds one of the two complete.
     func replace(_ current: SealedKeybag, by keybag: SealedKeybag) throws(Failure) {
-        let doing = "replacing \(Self.current)"
+        let doing: Printable = "replacing \(Self.current)"
         try write(keybag.bytes, as: Self.pending, isReplacement: true)
         try keepPrevious(current)
         do throws(Failure) {
@@ -131,17 +136,18 @@ struct KeybagStorage: Sendable {
     /// Replaces whatever keybag is there: `present`, if it could be read.
     func put(_ keybag: SealedKeybag, over present: SealedKeybag?) throws(Failure) {
         if let present, (try? read(Self.current).bytes) == present.bytes { return try replace(present, by: keybag) }
-        let doing = "replacing \(Self.current)"
+        let doing: Printable = "replacing \(Self.current)"
         try write(keybag.bytes, as: Self.pending, isReplacement: true)
         try io(doing, try store.rename(Self.pending, in: store.root, to: Self.current, in: store.root))
         try io(doing, try store.synchronize(store.root, dataOnly: false))
         try prove(keybag)
         removeOrphans()
+        try? removeIfPresent(Self.erased)
     }
 
     /// - Parameter isReplacement: the file will replace the current keybag.
     private func write(_ bytes: [UInt8], as name: Name, isReplacement: Bool = false) throws(Failure) {
-        let doing = "writing \(name)"
+        let doing: Printable = "writing \(name)"
         try io(doing, try removeIfPresent(name))
         let file = try io(doing, try store.open(name, in: store.root, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600))
         do throws(Errno) {
@@ -156,7 +162,7 @@ struct KeybagStorage: Sendable {
 
     /// Makes `lk.keybag.old`: a hard link to the current keybag, or a copy if the store has no hard links.
     private func keepPrevious(_ current: SealedKeybag) throws(Failure) {
-        let doing = "keeping \(Self.current)"
+        let doing: Printable = "keeping \(Self.current)"
         // Otherwise this could remove the last good keybag.
         guard try read(Self.current).bytes == current.bytes else {
             throw .tampered(reason: "it was changed on disk while it was open")
@@ -178,7 +184,7 @@ struct KeybagStorage: Sendable {
     }
 
     private func putBack() throws(Failure) {
-        let doing = "putting \(Self.previous) back"
+        let doing: Printable = "putting \(Self.previous) back"
         try io(doing, try store.rename(Self.previous, in: store.root, to: Self.current, in: store.root))
         try io(doing, try store.synchronize(store.root, dataOnly: false))
     }
@@ -198,6 +204,11 @@ struct KeybagStorage: Sendable {
         try? store.synchronize(store.root, dataOnly: false)
     }
 
+    /// Says in place of a keybag that it was destroyed, and when.
+    func stateErasure() throws(Failure) {
+        try write(ErasureStatement(erased: UInt64(max(time(nil), 0))).encoded, as: Self.erased)
+    }
+
     private func removeIfPresent(_ name: Name) throws(Errno) {
         do throws(Errno) {
             try store.unlink(name, in: store.root)
@@ -212,7 +223,7 @@ extension Failure {
     /// or has a later version.
     fileprivate var isOfTheFileItself: Bool {
         switch self {
-        case .notAVault, .damaged, .tampered, .deviceKeyMismatch: true
+        case .notAVault, .damaged, .tampered, .deviceKeyMismatch, .recoveredElsewhere: true
         default: wrongKind != nil
         }
     }

@@ -39,8 +39,9 @@ struct SealedKeybag: Sendable {
             keys = try KeyWrap.unwrap(file.deviceSlot, under: slotKey)
         } catch {
             guard error == .notAuthentic else { throw .crypto(error) }
+            guard !isWhole else { throw .tampered(reason: "its device slot does not open") }
             // If neither fits, the device key is most likely the one from before a recovery on another machine.
-            throw isWhole ? .tampered(reason: "its device slot does not open") : .deviceKeyMismatch
+            throw file.recovered.map { .recoveredElsewhere(created: $0) } ?? .deviceKeyMismatch
         }
         guard isWhole else { throw .tampered(reason: "it was changed without this machine's device key") }
         return DeviceSlotKeys(keys)
@@ -76,6 +77,18 @@ struct SealedKeybag: Sendable {
         guard classKeyD.equals(try crypto(try keys.classKeyD())) else {
             throw .tampered(reason: "its device slot and its passcode slot hold different keys of class none")
         }
+    }
+}
+
+extension KeybagFile {
+    /// When the oldest slot for the device key was made, if that was after a slot that needs none: a vault begins with
+    /// the former, and a recovery removes all of them.
+    fileprivate var recovered: UInt64? {
+        let known = slots.filter { $0.credentialKind != nil }
+        let oldest = known.min { ($0.head?.identifier ?? 0) < ($1.head?.identifier ?? 0) }
+        guard oldest?.credentialKind?.isPortable == true else { return nil }
+        return known.filter { $0.credentialKind?.isPortable == false }
+            .min { ($0.head?.identifier ?? 0) < ($1.head?.identifier ?? 0) }?.head?.created
     }
 }
 

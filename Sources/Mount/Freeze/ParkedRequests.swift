@@ -21,6 +21,8 @@ final class ParkedRequests: Sendable {
         var admissions: UInt64 = 0
         var nextNumber: UInt64 = 0
         var isClosed = false
+        /// How many callers want no request to wait.
+        var interrupters = 0
     }
 
     let whenLocked: WhenLocked
@@ -69,20 +71,21 @@ final class ParkedRequests: Sendable {
                 guard let reply = owed.take() else { return }
                 retry(reply, Arrival(admissions: admissions, deadline: arrival.deadline))
             })
-        let (isTaken, isClosed, admissions) = state.withLock { state in
-            let isTaken = !state.isClosed && state.admissions == arrival.admissions
+        let (isTaken, refusal, admissions) = state.withLock { state in
+            let refusal: Errno? = state.isClosed ? .ENOKEY : state.interrupters > 0 ? .EINTR : nil
+            let isTaken = refusal == nil && state.admissions == arrival.admissions
             request.number = state.nextNumber
             state.nextNumber += 1
             if isTaken { state.requests.append(request) }
             count.store(state.requests.count, ordering: .relaxed)
-            return (isTaken, state.isClosed, state.admissions)
+            return (isTaken, refusal, state.admissions)
         }
         if isTaken {
             // After the append: if the program was interrupted before, the wakeup that this raises finds the request.
             owed.announceInterrupt()
             if arrival.deadline != nil || mayWait != nil { wakeup.signal() }
-        } else if isClosed {
-            request.fail(.ENOKEY)
+        } else if admissions == arrival.admissions || refusal == .ENOKEY, let refusal {
+            request.fail(refusal)
         } else {
             let retry = request.retry
             retries.add { retry(admissions) }
@@ -97,6 +100,18 @@ final class ParkedRequests: Sendable {
         }
         for request in requests { retries.add { request.retry(admissions) } }
     }
+
+    /// Answers all waiting requests with EINTR, as a signal does, and lets none wait until `allow`. Calls are counted.
+    /// Does not block.
+    func interrupt() {
+        let requests = state.withLock { state in
+            state.interrupters += 1
+            return takeAll(&state)
+        }
+        for request in requests { request.fail(.EINTR) }
+    }
+
+    func allow() { state.withLock { $0.interrupters -= 1 } }
 
     /// A waiting program was sent a signal. Does not block.
     func interrupted() { wakeup.signal() }

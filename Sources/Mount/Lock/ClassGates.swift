@@ -32,8 +32,10 @@ final class ClassGates: Sendable {
     }
 
     private let gates: [Gate]
-    /// Nanoseconds of the boot clock.
+    /// Of A and B: nanoseconds of the boot clock.
     private let deadline = Atomic(Int64.max)
+    /// The same of C.
+    private let deepDeadline = Atomic(Int64.max)
 
     /// - Parameter servesReads: whether READ is admitted as long as the key is in memory. On a mount that freezes it
     ///   must be: a program in the middle of read(2) has passed the point where it could wait.
@@ -54,24 +56,41 @@ final class ClassGates: Sendable {
     }
 
     /// Makes the gates of some classes stricter at once; returns when all handlers that were admitted before have
-    /// replied.
+    /// replied. A gate that is as strict already stays as it is.
+    ///
+    /// Not while another thread opens or shuts gates.
     func shut(to state: State, _ classes: [ProtectionClass]) {
-        for protectionClass in classes { gate(protectionClass).state.store(state, ordering: .sequentiallyConsistent) }
+        for protectionClass in classes where self.state(of: protectionClass).rawValue < state.rawValue {
+            gate(protectionClass).state.store(state, ordering: .sequentiallyConsistent)
+        }
         for protectionClass in classes { drain(protectionClass) }
     }
 
-    /// From a time of the boot clock on, treats open gates of A and B as `evicting`, even if the eviction begins later:
-    /// a machine that wakes up after the deadline must not serve contents first. Nil for no deadline. Does not block.
-    func close(at deadline: Duration?) {
-        self.deadline.store(deadline?.nanoseconds ?? .max, ordering: .sequentiallyConsistent)
+    /// From a time of the boot clock on, treats the open gates that a lock of this depth closes as `evicting`, even if
+    /// the eviction begins later: a machine that wakes up after the deadline must not serve contents first. An earlier
+    /// deadline stands. Does not block.
+    func close(at deadline: Duration, _ depth: LockDepth) {
+        self.deadline.min(deadline.nanoseconds, ordering: .sequentiallyConsistent)
+        if depth == .deep { deepDeadline.min(deadline.nanoseconds, ordering: .sequentiallyConsistent) }
+    }
+
+    /// Takes back all deadlines. Does not block.
+    func forgetDeadlines() {
+        deadline.store(.max, ordering: .sequentiallyConsistent)
+        deepDeadline.store(.max, ordering: .sequentiallyConsistent)
     }
 
     /// How long after the deadline a mount that freezes serves reads. That suffices for a read(2) in progress; a
     /// machine that slept past it serves none.
     private static let readsEnd: Int64 = 1_000_000_000
 
-    private var lateness: Lateness {
-        let deadline = deadline.load(ordering: .sequentiallyConsistent)
+    private func lateness(of protectionClass: ProtectionClass) -> Lateness {
+        let deadline: Int64 =
+            switch protectionClass {
+            case .complete, .completeUnlessOpen: deadline.load(ordering: .sequentiallyConsistent)
+            case .completeUntilFirstUserAuthentication: deepDeadline.load(ordering: .sequentiallyConsistent)
+            case .none: .max
+            }
         guard deadline != .max else { return .none }
         let passed = BootClock.now.nanoseconds - deadline
         return passed < 0 ? .none : passed < Self.readsEnd ? .due : .overdue
@@ -87,10 +106,10 @@ final class ClassGates: Sendable {
         let gate = gate(protectionClass)
         // First without the lock: a waiting drain blocks new readers, and itself waits for requests that may be stuck
         // on a slow disk. A request that will be refused must not wait for them.
-        guard gate.admits(access, lateness) else { return false }
+        guard gate.admits(access, lateness(of: protectionClass)) else { return false }
         gate.lock.lockShared()
         // Once more: the wait for the lock may have taken as long as the disk does.
-        if gate.admits(access, lateness) { return true }
+        if gate.admits(access, lateness(of: protectionClass)) { return true }
         gate.lock.unlockShared()
         return false
     }
@@ -122,13 +141,13 @@ private final class Gate: Sendable {
 
     func admits(_ access: Access, _ lateness: Lateness) -> Bool {
         var state = state.load(ordering: .sequentiallyConsistent)
-        if lateness != .none, state == .open, protectionClass.isStrict { state = .evicting }
+        if lateness != .none, state == .open { state = .evicting }
         return switch (state, protectionClass, access) {
         case (.open, _, _): true
         case (_, .completeUnlessOpen, .open): false
         case (_, .completeUnlessOpen, _): true
-        case (.evicting, .complete, .page): true
-        case (.evicting, .complete, .read): servesReads && lateness != .overdue
+        case (.evicting, _, .page): true
+        case (.evicting, _, .read): servesReads && lateness != .overdue
         case (.evicting, _, _), (.closed, _, _): false
         }
     }

@@ -13,13 +13,15 @@ public struct EvictionReport: Hashable, Sendable {
     public var passes: Int
 }
 
-/// Evicts class A, and class B except for its open files: first the kernel's pages, then the keys.
+/// Evicts class A, class B except for its open files and, in a deep lock, class C: first the kernel's pages, then the
+/// keys.
 ///
 /// Each step has a measured reason: `docs/EVICTION.md`. Runs on a thread that serves no requests.
 struct Eviction {
     let fileSystem: VaultFileSystem
     let session: Session
     let progress: EvictionProgress
+    let depth: LockDepth
 
     /// Passes continue at least this often, then until one finds no dirty page, with an upper bound: later pages are
     /// refused. A mount that freezes makes more passes: in the pauses between them, the daemon serves reads that had
@@ -27,7 +29,6 @@ struct Eviction {
     private var leastPasses: Int { fileSystem.parked.whenLocked.isFreeze ? 10 : 2 }
     private static let mostPasses = 20
     private static let flushPatience = Duration.seconds(2)
-    private static let classes: [ProtectionClass] = [.complete, .completeUnlessOpen]
 
     func run() -> EvictionReport {
         let start = ContinuousClock.now
@@ -35,7 +36,7 @@ struct Eviction {
         let gates = fileSystem.gates
         progress.step = .wiping
         // From here only dirty pages of mappings are admitted: programs were promised that their stores are written.
-        gates.shut(to: .evicting, Self.classes)
+        gates.shut(to: .evicting, depth.classes)
         if fileSystem.parked.whenLocked.isFreeze { dropAttributes() }
         // In bulk, because page by page, inside the invalidation, writeback is slow.
         progress.step = .flushing
@@ -53,9 +54,9 @@ struct Eviction {
         }
         progress.step = .wiping
         // When this returns, every admitted request has been answered and no new one is admitted.
-        gates.shut(to: .closed, Self.classes)
+        gates.shut(to: .closed, depth.classes)
         // Class keys first: after that no file key can be unwrapped again.
-        fileSystem.vault.evict(Self.classes)
+        fileSystem.vault.evict(depth.classes)
         wipeFileKeys()
         // A page may have been read between its invalidation and the closing of the gate.
         inodes = max(inodes, dropPages())
@@ -90,7 +91,7 @@ struct Eviction {
 
     /// Makes the kernel ask for the attributes before each read, so that read(2) can be made to wait. Does not block.
     private func dropAttributes() {
-        for node in strict(fileSystem.nodes.withPages) {
+        for node in closing(fileSystem.nodes.withPages) {
             do { try session.notifier.invalidate(node.id, offset: -1) } catch {
                 fileSystem.log(.trouble("cannot drop attributes of inode \(node.backing.inode): \(error)"))
             }
@@ -105,7 +106,7 @@ struct Eviction {
     /// Does not wait for a node's state: a request that holds one while it waits for the disk must not keep the pages
     /// of all other files in memory.
     private func dropPages() -> Int {
-        let nodes = strict(fileSystem.nodes.withPages)
+        let nodes = closing(fileSystem.nodes.withPages)
         for (done, node) in nodes.enumerated() {
             progress.step = .invalidating(left: nodes.count - done)
             // Before the invalidation: a file that is closed during or after it may have been written to meanwhile.
@@ -131,7 +132,7 @@ struct Eviction {
     private func wipeFileKeys() {
         var files: [(Node, File)] = []
         var busy: [Node] = []
-        for node in strict(fileSystem.nodes.open) where !node.flags.load(ordering: .sequentiallyConsistent).isClosing {
+        for node in closing(fileSystem.nodes.open) where !node.flags.load(ordering: .sequentiallyConsistent).isClosing {
             if let file = node.state.withLockIfAvailable({ $0.file?.file }) {
                 if let file { files.append((node, file)) }
             } else {
@@ -159,15 +160,16 @@ struct Eviction {
         }
     }
 
-    /// The files of class A, and those of class B without an open handle.
-    private func strict(_ nodes: [Node]) -> [Node] {
+    /// The files of class A, those of class B without an open handle and, in a deep lock, those of class C.
+    private func closing(_ nodes: [Node]) -> [Node] {
         nodes.filter { node in
             guard node.isFile else { return false }
             let flags = node.flags.load(ordering: .sequentiallyConsistent)
             return switch flags.protectionClass {
             case .complete: true
             case .completeUnlessOpen: !flags.hasHandles
-            default: false
+            case .completeUntilFirstUserAuthentication: depth == .deep
+            case .none?, nil: false
             }
         }
     }

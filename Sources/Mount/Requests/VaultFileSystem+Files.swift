@@ -199,7 +199,9 @@ extension VaultFileSystem {
     func evictIfLocked(_ node: Node, _ file: File) {
         let protectionClass = file.protectionClass
         guard gates.state(of: protectionClass) != .open else { return }
-        guard protectionClass == .complete || node.state.withLock({ $0.file?.handles ?? 0 }) == 0 else { return }
+        guard protectionClass != .completeUnlessOpen || node.state.withLock({ $0.file?.handles ?? 0 }) == 0 else {
+            return
+        }
         file.dropKey()
         late.dropPages(of: node.id)
     }
@@ -218,15 +220,17 @@ extension VaultFileSystem {
             guard size <= PlainBuffer.size, offset >= 0 else { throw .system(.EINVAL) }
             let protectionClass = try passGate(of: file, for: .read)
             defer { gates.leave(protectionClass) }
-            if protectionClass == .complete, gates.state(of: protectionClass) == .evicting { late.countPage() }
+            if protectionClass != .completeUnlessOpen, gates.state(of: protectionClass) == .evicting {
+                late.countPage()
+            }
             let buffer = buffers.take()
             defer { buffers.giveBack(buffer) }
             let memory = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.memory[..<size])
             // A block that fails to verify leaves no plaintext, but the blocks before it do.
-            defer { if protectionClass.isStrict { buffer.wipe(size) } }
+            defer { if protectionClass.leavesMemory { buffer.wipe(size) } }
             var span = unsafe MutableRawSpan(_unsafeBytes: memory)
             let count = try file.read(into: &span, at: UInt64(offset))
-            if keepsAccessTimes { file.noteAccess() }
+            if keepsAccessTimes, !keepsStill.load(ordering: .relaxed) { file.noteAccess() }
             unsafe reply.succeed(UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
         } catch {
             log(error, at: nodes[id])
@@ -247,7 +251,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             let file = try openFile(of: node)
-            if file.protectionClass.isStrict { request.markSecret() }
+            if file.protectionClass.leavesMemory { request.markSecret() }
             guard offset >= 0 else { throw .system(.EINVAL) }
             // Before the gate, so that it holds while locked too: `LateRequests.refuse` computes the end offset.
             guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
@@ -341,6 +345,6 @@ extension VaultFileSystem {
 }
 
 extension ProtectionClass {
-    /// Plaintext of A and B is wiped from the daemon's memory after use.
-    var isStrict: Bool { self <= .completeUnlessOpen }
+    /// A lock takes its contents out of memory, so they are wiped from the daemon's buffers after use.
+    var leavesMemory: Bool { self != .none }
 }

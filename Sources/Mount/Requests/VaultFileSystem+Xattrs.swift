@@ -123,7 +123,7 @@ extension VaultFileSystem {
     ) throws(VaultError) {
         try checkOwner(of: node, request)
         if let reason = forbidden(wanted) {
-            log(.trouble("a class was not set on \(path(of: node, nil)): \(reason)"))
+            log(.forbidden(path: path(of: node), reason: reason))
             throw .system(.EPERM)
         }
         let isExplicit = try protection(of: node).isExplicit

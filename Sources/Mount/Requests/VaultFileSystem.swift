@@ -22,11 +22,16 @@ final class VaultFileSystem: Sendable {
     let tree = ReadWriteLock()
     /// The mount has no noatime option.
     let keepsAccessTimes: Bool
+    /// The mount was remounted read-only: access times are not kept, and no file gets new keys.
+    let keepsStill = Atomic(false)
+    /// As `keepsStill`, and all that was written before lies in the vault's folder.
+    let isStill = Atomic(false)
     /// The kernel enforces access control lists.
     let enforcesLists: Bool
     /// Why a file or folder may not be given a class; nil if it may.
     let forbidden: @Sendable (ProtectionClass) -> String?
     let log: @Sendable (MountEvent) -> Void
+    let refusals = RefusalRecord()
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.
@@ -71,10 +76,22 @@ final class VaultFileSystem: Sendable {
         return node
     }
 
-    /// Logs damage, with the path where it was found; does nothing for other errors.
+    /// Logs and records damage, with the path where it was found; does nothing for other errors.
     func log(_ error: VaultError, at node: Node?, _ name: Name? = nil) {
         guard case .damaged(let reason) = error else { return }
-        log(.damage(path: path(of: node, name), reason: reason))
+        refusals.note(
+            reason,
+            at: node.map { node in
+                name.map { .entry(folder: node.backing, $0) } ?? .object(node.backing, node.identity)
+            })
+        log(.damage(path: path(of: node, name), reason: reason, stored: storedName(of: node, name)))
+    }
+
+    /// The name of the backing file; nil if its folder is not open.
+    private func storedName(of node: Node?, _ name: Name?) -> Name? {
+        let location = name.flatMap { name in node.map { Location(parent: $0, name: name) } } ?? node?.latestName
+        guard let location, let directory = location.parent.state.withLock({ $0.directory }) else { return nil }
+        return try? vault.storedName(location.name, in: directory).name
     }
 
     /// A path for messages, from the mount's root.

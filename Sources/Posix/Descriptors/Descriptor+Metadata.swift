@@ -60,6 +60,19 @@ extension Descriptor {
         }
     }
 
+    /// Lets no process change the file, or the entries of the folder, not even one of root's. The file must not have
+    /// been opened with O_PATH.
+    ///
+    /// Source: ioctl_iflags(2), FS_IMMUTABLE_FL.
+    public func setImmutable() throws(Errno) {
+        try perform { lk_set_immutable(number) }
+    }
+
+    /// Whether the file has that flag; false on a file system without it.
+    ///
+    /// Source: statx(2), STATX_ATTR_IMMUTABLE.
+    public func isImmutable() throws(Errno) -> Bool { try call { lk_is_immutable(number) } == 1 }
+
     /// Nil leaves the user or the group unchanged.
     ///
     /// Source: fchownat(2), AT_EMPTY_PATH.

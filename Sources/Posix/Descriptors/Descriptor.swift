@@ -23,11 +23,16 @@ public final class Descriptor: Sendable {
     /// Opens a path relative to the working folder, and follows symbolic links; adds O_CLOEXEC.
     ///
     /// Source: open(2).
-    public static func open(path: String, _ flags: Int32, mode: UInt32 = 0) throws(Errno) -> Descriptor {
-        let number = try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+    public static func open(path: Path, _ flags: Int32, mode: UInt32 = 0) throws(Errno) -> Descriptor {
+        let number = try unsafe withCString(path.bytes) { path throws(Errno) in
             try call { unsafe lk_openat(AT_FDCWD, path, flags | O_CLOEXEC, mode) }
         }
         return Descriptor(owning: number)
+    }
+
+    /// As with a `Path`, for one that is text.
+    public static func open(path: String, _ flags: Int32, mode: UInt32 = 0) throws(Errno) -> Descriptor {
+        try open(path: Path(path), flags, mode: mode)
     }
 
     /// A nameless file in memory, empty and open for reading and writing.

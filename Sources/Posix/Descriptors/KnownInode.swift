@@ -16,17 +16,17 @@ public struct KnownInode: Hashable, Sendable {
     /// The file at a path; above all one in /proc/PID/fd, whose lookup passes no other file system.
     ///
     /// Source: statx(2), AT_STATX_DONT_SYNC.
-    public init(path: String) throws(Errno) {
+    public init(path: Path) throws(Errno) {
         self.init(device: 0, inode: 0)
-        try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+        try unsafe withCString(path.bytes) { path throws(Errno) in
             try perform { unsafe lk_known_inode(AT_FDCWD, path, &device, &inode) }
         }
     }
 
     /// Whether a path leads to a directory. An inode never stops being one, so the file system need not be asked.
-    public static func isDirectory(path: String) throws(Errno) -> Bool {
+    public static func isDirectory(path: Path) throws(Errno) -> Bool {
         var isDirectory = false
-        try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+        try unsafe withCString(path.bytes) { path throws(Errno) in
             let result = unsafe lk_known_directory(path)
             guard result >= 0 else { throw .current }
             isDirectory = result == 1

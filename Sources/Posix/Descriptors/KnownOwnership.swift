@@ -15,8 +15,8 @@ public struct KnownOwnership: Hashable, Sendable {
     ///
     /// - Throws: `EAGAIN` if the kernel does not have the whole path in memory; `ENOSYS` before Linux 5.6, `EINVAL`
     ///   before 5.12.
-    public init(path: String) throws(Errno) {
-        try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+    public init(path: Path) throws(Errno) {
+        try unsafe withCString(path.bytes) { path throws(Errno) in
             try perform { unsafe lk_known_ownership(path, &owner, &group, &mode) }
         }
     }

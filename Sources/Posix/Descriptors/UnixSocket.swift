@@ -36,6 +36,19 @@ public enum UnixSocket {
         return socket
     }
 
+    /// Whether a process serves the socket at a path, of datagrams or a stream, as a log daemon serves /dev/log.
+    public static func isServed(_ path: String) -> Bool {
+        (try? unsafe withCString(Array(path.utf8)) { path in unsafe lk_unix_reaches(path) != 0 }) ?? false
+    }
+
+    /// A nonblocking socket whose datagrams go to `path`, which may be an abstract address that begins with `@`.
+    public static func datagrams(to path: String) throws(Errno) -> Descriptor {
+        Descriptor(
+            owning: try unsafe withCString(Array(path.utf8)) { path throws(Errno) in
+                try call { unsafe lk_unix_datagrams(path) }
+            })
+    }
+
     /// Two connected sockets.
     public static func pair() throws(Errno) -> (Descriptor, Descriptor) {
         var ends: [Int32] = [-1, -1]

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 private final class ThreadBody: Sendable {
     let run: @Sendable () -> Void
@@ -41,4 +42,25 @@ package func runInParallel(_ count: Int, _ body: @escaping @Sendable () -> Void)
     }
     body()
     for thread in threads { pthread_join(thread, nil) }
+}
+
+extension Array where Element: Sendable {
+    /// As `map`, for bodies that wait: on up to `threads` threads at once, or fewer if the system has no more.
+    package func mapInParallel<Result: Sendable>(
+        threads: Int, _ body: @escaping @Sendable (Element) -> Result
+    ) -> [Result] {
+        let state = Mutex((next: 0, results: [Result?](repeating: nil, count: count)))
+        runInParallel(Swift.min(threads, count)) {
+            while true {
+                let index = state.withLock { state in
+                    defer { state.next += 1 }
+                    return state.next
+                }
+                guard index < self.count else { return }
+                let result = body(self[index])
+                state.withLock { $0.results[index] = result }
+            }
+        }
+        return state.withLock { $0.results.compactMap { $0 } }
+    }
 }

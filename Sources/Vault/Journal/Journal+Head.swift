@@ -11,7 +11,8 @@ extension Journal {
             change(&state.head)
             return state.head
         }
-        try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)
+        let bytes = JournalHead.signed(head, keys)
+        try unsafe store.write(bytes.span.bytes, to: file, at: 0)
         state.withLock { try? stampAnew(&$0) }
         try store.synchronize(file, dataOnly: true)
     }

@@ -1,3 +1,4 @@
+import Crypto
 import Format
 import Glibc
 import Posix
@@ -78,6 +79,8 @@ extension Vault {
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         defer { abandon() }
+        // An erased vault's keys are wiped while its mount ends: this thread would stop at the first of them.
+        guard !SecureHeap.isWiping else { return }
         try checkpoint()
         // After a clean end no empty directory is taken for the orphan of a crash: all of them must be durable.
         try synchronizeFreshFolders()

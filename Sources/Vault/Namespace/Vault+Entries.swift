@@ -121,6 +121,12 @@ extension Vault {
         return status
     }
 
+    /// The kind of an entry, which may be damaged.
+    public func kind(of name: Name, in parent: Directory) throws(VaultError) -> FileKind? {
+        let stored = try storedName(name, in: parent)
+        return try backingStatus(of: .entry(stored.name, in: parent.descriptor)).kind
+    }
+
     /// The metadata of a directory.
     public func status(of directory: Directory) throws(VaultError) -> FileStatus {
         try backingStatus(of: .file(directory.descriptor))

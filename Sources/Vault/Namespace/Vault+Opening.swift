@@ -22,6 +22,11 @@ extension Vault {
         return root
     }
 
+    /// The class in the root's record, which new entries of the root get. Reads nothing else, and begins no session.
+    public func rootClass() throws(VaultError) -> ProtectionClass {
+        try readRecord(.directoryRecord, at: .zero, in: store.root).defaultClass
+    }
+
     /// Throws unless the keys of this volume open the root's record. Checks nothing else.
     public func checkRoot() throws(VaultError) { _ = try readRecord(.directoryRecord, at: .zero, in: store.root) }
 }

@@ -45,7 +45,8 @@ extension Vault {
             let move = try file.beginMove(
                 to: binding,
                 taking: protection(
-                    for: file, replacing: replaced, sameDirectory: parent.identifier == newParent.identifier),
+                    for: file, at: newName, replacing: replaced,
+                    sameDirectory: parent.identifier == newParent.identifier),
                 replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
             do throws(VaultError) {
                 let oldBinding = self.binding(of: name, in: parent)
@@ -109,16 +110,26 @@ extension Vault {
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) { removeTombstone(tombstone, in: newParent) }
     }
 
-    /// The class and mark that a file takes over from the one that it replaces, so that an editor's atomic save does
-    /// not lose a class. From another directory it takes over only a stricter one.
+    /// The class and mark that a file takes over from the one that it replaces, so that an atomic save does not lose a
+    /// class: a stricter one always, unless it was inherited and that of the new file was set; and one that was set
+    /// also if it is weaker, in the same directory, unless the new file's was set too, or the policy demands more.
     private func protection(
-        for file: File, replacing replaced: ReplacedFile?, sameDirectory: Bool
+        for file: File, at newName: Name, replacing replaced: ReplacedFile?, sameDirectory: Bool
     ) -> (class: ProtectionClass, isExplicit: Bool)? {
-        guard let replaced, replaced.isExplicit else { return nil }
+        guard let replaced else { return nil }
         let header = file.header
         guard header.file != replaced.file else { return nil }
-        guard sameDirectory || replaced.protectionClass.isStricter(than: header.protectionClass) else { return nil }
-        return (replaced.protectionClass, true)
+        let isStricter = replaced.protectionClass.isStricter(than: header.protectionClass)
+        guard replaced.isExplicit else {
+            // A lock would kill the programs that map a database's index: `classOfNewFile`.
+            let isIndex = SQLiteSideFile(newName).map { !$0.hasContents } ?? false
+            return isStricter && !header.protection.isExplicit && !isIndex ? (replaced.protectionClass, false) : nil
+        }
+        let isWeaker = header.protectionClass.isStricter(than: replaced.protectionClass)
+        if isWeaker, header.protection.isExplicit || minimumClass.isStricter(than: replaced.protectionClass) {
+            return nil
+        }
+        return sameDirectory || isStricter ? (replaced.protectionClass, true) : nil
     }
 
     private func renameStored(

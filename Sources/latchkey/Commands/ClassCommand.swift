@@ -7,7 +7,7 @@ struct Class: ParsableCommand {
         discussion: """
             A  complete                                   readable while unlocked
             B  complete-unless-open                       can be created while locked; open files stay readable
-            C  complete-until-first-user-authentication   readable from the first unlock until the unmount
+            C  complete-until-first-user-authentication   readable from the first unlock until lock --deep
             D  none                                       readable whenever it is mounted
 
             The class is also the extended attribute user.latchkey.class, for getfattr and setfattr.

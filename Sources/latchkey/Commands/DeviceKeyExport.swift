@@ -3,6 +3,7 @@ import ArgumentParser
 import DeviceKeys
 import Failure
 import Keybag
+import Posix
 
 extension DeviceKeyCommand {
     struct Export: ParsableCommand {
@@ -12,16 +13,16 @@ extension DeviceKeyCommand {
                 With this file and the passcode, a copy of the vault opens there. A passcode of which the TPM holds a \
                 part does not; latchkey device-key rebind software changes that. The file alone is enough to read \
                 names, sizes, extended attributes and files of class D: keep it away from the vault.
-                """)
+                """ + Examples.of("latchkey device-key export /media/stick/device.key ~/vault"))
 
         @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
-        var file: String
+        var file: Path
 
         @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
-        var vault: String
+        var vault: Path
 
         func run() throws {
             try NewSecretFile.check(file)

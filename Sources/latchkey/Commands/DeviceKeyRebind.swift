@@ -2,6 +2,7 @@ import Administration
 import ArgumentParser
 import DeviceKeys
 import Failure
+import Posix
 import TPM
 
 extension DeviceKeyCommand {
@@ -14,7 +15,10 @@ extension DeviceKeyCommand {
                 removed, because the TPM could not count wrong guesses of them, or would not release them. If the key \
                 stays in the TPM, it is bound to the present values of the registers. To finish an interrupted \
                 rebind, run the same command again. The vault must not be mounted.
-                """)
+                """
+                    + Examples.of(
+                        "latchkey device-key rebind tpm2 ~/vault",
+                        "latchkey device-key rebind --pcrs 0,2,7 tpm2 ~/vault"))
 
         enum Kind: String, ExpressibleByArgument, CaseIterable {
             case tpm2, software
@@ -32,7 +36,7 @@ extension DeviceKeyCommand {
         var kind: Kind
 
         @Argument(help: ArgumentHelp("The vault.", valueName: "vault"))
-        var vault: String
+        var vault: Path
 
         func validate() throws {
             if pcrs.pcrs != nil, kind == .software { throw ValidationError("--pcrs is for a TPM.") }
@@ -54,14 +58,17 @@ extension DeviceKeyCommand {
         }
 
         private func run(_ rebinding: borrowing DeviceKeyRebinding, isGuarded: Bool) throws(CommandError) {
-            let secret = try passcode.source.read(.passcode)
-            try strength.check(secret, isGuarded: isGuarded)
             var isLast = false
-            try lastTry.trying { (mayBeLast) throws(CommandError) in
-                isLast = mayBeLast
-                try withKeybag(of: vault) { () throws(Failure) in
-                    try rebinding.check(secret, mayBeLast: mayBeLast)
+            let secret = try PasscodeTries.repeating(passcode.isAsked) { () throws(CommandError) in
+                let secret = try passcode.read(of: vault, deviceKey: deviceKey?.path)
+                try strength.check(secret, isGuarded: isGuarded)
+                try lastTry.trying { (mayBeLast) throws(CommandError) in
+                    isLast = mayBeLast
+                    try withKeybag(of: vault) { () throws(Failure) in
+                        try rebinding.check(secret, mayBeLast: mayBeLast)
+                    }
                 }
+                return secret
             }
             try withKeybag(of: vault) { () throws(Failure) in
                 try rebinding.run(secret, mayBeLast: isLast, allowingWeak: strength.weak)

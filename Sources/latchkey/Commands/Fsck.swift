@@ -6,6 +6,7 @@ import Failure
 import Format
 import Glibc
 import Keybag
+import Posix
 import Vault
 import VaultCheck
 
@@ -19,7 +20,7 @@ struct Fsck: ParsableCommand {
             be read any more), an orphan (of an interrupted operation; harmless) or a note (a name that is not the \
             vault's). Exit codes: 0 without damage, 6 with damage, even if it was repaired; the others as for every \
             command. docs/FSCK.md says more, and what --json writes.
-            """)
+            """ + Examples.of("latchkey fsck --unlock ~/vault", "latchkey fsck --repair --unlock ~/vault"))
 
     @Flag(help: "Ask for the passcode, and read the contents of all classes. Implied by a passcode that is given.")
     var unlock = false
@@ -46,7 +47,7 @@ struct Fsck: ParsableCommand {
     var json = false
 
     @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
-    var vault: String
+    var vault: Path
 
     func validate() throws {
         if noContents, unlock || credential.isGiven {
@@ -56,35 +57,48 @@ struct Fsck: ParsableCommand {
     }
 
     func run() throws {
-        let path = try folderOfVault()
+        let word = try VaultWord(vault, destroys: repair)
+        let path = try folderOfVault(word.vaultPath)
         if let mounted = try PathArgument.mount(ofVault: path)?.status.mountPoint {
             throw CommandError(
                 .failed, "the vault \(vault) is mounted, on \(mounted): what changes meanwhile cannot be checked",
                 try: "latchkey unmount \(mounted.quoted)")
         }
-        let folder = try withKeybag(of: path.text) { () throws(Failure) in
+        let folder = try withKeybag(of: path.path) { () throws(Failure) in
             try VaultFolder(path, readOnly: !repair)
         }
         let hasNoPasscode = (try? OpenKeybag.inspect(folder.store))?.hasNoPasscode ?? false
         let isUnlocked = unlock || credential.isGiven || hasNoPasscode
-        let report: any FsckReport = json ? FsckJSON(path.text) : FsckText(vault, isUnlocked: isUnlocked)
+        let report: any FsckReport = json ? FsckJSON(path.path) : FsckText(vault, at: path.path, isUnlocked: isUnlocked)
         defer { withExtendedLifetime(folder) {} }
         let kind = credential.kind(withoutPasscode: hasNoPasscode)
-        let secret = isUnlocked ? try credential.read(kind, vault: path.text) : nil
-        let outcomeOfOpening = try credential.lastTry.trying {
-            (mayBeLast) throws(CommandError) -> Result<CheckedVault, Failure> in
-            do throws(Failure) {
-                let credential = try Credential?(Opener(kind, mayBeLast: mayBeLast), secret)
-                return .success(
-                    try CheckedVault(
-                        in: folder, deviceKeyPath: deviceKey?.path, credential, isRepaired: repair))
-            } catch .lastGuess(let limit) {
-                throw CommandError(lastTryOf: limit)
-            } catch { return .failure(error) }
+        let isAsked = isUnlocked && credential.asks(kind)
+        let keyPath = deviceKey?.path ?? word.named?.keyPath
+        let outcomeOfOpening = try PasscodeTries.repeating(isAsked) {
+            () throws(CommandError) -> Result<CheckedVault, Failure> in
+            let secret = isUnlocked ? try credential.read(kind, vault: path.path, deviceKey: keyPath) : nil
+            return try credential.lastTry.trying {
+                (mayBeLast) throws(CommandError) -> Result<CheckedVault, Failure> in
+                do throws(Failure) {
+                    let credential = try Credential?(Opener(kind, mayBeLast: mayBeLast), secret)
+                    return .success(
+                        try CheckedVault(
+                            in: folder, deviceKeyPath: keyPath, credential, isRepaired: repair))
+                } catch .lastGuess(let limit) {
+                    throw CommandError(lastTryOf: limit)
+                } catch {
+                    if isAsked, case .wrongPasscode = error { throw CommandError(error, of: vault) }
+                    return .failure(error)
+                }
+            }
         }
         let opened: CheckedVault
         do throws(Failure) { opened = try outcomeOfOpening.get() } catch .notAVault {
-            throw report.cannotOpen(.damaged(reason: "\(BackingName.keybag) is missing"))
+            var reason = "\(BackingName.keybag) is missing"
+            if case .lostKeybag(_, let erased?)? = path.lostKeybag(as: path.path) {
+                reason += ": the vault was erased on \(Clock.date(Double(erased)))"
+            }
+            throw report.cannotOpen(.damaged(reason: reason))
         } catch {
             throw report.cannotOpen(error)
         }
@@ -96,18 +110,18 @@ struct Fsck: ParsableCommand {
     }
 
     /// The folder, also one that has lost its keybag: that is damage, and the folder is still a vault.
-    private func folderOfVault() throws(CommandError) -> AbsolutePath {
+    private func folderOfVault(_ vault: Path) throws(CommandError) -> AbsolutePath {
         do throws(CommandError) { return try inWords(try AbsolutePath(ofVault: vault)) } catch {
             guard error.code == .notFound, let path = try? AbsolutePath(resolving: vault) else { throw error }
-            if let mount = try inWords(try MountTable()).mount(holding: path.text), mount.isLatchkey {
+            if let mount = try inWords(try MountTable()).mount(holding: path.path), mount.isLatchkey {
                 throw CommandError(
                     .notFound, "\(vault) is no vault but shows the files of one, \(mount.source)",
                     try: "latchkey unmount \(mount.mountPoint.quoted)", "latchkey fsck \(mount.source.quoted)")
             }
             if let around = PathArgument.vault(around: path) {
                 throw CommandError(
-                    .notFound, "\(vault) is a part of the vault \(around.text)",
-                    try: "latchkey fsck \(around.text.quoted)")
+                    .notFound, "\(vault) is a part of the vault \(around.path)",
+                    try: "latchkey fsck \(around.path.quoted)")
             }
             guard path.hasRootFiles else { throw error }
             return path

@@ -13,13 +13,16 @@ struct Init: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a vault, and show its recovery key once.",
         discussion: """
-            The folder VAULT must be empty; if it is missing, it is made. The passcode is asked for twice at the \
-            terminal; without a terminal it is one line of standard input.
+            The folder VAULT must be empty; if it is missing, it is made. With --name, latchkey open NAME opens the \
+            vault later; if the configuration has a table for the name already, its settings are used. The passcode \
+            is asked for twice, as latchkey unlock does; a pipe or a file as standard input has it in one line.
 
             The device key is a file outside the vault. A thief of the whole disk has it too, and then reads names, \
             sizes, extended attributes and files of class D. The data is lost if the passcode and the recovery key \
             are lost, or the device key and the recovery key.
-            """)
+            """
+                + Examples.of(
+                    "latchkey init ~/vault", "latchkey init --default-class complete --device-key tpm2 ~/vault"))
 
     @OptionGroup var passcode: PasscodeOptions
     @OptionGroup var strength: StrengthOptions
@@ -39,7 +42,7 @@ struct Init: ParsableCommand {
 
     @Option(
         help: ArgumentHelp("Write the recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
-    var recoveryKeyFile: String?
+    var recoveryKeyFile: Path?
 
     @Option(
         help: ArgumentHelp(
@@ -48,7 +51,7 @@ struct Init: ParsableCommand {
             repeated.
             """,
             valueName: "file"))
-    var recoveryPublicKey: [String] = []
+    var recoveryPublicKey: [Path] = []
 
     @Option(
         help: ArgumentHelp(
@@ -69,10 +72,27 @@ struct Init: ParsableCommand {
 
     @OptionGroup var cost: CostOptions
 
-    @Argument(help: ArgumentHelp("The folder for the ciphertext.", valueName: "vault"))
-    var vault: String
+    @Option(
+        help: ArgumentHelp(
+            "Give the vault a name in ~/.config/latchkey/config.toml, for latchkey open NAME and the other commands.",
+            valueName: "name"),
+        transform: textOnly)
+    var name: String?
+
+    @Option(
+        name: .customLong("mount"),
+        help: ArgumentHelp("With --name: where it is to be mounted. (default: ~/NAME)", valueName: "dir"))
+    var mountPoint: Path?
+
+    @Argument(
+        help: ArgumentHelp(
+            "The folder for the ciphertext. (default with --name: latchkey/vaults/NAME in $XDG_DATA_HOME or "
+                + "~/.local/share)", valueName: "vault"))
+    var folder: Path?
 
     func validate() throws {
+        if folder == nil, name == nil { throw ValidationError("Missing expected argument '<vault>'") }
+        if mountPoint != nil, name == nil { throw ValidationError("--mount needs --name.") }
         guard 4...250 ~= eraseAfter ?? 4 else { throw ValidationError("--erase-after takes 4 to 250.") }
         if pcrs.pcrs != nil, deviceKey?.isSealed != true { throw ValidationError("--pcrs needs --device-key tpm2.") }
         if noPasscode, passcode.isGiven || strength.weak || eraseAfter != nil {
@@ -85,6 +105,19 @@ extension Init {
     /// Asks before it makes anything, so an interruption at a prompt leaves nothing behind. Shows the recovery key
     /// before the vault exists: a vault must not come into being with a recovery key that the user never saw.
     func run() throws {
+        let newName = try name.map { (name) throws(CommandError) in
+            try NewName(name, folder: folder, mountPoint: mountPoint)
+        }
+        try newName?.check(deviceKey: deviceKey?.path)
+        var filled = self
+        // Where nothing was typed, the table of the name has it.
+        filled.deviceKey = deviceKey ?? newName?.vault.deviceKey.map { DeviceKeyArgument($0) }
+        filled.defaultClass = defaultClass ?? newName?.vault.defaultClass.map { ClassArgument($0) }
+        filled.strength.policy.policy = strength.policy.policy ?? newName?.vault.policy
+        try filled.make(newName?.vault.folderPath ?? folder ?? "", newName)
+    }
+
+    private func make(_ vault: Path, _ newName: NewName?) throws {
         let policy = try strength.policy.inForce()
         let folder = try withKeybag(of: vault) { () throws(Failure) in try FreshFolder(vault) }
         try NewSecretFile.check(recoveryKeyFile)
@@ -93,8 +126,9 @@ extension Init {
         let defaultClass =
             defaultClass?.protectionClass ?? policy.defaultClass(or: .completeUntilFirstUserAuthentication)
         try check(policy, defaultClass, eraseAfter: eraseAfter, escrow)
-        let first = try first()
+        let first = try first(of: vault)
         do {
+            try newName?.makeParents()
             try folder.make()
             let cost = try cost.cost(for: .milliseconds(500))
             var plan = VaultCreation.Plan(defaultClass: defaultClass, cost: cost)
@@ -116,11 +150,18 @@ extension Init {
             tell(made, defaultClass)
             if !escrow.isEmpty, let proof = made.proof { tellOfProof(proof.text) }
             tellOfPasscode(first.secret, cost, eraseAfter: eraseAfter)
-            Standard.output("  try: latchkey mount \(noPasscode ? "" : "--unlock ")\(vault.quoted) DIR")
+            if newName == nil {
+                Standard.output("  try: latchkey mount \(noPasscode ? "" : "--unlock ")\(vault.quoted) DIR")
+            }
         } catch {
             folder.remove()
             throw error
         }
+        guard let newName else { return }
+        try newName.keep(deviceKey: deviceKey?.path)
+        let (name, point) = (newName.vault.name.text, newName.vault.mountPoint)
+        Standard.output("The vault \(name) lies in \(vault); its files will appear in \(point).")
+        Standard.output("  try: latchkey open \(name.quoted)")
     }
 
     /// The first credential.
@@ -129,11 +170,11 @@ extension Init {
         let secret: Secret
     }
 
-    private func first() throws(CommandError) -> First {
+    private func first(of vault: Path) throws(CommandError) -> First {
         if noPasscode { return First(kind: .noPasscode, secret: try nothing()) }
         return First(
             kind: .passcode,
-            secret: try passcode.source.readNew(.passcode, strength, isGuarded: deviceKey?.isSealed == true))
+            secret: try passcode.source.readNew(.passcode.of(vault), strength, isGuarded: deviceKey?.isSealed == true))
     }
 
     /// Throws unless the policy allows such a vault.

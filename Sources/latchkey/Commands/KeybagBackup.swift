@@ -19,7 +19,7 @@ extension KeybagCommand {
                 give all keys, without the device key; a guess of the passphrase costs four times as much as one of \
                 a passcode. The vault may be mounted. A slot that is removed from the vault later does not change the \
                 backup.
-                """)
+                """ + Examples.of("latchkey keybag backup /media/stick/vault.keybag ~/vault"))
 
         @OptionGroup var credential: CredentialOptions
         @OptionGroup var passphrase: PassphraseOptions
@@ -30,10 +30,10 @@ extension KeybagCommand {
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("A new file, 0600.", valueName: "file"))
-        var file: String
+        var file: Path
 
         @Argument(help: ArgumentHelp("The vault, or its mount.", valueName: "vault"))
-        var argument: String
+        var argument: Path
 
         func run() throws {
             try NewSecretFile.check(file)
@@ -41,23 +41,26 @@ extension KeybagCommand {
             let vault = try PathArgument.vault(of: argument)
             let keybag = try open(vault)
             let kind = credential.kind(withoutPasscode: keybag.hasNoPasscode)
-            let secret = try credential.read(kind, vault: vault.text)
             // Finds a mistake before anything else is typed. If the vault is mounted, its daemon tries the passcode: it
             // counts the try, and after the last allowed guess it wipes the keys in memory too.
             var opener = Opener(kind)
-            try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
-                opener.mayBeLast = mayBeLast
-                if case .mount(let mount) = found {
-                    _ = try WordedSlots(of: mount).test(opener, secret)
-                } else {
-                    try withKeybag(of: vault.text) { () throws(Failure) in
-                        _ = try keybag.slot(openedBy: Credential(opener, reading: secret))
+            let secret = try PasscodeTries.repeating(credential.asks(kind)) { () throws(CommandError) in
+                let secret = try credential.read(kind, vault: vault.path, deviceKey: deviceKey?.path)
+                try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                    opener.mayBeLast = mayBeLast
+                    if case .mount(let mount) = found {
+                        _ = try WordedSlots(of: mount).test(opener, secret)
+                    } else {
+                        try withKeybag(of: vault.path) { () throws(Failure) in
+                            _ = try keybag.slot(openedBy: Credential(opener, reading: secret))
+                        }
                     }
                 }
+                return secret
             }
             let passphrase = try readPassphrase()
             let cost = try cost.cost(for: .seconds(2))
-            let bytes = try withKeybag(of: vault.text) { () throws(Failure) in
+            let bytes = try withKeybag(of: vault.path) { () throws(Failure) in
                 let bytes = try keybag.backup(
                     passphrase: passphrase, cost: cost, opening: Credential(opener, reading: secret),
                     allowingWeak: strength.weak)
@@ -66,7 +69,7 @@ extension KeybagCommand {
                 return bytes
             }
             try write(bytes)
-            Standard.output("The keybag of \(vault.text) is in \(file). Keep it away from this machine.")
+            Standard.output("The keybag of \(vault.path) is in \(file). Keep it away from this machine.")
             if let advice = PasscodeAdvice(passphrase, cost: cost) { Standard.output("\(advice.text)") }
         }
 
@@ -88,28 +91,28 @@ extension KeybagCommand {
 
         /// Only reads: the daemon of a mount replaces the keybag by a rename, so there always is a complete one.
         private func open(_ vault: AbsolutePath) throws(CommandError) -> OpenKeybag {
+            let typed = try deviceKeyPath(deviceKey?.path, of: argument)
             let store: DirectoryStore
-            do throws(Errno) { store = try DirectoryStore(path: vault.text) } catch {
-                throw CommandError(cannot: "open the vault", vault.text, error)
+            do throws(Errno) { store = try DirectoryStore(path: vault.path) } catch {
+                throw CommandError(cannot: "open the vault", vault.path, error)
             }
-            return try withKeybag(of: vault.text) { () throws(Failure) in
+            return try withKeybag(of: vault.path) { () throws(Failure) in
                 let volume = try OpenKeybag.inspect(store).volume
-                let path = deviceKey?.path ?? DeviceKeyFile.defaultPath(for: volume)
+                let path = typed ?? DeviceKeyFile.defaultPath(for: volume)
                 return try OpenKeybag.open(in: store, deviceKey: DeviceKeyLocation.load(path: path), readOnly: true)
             }
         }
 
         private func write(_ bytes: [UInt8]) throws(CommandError) {
-            let path = AbsolutePath(lexically: file).text
+            let path = AbsolutePath(lexically: file).path
             do throws(Errno) {
                 let output = try Descriptor.open(path: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
                 do throws(Errno) {
                     try unsafe output.write(bytes.span.bytes)
                     try output.synchronize(dataOnly: false)
-                    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-                    try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+                    try Descriptor.open(path: path.split.folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
                 } catch {
-                    _ = unsafe unlink(path)
+                    _ = path.unlink()
                     throw error
                 }
             } catch { throw CommandError(cannot: "write the backup to", file, error) }

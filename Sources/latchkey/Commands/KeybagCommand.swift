@@ -1,4 +1,5 @@
 import ArgumentParser
+import Posix
 
 /// `latchkey keybag`: a copy of all keys that opens on another machine.
 struct KeybagCommand: ParsableCommand {
@@ -15,7 +16,7 @@ struct KeybagCommand: ParsableCommand {
     /// The source of a backup's passphrase.
     struct PassphraseOptions: ParsableArguments {
         @Option(help: ArgumentHelp("Read the backup's passphrase from this file.", valueName: "file"))
-        var passphraseFile: String?
+        var passphraseFile: Path?
 
         @Option(
             name: .customLong("passphrase-fd"),

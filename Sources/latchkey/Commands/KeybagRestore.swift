@@ -13,7 +13,7 @@ extension KeybagCommand {
                 Takes the backup's passphrase and a new passcode; makes a device key if there is none. Recovery keys \
                 and escrow keys stay as they were; the other slots are removed. The vault must not be mounted; its \
                 keybag may be missing. Afterwards, latchkey fsck says whether the vault is complete.
-                """)
+                """ + Examples.of("latchkey keybag restore /media/stick/vault.keybag ~/vault"))
 
         @OptionGroup var passphrase: PassphraseOptions
         @OptionGroup var newPasscode: NewPasscodeOptions
@@ -26,24 +26,27 @@ extension KeybagCommand {
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The backup.", valueName: "file"))
-        var file: String
+        var file: Path
 
         @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
-        var vault: String
+        var vault: Path
 
         func run() throws {
             let bytes = try contents()
-            let path = try folderOfVault()
-            let folder = try withKeybag(of: path.text) { () throws(Failure) in try VaultFolder(path) }
+            let word = try VaultWord(vault, destroys: true)
+            let path = try folderOfVault(word.vaultPath)
+            let folder = try withKeybag(of: path.path) { () throws(Failure) in try VaultFolder(path) }
             let passphrase = try passphrase.source.read(.passphrase)
             let restoration = try withKeybag(of: vault) { () throws(Failure) in
                 try KeybagRestoration(of: bytes, passphrase, in: folder)
             }
             let plan = try withKeybag(of: vault) { () throws(Failure) in
-                try restoration.deviceKey(DeviceKeyArgument.wanted(deviceKey), at: deviceKey?.path)
+                try restoration.deviceKey(
+                    DeviceKeyArgument.wanted(deviceKey), at: deviceKey?.path ?? word.named?.keyPath)
             }
             try strength.policy.check(isGuarded: plan.kind != .software)
-            let passcode = try newPasscode.source.readNew(.newPasscode, strength, isGuarded: plan.kind != .software)
+            let passcode = try newPasscode.source.readNew(
+                .newPasscode.of(path.path), strength, isGuarded: plan.kind != .software)
             let cost = try cost.cost(for: .milliseconds(500))
             let movedAside = try withKeybag(of: vault) { () throws(Failure) in
                 try restoration.run(plan, passcode: passcode, cost: cost, allowingWeak: strength.weak)
@@ -56,9 +59,9 @@ extension KeybagCommand {
         }
 
         /// The folder, which may have lost its keybag.
-        private func folderOfVault() throws(CommandError) -> AbsolutePath {
+        private func folderOfVault(_ vault: Path) throws(CommandError) -> AbsolutePath {
             let path = try inWords(try AbsolutePath(resolving: vault))
-            if let mount = try inWords(try MountTable()).mount(holding: path.text), mount.isLatchkey {
+            if let mount = try inWords(try MountTable()).mount(holding: path.path), mount.isLatchkey {
                 throw CommandError(
                     .failed, "\(vault) is in a mount; the keybag lies in the vault's own folder, \(mount.source)",
                     try: "latchkey unmount \(mount.mountPoint.quoted)")

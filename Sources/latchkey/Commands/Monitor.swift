@@ -15,23 +15,23 @@ struct Monitor: ParsableCommand {
 
             With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
             --json" writes). Its sequence grows by 1 with each change.
-            """)
+            """ + Examples.of("latchkey monitor ~/private", "latchkey monitor --json ~/private"))
 
     @Flag(help: "Write JSON.")
     var json = false
 
-    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var argument: String
+    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault. \(onlyMount)", valueName: "dir"))
+    var argument: Path?
 
     func run() throws {
-        let mount = try PathArgument.mount(of: argument)
+        let mount = try PathArgument.mount(ofOrOnly: argument)
         let instance = mount.status.instance
         var client = mount.client
         var last: MonitorPosition?
         while true {
             try follow(client, after: &last, of: mount.status)
             // If the reader of this output stopped for too long, the daemon has dropped the connection.
-            guard let again = PathArgument.mount(ofVolume: mount.status.volume), again.status.instance == instance
+            guard let again = PathArgument.mount(again: mount.status), again.status.instance == instance
             else {
                 return
             }

@@ -19,19 +19,25 @@ struct Mount: ParsableCommand {
         discussion: """
             Returns when the vault is mounted, before the first unlock: only files of class D can be read. The daemon \
             writes to the system's log, or with --foreground to standard error. SIGUSR1 locks, SIGTERM unmounts.
-            """)
+
+            In a service of systemd, a credential named latchkey.passcode or latchkey.key-file unlocks at once.
+            """
+                + Examples.of(
+                    "latchkey mount --unlock ~/vault ~/private",
+                    "latchkey mount --unlock -o ro ~/vault ~/private",
+                    "latchkey mount --recovery ~/vault ~/private"))
 
     @Flag(
         help: """
-            Ask for the passcode, and unlock at once; implied by a key file and by a security key. If it is wrong, \
-            nothing is mounted, and the exit code is 3.
+            Ask for the passcode, and unlock at once; implied by a passcode's source, a key file and a security key. \
+            If it is wrong, nothing is mounted, and the exit code is 3.
             """)
     var unlock = false
 
     @OptionGroup var passcode: PasscodeOptions
 
     @Option(help: ArgumentHelp("Unlock with this key file instead of the passcode.", valueName: "file"))
-    var keyFile: String?
+    var keyFile: Path?
 
     @Flag(name: .customLong("fido2"), help: "Unlock with a security key instead of the passcode.")
     var securityKey = false
@@ -53,7 +59,7 @@ struct Mount: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "With --recovery: use this X25519 private key, in PEM, instead of the recovery key.", valueName: "file"))
-    var escrowKey: String?
+    var escrowKey: Path?
 
     @OptionGroup var proof: VaultProofOptions
 
@@ -74,17 +80,43 @@ struct Mount: ParsableCommand {
             valueName: "seconds"))
     var lockWhenIdle: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Close class C as well, as lock --deep does, when the mount has been locked for so long: 1 to 8760 hours, \
+            or a time as 90m or 3d. (default: what the policy says, else never)
+            """, valueName: "hours"))
+    var forgetAfter: ForgetTime?
+
     @OptionGroup var freeze: FreezeOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Give the vault's root folder this class, which new files get, as latchkey class set does.",
+            valueName: "class"))
+    var classDefault: ClassArgument?
 
     @Option(
         name: .customShort("o"),
         help: ArgumentHelp(
             "Mount options, with commas between: ro, noexec, allow_other, dev, suid, fsname=NAME …",
-            valueName: "options"))
+            valueName: "options"),
+        transform: textOnly)
     var options: [String] = []
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: """
+            Let no program write into the bare folder DIR while nothing is mounted on it: it gets mode 0, or for root \
+            the flag of chattr +i. (default: for a folder that latchkey has made)
+            """)
+    var guardMountPoint: Bool?
 
     @Flag(help: "Stay in the foreground until the mount ends.")
     var foreground = false
+
+    /// For `executeAgain`: DIR was made for this mount, and goes if it fails.
+    @Flag(help: .hidden) var madeMountPoint = false
 
     @Option(name: .customLong("ready-fd"), help: .hidden)
     var readyDescriptor: Int32?
@@ -93,11 +125,12 @@ struct Mount: ParsableCommand {
     @Option(name: .customLong("secret-kind"), help: .hidden)
     var secretKind = SecretKind.passcode
 
-    @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
-    var vault: String
+    @Argument(help: ArgumentHelp("The folder with the ciphertext, or the name of a vault.", valueName: "vault"))
+    var vault: Path
 
-    @Argument(help: ArgumentHelp("An empty folder to mount it on.", valueName: "dir"))
-    var mountPoint: String
+    @Argument(
+        help: ArgumentHelp("An empty folder to mount it on. (default: what the configuration has)", valueName: "dir"))
+    var directory: Path?
 
     func validate() throws {
         try recoveryKey.validate(with: recovery, passcode)
@@ -106,9 +139,6 @@ struct Mount: ParsableCommand {
             throw ValidationError("--lock-when-idle takes 1 to 86400 seconds.")
         }
         guard 0...3600 ~= grace ?? 0 else { throw ValidationError("--grace takes 0 to 3600 seconds.") }
-        if passcode.isGiven, !unlock, !recovery {
-            throw ValidationError("A passcode is of use only with --unlock or --recovery.")
-        }
         if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
         if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
         if proof.isGiven, escrowKey == nil { throw ValidationError("A vault's proof goes with --escrow-key.") }
@@ -127,29 +157,79 @@ struct Mount: ParsableCommand {
     }
 
     func run() throws {
+        let (filled, made) = try self.filled()
+        if foreground, directory == nil, let point = filled.directory {
+            try executeAgain(at: point, isMade: made != nil, isGuarded: filled.guardMountPoint == true)
+        }
+        do { try filled.mount() } catch {
+            made?.remove()
+            throw error
+        }
+    }
+
+    /// Mounts a named vault and unlocks it with a credential that the caller reads once the mount is known to be
+    /// possible; nil for a vault that the device key alone opens.
+    ///
+    /// - Parameter isAsked: whether a person types it, who has three tries.
+    func open(
+        _ kind: SecretKind?, isAsked: Bool, _ lastTry: LastTryOptions, _ read: () throws(CommandError) -> Secret
+    ) throws {
+        let (filled, made) = try self.filled()
+        do {
+            let (vault, point, policy) = try filled.checked()
+            guard let kind else { return try filled.detach(vault, at: point, nil, policy) }
+            try PasscodeTries.repeating(isAsked) { () throws(CommandError) in
+                let held = Unlocking(kind: kind, secret: try read())
+                try lastTry.trying { (mayBeLast) throws(CommandError) in
+                    try filled.detach(vault, at: point, held.handedOver(mayBeLast), policy)
+                }
+            }
+        } catch {
+            made?.remove()
+            throw error
+        }
+    }
+
+    /// Everything that can be wrong before the user is asked.
+    private func checked() throws -> (AbsolutePath, AbsolutePath, PolicyInForce) {
+        try SwappedArguments.refuse(vault: self.vault, mountPoint: mountPoint)
         let vault = try inWords(try AbsolutePath(ofVault: self.vault))
-        let point = try MountPoint(mountPoint, for: vault).path
+        let point = try MountPoint(mountPoint, for: vault, isGuarded: guardMountPoint == true).path
         try EndingDaemon(vault: vault).waitUntilEnded()
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
-        let policy = try strength.policy.inForce()
+        return (vault, point, try strength.policy.inForce())
+    }
+
+    private func mount() throws {
+        let (vault, point, policy) = try checked()
         if let readyDescriptor {
             let secret = try unlocking(for: vault, at: point, policy)?.handedOver(lastTry.lastTry)
             return try serve(configuration(vault, at: point, secret, policy), detachedTellingOn: readyDescriptor)
         }
         if foreground {
-            try lastTry.trying { (mayBeLast) throws(CommandError) in
-                // Read or asked for again for the last attempt: the daemon keeps no passcode.
-                let secret = try unlocking(for: vault, at: point, policy)?.handedOver(mayBeLast)
-                try serve(vault, at: point, secret, policy)
+            try PasscodeTries.repeating(isAsked) { () throws(CommandError) in
+                try lastTry.trying { (mayBeLast) throws(CommandError) in
+                    // Read or asked for again for the last attempt: the daemon keeps no passcode.
+                    let secret = try unlocking(for: vault, at: point, policy)?.handedOver(mayBeLast)
+                    try serve(vault, at: point, secret, policy)
+                }
             }
             return
         }
-        let held = try unlocking(for: vault, at: point, policy)
-        try lastTry.trying { (mayBeLast) throws(CommandError) in
-            try detach(vault, at: point, held?.handedOver(mayBeLast), policy)
+        try PasscodeTries.repeating(isAsked) { () throws(CommandError) in
+            let held = try unlocking(for: vault, at: point, policy)
+            try lastTry.trying { (mayBeLast) throws(CommandError) in
+                try detach(vault, at: point, held?.handedOver(mayBeLast), policy)
+            }
         }
     }
+
+    /// Whether a passcode unlocks: a source of it says so, too.
+    private var unlocks: Bool { unlock || (passcode.isGiven && !recovery) }
+
+    /// Whether a person is asked for the passcode to unlock with.
+    private var isAsked: Bool { unlocks && !recovery && keyFile == nil && !securityKey && passcode.isAsked }
 
     /// The credential to unlock with.
     private struct Unlocking: ~Copyable {
@@ -182,7 +262,7 @@ struct Mount: ParsableCommand {
                     .escrowKey, EscrowKeyFile.privateKey(in: escrowKey), proof, isAllowed: isAllowed)
             } else {
                 passcode = try recovery.run(
-                    .recoveryKey, recoveryKey.source.read(.recoveryKey), nil, isAllowed: isAllowed)
+                    .recoveryKey, recoveryKey.source.read(.recoveryKey.of(vault.path)), nil, isAllowed: isAllowed)
             }
             return Unlocking(kind: .passcode, secret: passcode, isNew: true)
         }
@@ -190,16 +270,23 @@ struct Mount: ParsableCommand {
             return Unlocking(kind: .keyFile, secret: try SecretSource.file(keyFile).read(.keyFile))
         }
         if securityKey {
-            let derived = try SecurityKeys(of: vault.text, securityKeyOptions).secret()
+            let derived = try SecurityKeys(of: vault.path, securityKeyOptions).secret()
             return Unlocking(kind: .securityKey, secret: derived)
         }
+        if !unlocks, let credential = ServiceCredential.given() {
+            return Unlocking(
+                kind: credential.kind,
+                secret: try credential.source.read(credential.kind == .keyFile ? .keyFile : .passcode))
+        }
         // A vault without a passcode is unlocked at once, by the device key.
-        guard unlock, passcode.isGiven || !Self.hasNoPasscode(vault) else { return nil }
-        return Unlocking(kind: secretKind, secret: try passcode.source.read(.passcode))
+        guard unlocks, passcode.isGiven || !Self.hasNoPasscode(vault.path) else { return nil }
+        let subject = readyDescriptor == nil ? SecretSource.Subject.passcode : .handedOver
+        return Unlocking(
+            kind: secretKind, secret: try passcode.read(subject, of: vault.path, deviceKey: deviceKey?.path))
     }
 
-    private static func hasNoPasscode(_ vault: AbsolutePath) -> Bool {
-        guard let store = try? DirectoryStore(path: vault.text) else { return false }
+    static func hasNoPasscode(_ vault: Path) -> Bool {
+        guard let store = try? DirectoryStore(path: vault) else { return false }
         return (try? OpenKeybag.inspect(store))?.hasNoPasscode ?? false
     }
 
@@ -210,16 +297,22 @@ struct Mount: ParsableCommand {
     ) throws(CommandError) -> Configuration {
         let mountOptions: MountOptions
         do { mountOptions = try MountOptions(parsing: options) } catch { throw CommandError(.usage, "\(error)") }
-        var configuration = Configuration(vault: vault.text, mountPoint: point.text, version: Latchkey.version)
-        configuration.options = mountOptions.options(for: vault)
+        var configuration = Configuration(vault: vault.path, mountPoint: point.path, version: Latchkey.version)
+        configuration.options = mountOptions.ofLatchkey
+        configuration.source = mountOptions.hasSource ? nil : vault.path
         configuration.readOnly = mountOptions.isReadOnly
+        configuration.guardsMountPoint = guardMountPoint == true
         configuration.grace = .seconds(grace(policy))
         configuration.lockWhenIdle = (lockWhenIdle ?? policy.lockWhenIdleAfter).map { .seconds($0) }
+        configuration.forgetAfter = (forgetAfter ?? policy.forgetAfter.map { ForgetTime(hours: $0) }).map {
+            .seconds($0.seconds)
+        }
+        configuration.rootClass = classDefault?.protectionClass
         configuration.policyPath = strength.policy.policy
         freeze.apply(to: &configuration)
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
-        configuration.words = { CommandError($0, of: vault.text).message.text }
+        configuration.words = { CommandError($0, of: vault.path).message.text }
         return configuration
     }
 
@@ -249,33 +342,40 @@ struct Mount: ParsableCommand {
     private func detach(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
     ) throws(CommandError) {
-        var arguments = ["mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace(policy))"]
+        var arguments: [Path] = [
+            "mount", "--foreground", "--ready-fd", "\(STDOUT_FILENO)", "--grace", "\(grace(policy))",
+        ]
         if let lockWhenIdle { arguments += ["--lock-when-idle", "\(lockWhenIdle)"] }
-        if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: file).text] }
-        arguments += freeze.arguments
-        arguments += options.flatMap { ["-o", $0] }
-        if let path = deviceKey?.path { arguments += ["--device-key", AbsolutePath(lexically: path).text] }
+        if let forgetAfter { arguments += ["--forget-after", Path(forgetAfter.text)] }
+        if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: Path(file)).path] }
+        arguments += freeze.arguments.map { Path($0) }
+        if let classDefault { arguments += ["--class-default", Path(classDefault.protectionClass.name)] }
+        if guardMountPoint == true { arguments.append("--guard-mount-point") }
+        arguments += options.flatMap { ["-o", Path($0)] }
+        if let path = deviceKey?.path { arguments += ["--device-key", AbsolutePath(lexically: path).path] }
         if let secret {
             arguments += [
-                "--unlock", "--passcode-fd", "\(STDIN_FILENO)", "--secret-kind", secret.opener.kind.rawValue,
+                "--unlock", "--passcode-fd", "\(STDIN_FILENO)", "--secret-kind",
+                Path(secret.opener.kind.rawValue),
             ]
             if secret.opener.mayBeLast { arguments.append("--last-try") }
         }
-        arguments += ["--", vault.text, point.text]
-        let daemon = try DetachedDaemon(arguments, passcode: secret?.secret)
+        arguments += ["--", vault.path, point.path]
+        let isAutomount = (try? MountTable())?.mount(at: point.path)?.type == "autofs"
+        let daemon = try DetachedDaemon(arguments, passcode: secret?.secret, isAutomount: isAutomount)
         do throws(Failure) { try daemon.waitUntilReady() } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
-        if let mount = try? PathArgument.mount(of: point.text) { DeviceKeyExposure(of: mount)?.warn() }
+        if let mount = try? PathArgument.mount(of: point.path) { DeviceKeyExposure(of: mount)?.warn() }
         guard secret == nil else { return }
-        if Self.hasNoPasscode(vault) {
+        if Self.hasNoPasscode(vault.path) {
             Standard.output(
-                "\(point.text) is mounted. It has no passcode, and is not protected: "
+                "\(point.path) is mounted. It has no passcode, and is not protected: "
                     + "encrypted with the device key alone."
             )
             Standard.output("  try: latchkey passwd \(mountPoint.quoted)")
         } else {
-            Standard.output("\(point.text) is mounted; only files of class D can be read before the first unlock.")
+            Standard.output("\(point.path) is mounted; only files of class D can be read before the first unlock.")
             Standard.output("  try: latchkey unlock \(mountPoint.quoted)")
         }
     }

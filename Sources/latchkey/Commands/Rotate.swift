@@ -22,12 +22,14 @@ struct Rotate: ParsableCommand {
             Files can be used meanwhile. The work goes on while the mount is unlocked, over locks and restarts. If \
             some files could not be given new keys, the next unlock or this command tries again. Older copies of the \
             vault, and single files from them, open with the older keybag only.
-            """)
+            """
+                + Examples.of(
+                    "latchkey rotate ~/private", "latchkey rotate --wait --key-file /media/stick/vault.key ~/private"))
 
     @OptionGroup var passcode: PasscodeOptions
 
     @Option(help: ArgumentHelp("Use this key file instead of the passcode.", valueName: "file"))
-    var keyFile: String?
+    var keyFile: Path?
 
     @Flag(name: .customLong("fido2"), help: "Use a security key instead of the passcode.")
     var securityKey = false
@@ -39,7 +41,7 @@ struct Rotate: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Write the new recovery key to this new file, 0600, instead of showing it.", valueName: "file"))
-    var recoveryKeyFile: String?
+    var recoveryKeyFile: Path?
 
     @Flag(help: "Do not ask before the listed slots are removed.")
     var yes = false
@@ -47,8 +49,8 @@ struct Rotate: ParsableCommand {
     @Flag(help: "Return only when all files have the new keys; fails if some could not be given them.")
     var wait = false
 
-    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault.", valueName: "dir"))
-    var argument: String
+    @Argument(help: ArgumentHelp("The mount, a path in it, or its vault. \(onlyMount)", valueName: "dir"))
+    var argument: Path?
 
     func validate() throws {
         guard [keyFile != nil, passcode.isGiven, securityKey].count(where: { $0 }) <= 1 else {
@@ -60,7 +62,7 @@ struct Rotate: ParsableCommand {
     }
 
     func run() throws {
-        let mount = try PathArgument.mount(of: argument)
+        let mount = try PathArgument.mount(ofOrOnly: argument)
         guard !mount.status.readOnly else {
             throw CommandError(.failed, "\(mount.status.mountPoint) is mounted read-only")
         }
@@ -88,16 +90,20 @@ struct Rotate: ParsableCommand {
         let slots = WordedSlots(of: mount)
         let present = try slots.list()
         let kind = kind(withoutPasscode: mount.status.hasPasscode == false)
-        let secret = try read(kind, vault: mount.status.vault)
-        // Finds a mistake before a new recovery key is shown in vain.
         var opener = Opener(kind)
-        let opened = try lastTry.trying { (mayBeLast) throws(CommandError) in
-            opener.mayBeLast = mayBeLast
-            return try slots.test(opener, secret)
+        var opened = 0
+        let secret = try PasscodeTries.repeating(kind == .passcode && passcode.isAsked) { () throws(CommandError) in
+            let secret = try read(kind, vault: mount.status.vault)
+            // Finds a mistake before a new recovery key is shown in vain.
+            opened = try lastTry.trying { (mayBeLast) throws(CommandError) in
+                opener.mayBeLast = mayBeLast
+                return try slots.test(opener, secret)
+            }
+            return secret
         }
         let lost = present.filter { $0.id != opened && $0.kind != SecretKind.escrowKey.rawValue }
         let recovery = lost.filter { $0.kind == SecretKind.recoveryKey.rawValue }
-        try confirm(recovery.count == 1 ? lost.filter { $0.id != recovery[0].id } : lost)
+        try confirm(recovery.count == 1 ? lost.filter { $0.id != recovery[0].id } : lost, of: mount)
         guard !recovery.isEmpty else { return try begin(mount, opener, secret, recoveryKey: nil, dropping: lost) }
         let key = try newRecoveryKey()
         try NewSecretFile.handOut(key, to: recoveryKeyFile) { () throws(CommandError) in
@@ -127,15 +133,15 @@ struct Rotate: ParsableCommand {
         return isOpen && !passcode.isGiven ? .noPasscode : .passcode
     }
 
-    private func read(_ kind: SecretKind, vault: String) throws(CommandError) -> Secret {
+    private func read(_ kind: SecretKind, vault: Path) throws(CommandError) -> Secret {
         if securityKey { return try SecurityKeys(of: vault, securityKeyOptions).secret() }
         if kind == .noPasscode { return try nothing() }
         if let keyFile { return try SecretSource.file(keyFile).read(.keyFile) }
-        return try passcode.source.read(.passcode)
+        return try passcode.read(of: vault)
     }
 
     /// Asks the user to confirm that slots are removed.
-    private func confirm(_ lost: [Slot]) throws(CommandError) {
+    private func confirm(_ lost: [Slot], of mount: ServedMount) throws(CommandError) {
         guard !lost.isEmpty else { return }
         var table = Table()
         for slot in lost { table.add("\(slot.id)", "\(slot.kind)", "\(slot.name)") }
@@ -144,7 +150,7 @@ struct Rotate: ParsableCommand {
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandError(
                 .usage, "there is no terminal to ask at whether to go on; nothing was done",
-                try: "latchkey rotate --yes \(argument.quoted)")
+                try: "latchkey rotate --yes \((argument ?? mount.status.mountPoint).quoted)")
         }
         Standard.error("Type yes to go on:")
         guard readLine() == "yes" else { throw CommandError(.failed, "nothing was done") }

@@ -5,6 +5,7 @@ import Crypto
 import Failure
 import Format
 import Keybag
+import Posix
 
 extension SlotCommand {
     struct Add: ParsableCommand {
@@ -14,7 +15,11 @@ extension SlotCommand {
                 A recovery key is shown once, or written to a new file; a key file is made. Both exist before the \
                 vault accepts them: if the command fails, they open nothing. A security key has to be touched three \
                 times. If it has a PIN, the PIN is asked for here, and whenever the key opens the vault.
-                """)
+                """
+                    + Examples.of(
+                        "latchkey slot add key-file --new-file /media/stick/vault.key ~/vault",
+                        "latchkey slot add fido2 --name blue ~/vault",
+                        "latchkey slot add recovery-key ~/vault"))
 
         enum Kind: String, ExpressibleByArgument, CaseIterable {
             case passcode
@@ -32,12 +37,14 @@ extension SlotCommand {
             help: ArgumentHelp(
                 "A new file, 0600, for the key file; or for the recovery key, instead of showing it.",
                 valueName: "file"))
-        var newFile: String?
+        var newFile: Path?
 
         @Option(help: ArgumentHelp("For an escrow key: the X25519 public key, in PEM.", valueName: "file"))
-        var publicKey: String?
+        var publicKey: Path?
 
-        @Option(help: ArgumentHelp("A name for the slot.", valueName: "text"))
+        @Option(
+            help: ArgumentHelp("A name for the slot.", valueName: "text"),
+            transform: textOnly)
         var name = ""
 
         @Argument(help: ArgumentHelp("passcode, key-file, fido2, recovery-key or escrow-key.", valueName: "kind"))
@@ -66,18 +73,22 @@ extension SlotCommand {
             try NewSecretFile.check(newFile)
             let publicKey = try publicKey.map { path throws(CommandError) in try EscrowKeyFile.publicKey(in: path) }
             var opening = Opener(try credential.kind(for: slots))
-            let secret = try credential.read(
-                opening.kind, vault: slots.vault, isAddingKey: kind == .securityKey)
-            // Finds a mistake before a new key is shown in vain.
-            _ = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
-                opening.mayBeLast = mayBeLast
-                return try slots.test(opening, secret)
+            let secret = try PasscodeTries.repeating(credential.asks(opening.kind)) { () throws(CommandError) in
+                let secret = try credential.read(
+                    opening.kind, vault: slots.vault, deviceKey: argument.deviceKey?.path,
+                    isAddingKey: kind == .securityKey)
+                // Finds a mistake before a new key is shown in vain.
+                _ = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                    opening.mayBeLast = mayBeLast
+                    return try slots.test(opening, secret)
+                }
+                return secret
             }
             let added: Int
             switch kind {
             case .passcode:
                 let new = try newPasscode.source.readNew(
-                    .newPasscode, strength, isGuarded: slots.isGuarded)
+                    .newPasscode.of(slots.vault), strength, isGuarded: slots.isGuarded)
                 added = try slots.add(
                     NewSecret(.passcode, new, allowingWeak: strength.weak), name: name, opening: opening, secret)
             case .escrowKey:

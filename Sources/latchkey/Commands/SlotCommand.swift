@@ -1,4 +1,5 @@
 import ArgumentParser
+import Posix
 
 /// `latchkey slot`: the slots of a vault.
 struct SlotCommand: ParsableCommand {
@@ -24,7 +25,7 @@ struct SlotCommand: ParsableCommand {
         var deviceKey: DeviceKeyArgument?
 
         @Argument(help: ArgumentHelp("The mount, a path in it, or the vault.", valueName: "dir"))
-        var argument: String
+        var argument: Path
 
         func slots() throws(CommandError) -> WordedSlots { try WordedSlots(of: argument, deviceKey: deviceKey?.path) }
     }

@@ -6,7 +6,13 @@ extension SlotCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show what opens a vault.",
-            discussion: "Shows number, kind, time of creation and name of each slot. No passcode is needed.")
+            discussion: """
+                Shows number, kind, time of creation and name of each slot. No passcode is needed.
+
+                --json writes a list with an object for each slot: id (its number), kind (passcode, recovery-key, \
+                key-file, escrow-key, fido2, no-passcode, unknown), created (seconds since 1970), name (may be empty), \
+                isPortable (whether it opens the vault without this machine's device key). Fields may be added.
+                """ + Examples.of("latchkey slot list ~/vault", "latchkey slot list --json ~/vault"))
 
         @Flag(help: "Write JSON: an array.")
         var json = false

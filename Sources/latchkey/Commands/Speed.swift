@@ -9,9 +9,13 @@ struct Speed: ParsableCommand {
         discussion: """
             Contents use AES-256-GCM and names AES-256-SIV, each measured on one processor; a passcode uses Argon2id, \
             at the cost that a new vault would get here. No vault is touched. It takes about three seconds.
-            """)
 
-    @Flag(help: "For scripts: bytes, names and seconds.")
+            --json writes an object: usesAESInstructions, sealedBytesPerSecond (written), openedBytesPerSecond (read), \
+            namesPerSecond, and argon2id (seconds, memoryKiB, passes, lanes: one guess at a passcode). Fields may be \
+            added.
+            """ + Examples.of("latchkey speed", "latchkey speed --json"))
+
+    @Flag(help: "Write JSON.")
     var json = false
 
     func run() throws {

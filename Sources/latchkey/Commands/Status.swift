@@ -11,8 +11,8 @@ struct StatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Show lock state, keys and open files of a mount, or of all.",
         discussion: """
-            With --holders, shows the processes that have files of the mount open or mapped, if this user may see \
-            them; root sees all.
+            With --holders, shows the processes that have files of the mount open or mapped, or a folder of it open, \
+            as working folder or as root, if this user may see them; root sees all.
 
             With --json: an object for DIR, else a list of them. Fields: state (before-first-unlock, unlocked, \
             locking, locked), graceRemaining (seconds, only while locking), deadline (seconds since 1970, only while \
@@ -23,14 +23,22 @@ struct StatusCommand: ParsableCommand {
             swapped out), grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, freeze), \
             freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
             sequence (changes of state so far), changed (time of the last one, seconds since 1970), hasPasscode (false \
-            if the device key alone opens the vault), lockWhenIdle (seconds, only if it does), rotation (phase: \
+            if the device key alone opens the vault), lockWhenIdle (seconds, only if it does), deep (true if the lock under way, \
+            or the last one, takes class C's key), forgetAfter (seconds that class C's key stays while locked, only if \
+            it goes), forgetTime (when it goes, seconds since 1970, only while locked), rotation (phase: \
             waiting, renewing, finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files \
             have old keys), guesses (left, limit: wrong passcodes before the keys are erased; only of a vault made by \
             init --erase-after), vaultProof (by which the holder of an escrow key recognises the vault; only after \
-            something has opened it), ending (true once it is unmounted while programs still use its files); and with \
-            --holders, or while ending, holders (pid, name, openFiles, mappedFiles, folders) and unseenProcesses \
-            (number). Fields may be added.
-            """)
+            something has opened it), logFile (the daemon's log; only where there is no system log), refusals (count, \
+            lastReason, last: requests refused since the mount because something is damaged; only if there were any), \
+            program (path, device, inode: the file that the daemon runs), newerInstalled (true once another file has \
+            taken its place), ending (true once it is unmounted while programs still use its files); and with \
+            --holders, or while ending, holders (pid, name, openFiles, mappedFiles, folders, workingFolder and root: \
+            whether one of the folders is that) and unseenProcesses (number). A path that is not UTF-8 is escaped, and \
+            mountPointBase64, vaultBase64 or deviceKeyFileBase64 has its bytes. Fields may be added.
+            """
+                + Examples.of(
+                    "latchkey status", "latchkey status --holders ~/private", "latchkey status --json ~/private"))
 
     @Flag(help: "Show which processes have files open or mapped.")
     var holders = false
@@ -39,7 +47,7 @@ struct StatusCommand: ParsableCommand {
     var json = false
 
     @Argument(help: ArgumentHelp("The mount, a path in it, or its vault; without it, all mounts.", valueName: "dir"))
-    var argument: String?
+    var argument: Path?
 
     func run() throws {
         if let argument {
@@ -48,27 +56,29 @@ struct StatusCommand: ParsableCommand {
             return
         }
         let (served, silent) = try PathArgument.all()
-        let all = try reports(of: served)
+        let all = try reports(of: served, warns: false)
         if json {
             Standard.output(try JSON.text(all))
         } else if all.isEmpty && silent.isEmpty {
             Standard.output("No vault is mounted.\n  try: latchkey mount VAULT DIR")
         } else if !all.isEmpty {
-            Standard.output(all.map(\.text).joined(separator: "\n\n"))
+            let warnings = DeviceKeyExposure.warnings(served.compactMap { DeviceKeyExposure(of: $0) })
+            Standard.output((all.map(\.text) + warnings + [AgentText.ofThisUser]).joined(separator: "\n\n"))
         }
         var failures = Failures(advises: true)
         for mount in silent { failures.add(mount.failure) }
         try failures.end(of: 1)
     }
 
-    private func reports(of mounts: [ServedMount]) throws(CommandError) -> [StatusReport] {
+    /// - Parameter warns: whether each report has its warnings; otherwise they follow once for all.
+    private func reports(of mounts: [ServedMount], warns: Bool = true) throws(CommandError) -> [StatusReport] {
         // If a mount is ending, the processes that still use it matter most.
         let looked = mounts.filter { holders || $0.status.ending == true }
         let scan = looked.isEmpty ? nil : try HolderScan(devices: Set(looked.map(\.status.device)))
         return try mounts.map { (mount) throws(CommandError) in
             var users: Holders?
             if let scan, holders || mount.status.ending == true { users = try Holders(of: mount, in: scan) }
-            return StatusReport(mount.status, users, exposure: DeviceKeyExposure(of: mount))
+            return StatusReport(mount.status, users, exposure: warns ? DeviceKeyExposure(of: mount) : nil)
         }
     }
 }
@@ -89,8 +99,17 @@ struct StatusReport: Encodable {
     /// The fields of both are encoded beside each other.
     func encode(to encoder: any Encoder) throws {
         try status.encode(to: encoder)
+        if isNewerInstalled {
+            var fields = encoder.container(keyedBy: AddedField.self)
+            try fields.encode(true, forKey: .newerInstalled)
+        }
         try holders?.encode(to: encoder)
     }
+
+    private enum AddedField: String, CodingKey { case newerInstalled }
+
+    /// Whether the program was replaced since the mount began: the daemon goes on with the old file.
+    private var isNewerInstalled: Bool { status.program?.isReplaced == true }
 
     var text: Printable {
         var table = Table()
@@ -112,6 +131,7 @@ struct StatusReport: Encodable {
         if let guesses = status.guesses { table.add("passcodes", "\(text(guesses))") }
         table.add("grace", "\(Clock.seconds(status.grace))")
         if let idle = status.lockWhenIdle { table.add("when idle", "locks after \(Clock.seconds(idle)) without use") }
+        if let forgets { table.add("forgets", "\(forgets)") }
         if status.whenLocked == .freeze { table.add("when locked", "\(whenLocked)") }
         table.add("device key", deviceKey)
         if let exposure { table.add("warning", ["\(exposure.reason)", "try: \(exposure.advice)"]) }
@@ -123,7 +143,24 @@ struct StatusReport: Encodable {
         }
         table.add("volume", "\(status.volume)")
         if let proof = status.vaultProof { table.add("proof", "\(proof), for the holder of an escrow key") }
+        if let refusals = status.refusals {
+            table.add(
+                "damage",
+                [
+                    "\(Amount.of(refusals.count, "request")) refused since the mount,",
+                    "last \(Clock.date(refusals.last)): \(refusals.lastReason)",
+                ])
+        }
+        if let log = status.logFile { table.add("log", "\(log), since there is no system log") }
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
+        if isNewerInstalled {
+            table.add(
+                "newer",
+                [
+                    "a newer version is installed: the mount goes on with the one that began it",
+                    "try: latchkey unmount \(status.mountPoint.quoted), then mount it again",
+                ])
+        }
         return "\(status.mountPoint)\n\(table.lines(indent: 2))"
     }
 
@@ -133,6 +170,7 @@ struct StatusReport: Encodable {
 
     private var state: Printable {
         switch status.state {
+        case .beforeFirstUnlock where status.deep == true: "locked deeply: only class D can be read"
         case .beforeFirstUnlock: "before the first unlock: only class D can be read"
         case .unlocked: "unlocked"
         case .locking:
@@ -143,6 +181,12 @@ struct StatusReport: Encodable {
             }
         case .locked: "locked: A and closed files of B are ciphertext"
         }
+    }
+
+    private var forgets: String? {
+        guard let seconds = status.forgetAfter else { return nil }
+        let moment = status.forgetTime.map { ": at \(Clock.date($0))" } ?? ""
+        return "class C after \(Clock.long(seconds)) locked\(moment)"
     }
 
     private func text(_ guesses: Guesses) -> String {

@@ -5,13 +5,13 @@ import Posix
 
 extension CommandError {
     /// Why the keybag, device key or recovery key of `vault`, which is not mounted, cannot be used.
-    init(_ failure: Failure, of vault: String) { self.init(failure, about: .vault(vault)) }
+    init(_ failure: Failure, of vault: Path) { self.init(failure, about: .vault(vault)) }
 
     /// What the daemon of a mount answered, or why it did not answer.
-    init(_ failure: Failure, at mountPoint: String? = nil) { self.init(failure, about: .mount(at: mountPoint)) }
+    init(_ failure: Failure, at mountPoint: Path? = nil) { self.init(failure, about: .mount(at: mountPoint)) }
 
     /// Why `vault` was not mounted on `mountPoint`.
-    init(_ failure: Failure, mounting vault: String, on mountPoint: String) {
+    init(_ failure: Failure, mounting vault: Path, on mountPoint: Path) {
         self.init(failure, about: .mounting(vault, on: mountPoint))
     }
 
@@ -28,7 +28,9 @@ extension CommandError {
                 case .mounting: ["latchkey mount --unlock \(argument) \(subject.point)"]
                 case .file: []
                 }
-            self.init(.wrongPasscode, Self.wrongPasscode(left, otherwise: nothing), advice: advice)
+            self =
+                CommandError(.wrongPasscode, Self.wrongPasscode(left, otherwise: nothing), advice: advice)
+                .ofWrongPasscode
         case .wrongRecoveryKey:
             switch subject {
             case .vault: self.init(.wrongPasscode, "the recovery key is not this vault's; \(nothing)")
@@ -68,10 +70,9 @@ extension CommandError {
                 "a passcode may cost 19 to 4096 MiB and 2 to 64 passes, not \(memoryKiB / 1024) MiB and \(passes)")
 
         case .tooManyGuesses(let seconds):
-            let wait =
-                seconds < 90 ? "\(max(seconds, 0)) seconds" : "\(seconds / 60 + (seconds % 60 + 59) / 60) minutes"
             self.init(
-                .wrongPasscode, "too many wrong passcodes: the next is tried in \(wait); this one was not",
+                .wrongPasscode,
+                "too many wrong passcodes: the next is tried in \(Self.wait(seconds)); this one was not",
                 try: "the same with --recovery   (which need not wait)")
         case .noMoreGuesses:
             self.init(
@@ -134,7 +135,7 @@ extension CommandError {
         case .changedMeanwhile:
             self.init(.failed, "the keybag was changed meanwhile; nothing of this was done", try: "the same again")
         case .otherProof:
-            self.init(otherProofThan: name)
+            self.init(otherProofThan: subject.folder)
 
         case .notABackup:
             self.init(.failed, "this is no backup of a keybag")
@@ -151,7 +152,7 @@ extension CommandError {
                 .failed,
                 "the keybag in \(name) has other keys than the backup: it is another vault's, or the backup is from "
                     + "before latchkey rotate, and opens no file that has the new keys; nothing was changed",
-                try: "mv \(name.asFolder.quoted)\(BackingName.keybag) ELSEWHERE   "
+                try: "mv \((subject.folder.asFolder + BackingName.keybag).quoted) ELSEWHERE   "
                     + "(if it is certain that it is of no use)")
 
         case .deviceKeyMissing(let path):
@@ -160,6 +161,12 @@ extension CommandError {
             self.init(
                 .failed, "\(path) is not a device key file, or not a whole one",
                 advice: subject.waysWithoutDeviceKey(isInTheWay: true))
+        case .recoveredElsewhere(let created):
+            self.init(
+                .failed,
+                "this machine's device key does not open \(name) any more: the vault was recovered on another machine, "
+                    + "by \(Clock.date(Double(created))) as its keybag says, or the keybag is damaged",
+                advice: subject.waysWithoutDeviceKey())
         case .deviceKeyMismatch:
             self.init(
                 .failed, "the device key belongs to another vault than \(name), or the vault's keybag is damaged",
@@ -187,10 +194,21 @@ extension CommandError {
             }
         case .alreadyServed:
             self.init(
-                .failed, "a vault with the same volume ID, such as a copy of \(name), is mounted already",
-                try: "latchkey status")
+                .failed,
+                "a vault with the same volume ID, such as a copy of \(name), is mounted already, and only one of them can "
+                    + "be written to",
+                try: "latchkey mount -o ro \(argument) \(subject.point)", "latchkey status")
         case .mountPoint(let reason):
-            self.init(.failed, "cannot mount on \(subject.mountPoint): \(reason)")
+            self.init(
+                .failed, "cannot mount on \(subject.mountPoint): \(reason)",
+                advice: MachineAdvice.forMount(refused: reason.text))
+        case .writtenBeneath(let point):
+            self.init(
+                .failed,
+                "while \(subject.mountPoint) was being mounted, a program wrote files into the folder itself: they lie "
+                    + "there, not encrypted, and nothing is mounted",
+                try: "ls -A \(point.quoted)   (after chmod 700, if the folder is closed; move them away)",
+                "the same again")
         case .mountLeftBehind(let failure, let point):
             let error = CommandError(failure, about: subject)
             self.init(
@@ -199,13 +217,20 @@ extension CommandError {
                 advice: error.advice)
         case .rootLocked:
             self.init(.failed, subject.whole("its root cannot be read without a passcode"))
+        case .rootClassDiffers(let present, let wanted):
+            self.init(
+                .failed,
+                subject.whole(
+                    "its root folder has the class \(present), and a read-only mount cannot give it \(wanted)"),
+                try: "latchkey mount -o ro \(argument) \(subject.point)",
+                "latchkey mount --class-default \(wanted) \(argument) \(subject.point)   (writable)")
         case .endedBeforeReady:
             self.init(.failed, subject.whole("the daemon ended before the mount was ready"))
         case .forbidden(let reason):
             self.init(.failed, "\(reason)", try: "latchkey policy check \(argument)")
         case .busy:
             self.init(
-                .failed, "\(subject.mountPoint) is in use", try: "fuser -vm \(subject.point)",
+                .failed, "\(subject.mountPoint) is in use", try: "latchkey status --holders \(subject.point)",
                 "latchkey unmount --lazy \(subject.point)")
         case .notInMount:
             self.init(.notFound, "not a file in a Latchkey mount", try: "latchkey status")
@@ -237,6 +262,15 @@ extension CommandError {
             self.init(.notFound, "there is no vault \(path)", try: "latchkey init \(path.quoted)")
         case .noKeybag(let path):
             self.init(.notFound, "\(path) is not a vault: it has no keybag", try: "latchkey init \(path.quoted)")
+        case .lostKeybag(let path, let erased):
+            self.init(
+                .notFound,
+                erased.map { time -> Printable in
+                    "the vault \(path) was erased on \(Clock.date(Double(time))): only a backup of its keybag opens it"
+                }
+                    ?? "the vault \(path) has no keybag any more: \(BackingName.keybag) was lost, or the vault was erased",
+                try: "latchkey keybag restore FILE \(path.quoted)   (FILE: made by latchkey keybag backup)",
+                "cp BACKUP/\(BackingName.keybag) \(path.quoted)   (BACKUP: a copy of the vault's folder)")
         case .liesInMount(let path, let mountPoint):
             self.init(.failed, "\(path) lies in the mount of another vault, \(mountPoint)")
         case .notAFolder(let path):
@@ -290,14 +324,18 @@ extension CommandError {
         case .file(let errno, let doing, let path):
             self.init(cannot: doing, path, errno)
         case .io(let errno, let doing):
-            if case .file(let path, _) = subject { self.init(cannot: doing, path, errno); return }
-            self.init(.failed, subject.whole("\(doing): \(errno)"))
+            if case .file(let path, _) = subject { self.init(cannot: doing, Path(bytes: path), errno); return }
+            self.init(.failed, subject.whole("\(doing): \(errno)"), advice: subject.advice(about: errno))
         case .noThread(let errno):
             self.init(
                 .failed,
                 subject.whole("cannot make a thread: \(errno) (ulimit -u, or pids.max of the control group)"))
-        case .cryptography(let reason), .hardware(let reason):
+        case .cryptography(let reason):
             self.init(.failed, subject.whole("\(reason)"))
+        case .hardware(let reason):
+            var advice = MachineAdvice.forTPM(reason)
+            if case .mounting = subject { advice.append(subject.waysWithoutDeviceKey()[1]) }
+            self.init(.failed, subject.whole("\(reason)"), advice: advice)
         case .failed(let reason):
             // The reason comes from a daemon.
             self.init(.failed, subject.whole(Printable(line: reason)))
@@ -342,6 +380,11 @@ extension CommandError {
             try: "latchkey --version", "latchkey status")
     }
 
+    /// As in "the next is tried in …".
+    static func wait(_ seconds: Int) -> String {
+        seconds < 90 ? "\(max(seconds, 0)) seconds" : "\(seconds / 60 + (seconds % 60 + 59) / 60) minutes"
+    }
+
     /// As in "this is …".
     static func last(of attempts: Int) -> String {
         attempts == 1 ? "the only attempt" : "the last of \(attempts) attempts"
@@ -367,7 +410,7 @@ func inWords<R: ~Copyable>(_ expression: @autoclosure () throws(Failure) -> R) t
 
 /// Runs `body`; its failures become words about `vault`.
 func withKeybag<R: ~Copyable>(
-    of vault: String, _ body: () throws(Failure) -> R
+    of vault: Path, _ body: () throws(Failure) -> R
 ) throws(CommandError) -> R {
     do { return try body() } catch { throw CommandError(error, of: vault) }
 }

@@ -19,6 +19,8 @@ struct CommandError: Error, CustomStringConvertible {
     let advice: [Printable]
     /// Whether the operation may have been done in spite of the error.
     private(set) var isInDoubt = false
+    /// Whether a passcode was tried and is wrong, so that another one may be tried.
+    private(set) var isWrongPasscode = false
     /// Set if nothing was tried, because a wrong passcode would be the last of so many and erase the vault's keys.
     private(set) var lastTryOf: Int?
 
@@ -36,6 +38,13 @@ struct CommandError: Error, CustomStringConvertible {
     var inDoubt: CommandError {
         var error = self
         error.isInDoubt = true
+        return error
+    }
+
+    /// The same error for a passcode that was tried and is wrong.
+    var ofWrongPasscode: CommandError {
+        var error = self
+        error.isWrongPasscode = true
         return error
     }
 

@@ -4,19 +4,27 @@ import Posix
 /// The object of the command that failed, which its message and advice name.
 enum FailureSubject {
     /// The folder of an unmounted vault, as it was typed.
-    case vault(String)
+    case vault(Path)
     /// A mount; nil if it is not known which one.
-    case mount(at: String?)
+    case mount(at: Path?)
     /// A vault that is being mounted.
-    case mounting(String, on: String)
+    case mounting(Path, on: Path)
     /// A file that got a class, and is to get a new key.
     case file([UInt8], ProtectionClass)
 
     /// As in "… is not a vault".
-    var name: String {
+    var name: Printable {
+        switch self {
+        case .vault(let vault), .mounting(let vault, _): vault.printable
+        case .mount, .file: "the vault"
+        }
+    }
+
+    /// The vault's folder.
+    var folder: Path {
         switch self {
         case .vault(let vault), .mounting(let vault, _): vault
-        case .mount, .file: "the vault"
+        case .mount, .file: "VAULT"
         }
     }
 
@@ -45,7 +53,7 @@ enum FailureSubject {
         }
     }
 
-    var mountPoint: String {
+    var mountPoint: Path {
         switch self {
         case .vault, .mount(nil), .file: "DIR"
         case .mount(let point?), .mounting(_, let point): point
@@ -65,6 +73,17 @@ enum FailureSubject {
     /// For words that do not name the operation: puts it before them if it is a mount.
     func whole(_ words: Printable) -> Printable {
         if case .mounting(let vault, _) = self { "cannot mount \(vault): \(words)" } else { words }
+    }
+
+    /// What to do about a system call that failed in the vault's folder.
+    func advice(about errno: Errno) -> [Printable] {
+        switch self {
+        case .vault(let vault): MachineAdvice.forFileSystem(of: vault, errno)
+        case .mounting(let vault, let point):
+            (errno == .EROFS ? ["latchkey mount -o ro \(vault.quoted) \(point.quoted)"] : [])
+                + MachineAdvice.forFileSystem(of: vault, errno)
+        case .mount, .file: []
+        }
     }
 
     /// The way to use the vault's own device key.

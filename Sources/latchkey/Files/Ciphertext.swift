@@ -13,7 +13,7 @@ struct Ciphertext: Encodable {
         let value: String
     }
 
-    private let path: String
+    private let path: Path
     private let size: Int64
     private let fields: [Field]
     private let header: [UInt8]
@@ -22,7 +22,7 @@ struct Ciphertext: Encodable {
     /// Header and first block.
     private static let shownByteCount = FileHeader.byteCount + Int(BlockGeometry.storedBlockSize)
 
-    init(of path: String) throws(CommandError) {
+    init(of path: Path) throws(CommandError) {
         self.path = path
         do {
             let (folder, name) = try Descriptor.parent(of: path)

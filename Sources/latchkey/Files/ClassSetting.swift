@@ -33,13 +33,24 @@ final class ClassSetting: Sendable {
     var count: Int { state.withLock { $0.count } }
     var failures: Failures { state.withLock { $0.failures } }
 
+    /// The outcome, for scripts.
+    struct Result: Encodable {
+        let `class`: String
+        let count, set, failed: Int
+    }
+
+    var result: Result {
+        let (count, failed) = state.withLock { ($0.count, $0.failures.count) }
+        return Result(class: protectionClass.name, count: count, set: count - failed, failed: failed)
+    }
+
     var summary: String {
         let state = state.withLock { $0 }
         return "\(protectionClass.name): \(state.count - state.failures.count) of \(state.count) set"
     }
 
     /// Returns when everything possible is done; a signal ends the process.
-    func run(on paths: [String], in mounts: MountTable) throws(CommandError) {
+    func run(on paths: [Path], in mounts: MountTable) throws(CommandError) {
         do throws(Errno) {
             let signals = try SignalDescriptor(blocking: Interruption.signals)
             let work = try BackgroundWork<Never> { [self] in

@@ -5,13 +5,13 @@ import Posix
 enum Process {
     /// Runs `program`, found by PATH, with this process's standard streams. Returns its exit code, or 128 and the
     /// signal.
-    static func run(_ program: String, _ arguments: [String]) throws(CommandError) -> Int32 {
+    static func run(_ program: Path, _ arguments: [Path]) throws(CommandError) -> Int32 {
         try unsafe exitCode(of: spawn(program, named: program, arguments))
     }
 
     /// Starts `program`; `configure` may change the child's descriptors and attributes.
     static func spawn(
-        _ program: String, named name: String, _ arguments: [String],
+        _ program: Path, named name: Path, _ arguments: [Path],
         _ configure: (inout posix_spawn_file_actions_t, inout posix_spawnattr_t) -> Void = { _, _ in }
     ) throws(CommandError) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
@@ -23,10 +23,12 @@ enum Process {
             _ = unsafe posix_spawnattr_destroy(&attributes)
         }
         unsafe configure(&actions, &attributes)
-        var words = unsafe ([name] + arguments).map { unsafe strdup($0) } + [nil]
+        var words = unsafe ([name] + arguments).map { unsafe $0.withCString { unsafe strdup($0) } } + [nil]
         defer { unsafe words.forEach { unsafe free($0) } }
         var process: pid_t = 0
-        let code = unsafe posix_spawnp(&process, program, &actions, &attributes, &words, environ)
+        let code = unsafe program.withCString {
+            unsafe posix_spawnp(&process, $0, &actions, &attributes, &words, environ)
+        }
         guard code == 0 else { throw CommandError(cannot: "run", name, Errno(rawValue: code)) }
         return process
     }

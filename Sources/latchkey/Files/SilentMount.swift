@@ -5,7 +5,7 @@ import Posix
 
 /// A Latchkey mount whose daemon does not answer. Its keys may be in memory nevertheless.
 struct SilentMount {
-    let mountPoint: String
+    let mountPoint: Path
     /// The daemon's process; nil if it has ended, or if this user may not see it.
     let pid: Int32?
     let reason: Printable
@@ -60,7 +60,7 @@ extension Process {
     /// The process that serves a mount, and its state as in ps(1); nil if none is found.
     ///
     /// The mount point is among the daemon's arguments. Source: proc_pid_cmdline(5).
-    static func daemon(ofMountAt mountPoint: String) -> (process: pid_t, state: String)? {
+    static func daemon(ofMountAt mountPoint: Path) -> (process: pid_t, state: String)? {
         guard let stream = unsafe opendir("/proc") else { return nil }
         defer { unsafe closedir(stream) }
         while let entry = unsafe readdir(stream) {
@@ -70,8 +70,8 @@ extension Process {
             guard let process = pid_t(name), process != getpid(),
                 let bytes = try? Descriptor.open(path: "/proc/\(name)/cmdline", O_RDONLY).bytes(atMost: 1 << 16)
             else { continue }
-            let words = bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
-            guard words.first?.split(separator: "/").last == "latchkey", words.dropFirst().first == "mount",
+            let words = bytes.split(separator: 0).map { Path(bytes: $0) }
+            guard words.first?.split.last == "latchkey", words.dropFirst().first == "mount",
                 words.contains("--foreground"), words.contains(mountPoint), let state = state(of: process), state != "Z"
             else { continue }
             return (process, String(state))

@@ -4,6 +4,7 @@ import DeviceKeys
 import Failure
 import Format
 import Keybag
+import Posix
 import Store
 import Vault
 
@@ -18,7 +19,7 @@ struct CheckedVault {
     ///   - credential: yields the keys of all classes; tried before anything is changed.
     ///   - isRepaired: whether the vault may be written to: a previous keybag then replaces a damaged one.
     init(
-        in folder: VaultFolder, deviceKeyPath: String?, _ credential: borrowing Credential?, isRepaired: Bool
+        in folder: VaultFolder, deviceKeyPath: Path?, _ credential: borrowing Credential?, isRepaired: Bool
     ) throws(Failure) {
         let volume = try OpenKeybag.inspect(folder.store).volume
         func open(readOnly: Bool) throws(Failure) -> OpenKeybag {

@@ -1,3 +1,4 @@
+import Control
 import Failure
 import Format
 import FoundationEssentials
@@ -9,20 +10,21 @@ import VaultCheck
 
 /// The report for scripts: one object, each finding on a line of its own. Its fields: docs/FSCK.md.
 final class FsckJSON: FsckReport {
-    private let vault: String
+    private let vault: Path
     /// The last finding: it is written with the next one, when it is known whether a comma follows. A leaf: no other
     /// lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let last = Mutex<Printable?>(nil)
 
     /// - Parameter vault: the absolute path of the vault.
-    init(_ vault: String) { self.vault = vault }
+    init(_ vault: Path) { self.vault = vault }
 
     func begin(_ opened: CheckedVault) {
         begin(volume: opened.volume)
     }
 
     private func begin(volume: String?) {
-        var head: [Printable] = ["\"vault\": \(Self.text(vault))"]
+        var head: [Printable] = ["\"vault\": \(Self.text(PathInJSON.text(vault)))"]
+        if let bytes = PathInJSON.base64(vault) { head.append("\"vaultBase64\": \(Self.text(bytes))") }
         if let volume { head.append("\"volume\": \(Self.text(volume))") }
         Standard.output("{ \(head.joined(separator: ", ")),\n  \"findings\": [")
     }

@@ -1,3 +1,4 @@
+import Posix
 import Vault
 import VaultCheck
 
@@ -24,7 +25,7 @@ struct FsckOutcome {
     }
 
     /// The error to report if `error` has stopped the check.
-    func failure(of vault: String) -> CommandError? {
+    func failure(of vault: Path) -> CommandError? {
         guard let error else { return nil }
         let doing = repairs ? "repair" : "check"
         return switch error {

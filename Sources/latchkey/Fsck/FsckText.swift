@@ -9,14 +9,16 @@ import VaultCheck
 /// The report for people: findings on standard output, then what to do next.
 final class FsckText: FsckReport {
     /// The path as it was typed.
-    private let vault: String
+    private let vault: Path
+    private let folder: Path
     private let isUnlocked: Bool
     /// The kinds of findings that were not repaired, and of those that were. A leaf: no other lock is taken under it.
     /// Lock order: docs/ARCHITECTURE.md.
     private let seen = Mutex((left: Set<Finding.Kind>(), repaired: Set<Finding.Kind>()))
 
-    init(_ vault: String, isUnlocked: Bool) {
+    init(_ vault: Path, at folder: Path, isUnlocked: Bool) {
         self.vault = vault
+        self.folder = folder
         self.isUnlocked = isUnlocked
     }
 
@@ -27,7 +29,7 @@ final class FsckText: FsckReport {
         guard error.code == .damaged else { return error }
         return CommandError(
             .damaged, error.message,
-            try: "cp BACKUP/\(BackingName.keybag) \(vault.quoted)   "
+            try: "cp BACKUP/\(BackingName.keybag) \(folder.quoted)   "
                 + "(from a backup since the passcode was last changed)")
     }
 

@@ -1,6 +1,7 @@
 import Control
 import Failure
 import Format
+import Glibc
 import Posix
 
 /// A process that has files of one mount open or mapped.
@@ -12,16 +13,25 @@ struct Holder: Codable {
     let mappedFiles: [String: Int]
     /// How many folders it has open or as working directory: these prevent an unmount too.
     let folders: Int
+    /// Whether one of the folders is its working directory, or its root.
+    var workingFolder = false
+    var root = false
 
-    /// As "A: 2 open, 1 mapped; C: 1 open; 1 folder".
+    /// As "A: 2 open, 1 mapped; C: 1 open; 1 folder (working folder)".
     var text: String {
         var parts = ProtectionClass.allCases.compactMap { kind -> String? in
             let counts = [(openFiles[kind.name], "open"), (mappedFiles[kind.name], "mapped")]
                 .compactMap { count, what in count.map { "\($0) \(what)" } }
             return counts.isEmpty ? nil : "\(kind.letter): \(counts.joined(separator: ", "))"
         }
-        if folders > 0 { parts.append(Amount.of(folders, "folder")) }
+        if folders > 0 { parts.append(Self.text(ofFolders: folders, workingFolder, root)) }
         return parts.joined(separator: "; ")
+    }
+
+    /// As "2 folders (working folder, root)".
+    static func text(ofFolders count: Int, _ workingFolder: Bool, _ root: Bool) -> String {
+        let which = [workingFolder ? "working folder" : nil, root ? "root" : nil].compactMap(\.self)
+        return Amount.of(count, "folder") + (which.isEmpty ? "" : " (\(which.joined(separator: ", ")))")
     }
 }
 
@@ -56,7 +66,8 @@ struct Holders: Codable {
             }
             let holder = Holder(
                 pid: process.process, name: process.name, openFiles: count(process.opened),
-                mappedFiles: count(process.mapped), folders: process.folders.count { $0.device == device })
+                mappedFiles: count(process.mapped), folders: process.folders.count { $0.device == device },
+                workingFolder: process.workingFolder?.device == device, root: process.root?.device == device)
             let isIdle = holder.openFiles.isEmpty && holder.mappedFiles.isEmpty && holder.folders == 0
             return isIdle ? nil : holder
         }
@@ -72,10 +83,14 @@ struct Holders: Codable {
     var lines: [Printable] {
         var lines: [Printable] = holders.map { "\($0.pid) (\($0.name)): \($0.text)" }
         if lines.isEmpty { lines = ["no process"] }
-        if unseenProcesses > 0 {
-            let noun = unseenProcesses == 1 ? "process" : "processes"
-            lines.append("\(Amount.count(unseenProcesses)) \(noun) could not be looked at: only root sees all")
-        }
-        return lines
+        return lines + Self.lines(ofUnseen: unseenProcesses)
+    }
+
+    /// A line for the processes that this user may not see; none if there are none.
+    static func lines(ofUnseen count: Int) -> [Printable] {
+        guard count > 0 else { return [] }
+        let noun = count == 1 ? "process" : "processes"
+        let why = geteuid() == 0 ? "ended meanwhile, or protected" : "only root sees all"
+        return ["\(Amount.count(count)) \(noun) could not be looked at: \(why)"]
     }
 }

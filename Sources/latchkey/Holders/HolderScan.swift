@@ -21,4 +21,16 @@ struct HolderScan {
         processes = all.filter { !$0.opened.isEmpty || !$0.mapped.isEmpty || !$0.folders.isEmpty }
         unseen = all.count { $0.isHidden }
     }
+
+    /// A line for each process, without the classes of its files, which only a daemon knows.
+    var lines: [Printable] {
+        let lines = processes.map { process -> Printable in
+            let files = process.opened.union(process.mapped).count
+            let folders = Holder.text(
+                ofFolders: process.folders.count, process.workingFolder != nil, process.root != nil)
+            let parts = (files > 0 ? [Amount.of(files, "file")] : []) + (process.folders.isEmpty ? [] : [folders])
+            return "\(process.process) (\(process.name)): \(parts.joined(separator: "; "))"
+        }
+        return lines + Holders.lines(ofUnseen: unseen)
+    }
 }

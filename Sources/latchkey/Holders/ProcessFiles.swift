@@ -12,6 +12,8 @@ struct ProcessFiles {
     let mapped: Set<KnownInode>
     /// Open folders, the working directory and the root.
     let folders: Set<KnownInode>
+    /// Nil if it is not in one of the mounts.
+    let workingFolder, root: KnownInode?
     /// Whether this user may not see all of them.
     let isHidden: Bool
 
@@ -27,14 +29,14 @@ struct ProcessFiles {
         var isHidden = false
         var folders: Set<KnownInode> = []
         opened = Self.look(&isHidden) { () throws(Errno) in try Self.opened(by: process, on: devices, &folders) }
-        for link in ["cwd", "root"] {
-            folders.formUnion(
-                Self.look(&isHidden) { () throws(Errno) in
-                    let folder = try KnownInode(path: "/proc/\(process)/\(link)")
-                    return devices.contains(folder.device) ? [folder] : []
-                })
+        let ends = ["cwd", "root"].map { link in
+            Self.look(&isHidden) { () throws(Errno) in
+                let folder = try KnownInode(path: "/proc/\(process)/\(link)")
+                return devices.contains(folder.device) ? [folder] : []
+            }
         }
-        self.folders = folders
+        self.folders = folders.union(ends[0]).union(ends[1])
+        (workingFolder, root) = (ends[0].first, ends[1].first)
         mapped = Self.look(&isHidden) { () throws(Errno) in try Self.mapped(by: process, on: devices) }
         self.isHidden = isHidden
     }

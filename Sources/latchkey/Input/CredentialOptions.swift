@@ -4,6 +4,7 @@ import Control
 import Crypto
 import Failure
 import Keybag
+import Posix
 
 /// What opens the vault: the passcode unless an option names something else.
 struct CredentialOptions: ParsableArguments {
@@ -15,11 +16,11 @@ struct CredentialOptions: ParsableArguments {
     @OptionGroup var recoveryKey: RecoveryKeyOptions
 
     @Option(help: ArgumentHelp("Use this key file instead of the passcode.", valueName: "file"))
-    var keyFile: String?
+    var keyFile: Path?
 
     @Option(
         help: ArgumentHelp("Use this X25519 private key, in PEM, instead of the passcode.", valueName: "file"))
-    var escrowKey: String?
+    var escrowKey: Path?
 
     @Flag(name: .customLong("fido2"), help: "Use a security key instead of the passcode.")
     var securityKey = false
@@ -58,20 +59,27 @@ struct CredentialOptions: ParsableArguments {
     ///
     /// - Parameters:
     ///   - vault: its path; its keybag holds what a security key needs.
+    ///   - deviceKey: the path of its device key, if the user has given one.
     ///   - isAddingKey: the security key options are for another key, which is to be added.
-    func read(_ kind: SecretKind, vault: String, isAddingKey: Bool = false) throws(CommandError) -> Secret {
+    func read(
+        _ kind: SecretKind, vault: Path, deviceKey: Path? = nil, isAddingKey: Bool = false
+    ) throws(CommandError) -> Secret {
         if securityKey { return try SecurityKeys(of: vault, securityKeyOptions).secret() }
         guard isAddingKey || !securityKeyOptions.isGiven else {
             throw CommandError(.usage, "the options of a security key go with --fido2", try: "the same with --fido2")
         }
-        guard kind == .noPasscode else { return try read() }
+        guard kind == .noPasscode else { return try read(vault, deviceKey) }
         return try nothing()
     }
 
-    private func read() throws(CommandError) -> Secret {
+    /// Whether a secret of this kind is a passcode that a person is asked for.
+    func asks(_ kind: SecretKind) -> Bool { kind == .passcode && passcode.isAsked }
+
+    private func read(_ vault: Path, _ deviceKey: Path?) throws(CommandError) -> Secret {
         if let keyFile { return try SecretSource.file(keyFile).read(.keyFile) }
         if let escrowKey { return try EscrowKeyFile.privateKey(in: escrowKey) }
-        return recovery ? try recoveryKey.source.read(.recoveryKey) : try passcode.source.read(.passcode)
+        return recovery
+            ? try recoveryKey.source.read(.recoveryKey.of(vault)) : try passcode.read(of: vault, deviceKey: deviceKey)
     }
 }
 

@@ -1,16 +1,22 @@
 import ArgumentParser
 import DeviceKeys
+import Posix
 import TPM
 
 /// How and where a device key is to be made: the path of a file, `tpm2`, or `tpm2:` and the path of a file.
 struct DeviceKeyArgument: ExpressibleByArgument {
     let isSealed: Bool
     /// Nil for the default path.
-    let path: String?
+    let path: Path?
 
-    init(argument: String) {
-        isSealed = argument == "tpm2" || argument.hasPrefix("tpm2:")
-        let path = isSealed ? String(argument.dropFirst("tpm2:".count)) : argument
+    init(argument: String) { self.init(Path(argument: argument)) }
+
+    /// - Parameter text: as the configuration has it.
+    init(_ text: String) { self.init(Path(text)) }
+
+    private init(_ typed: Path) {
+        isSealed = typed == "tpm2" || typed.hasPrefix("tpm2:")
+        let path = isSealed ? Path(bytes: typed.bytes.dropFirst("tpm2:".utf8.count)) : typed
         self.path = path.isEmpty ? nil : path
     }
 

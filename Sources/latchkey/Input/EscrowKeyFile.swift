@@ -5,15 +5,16 @@ import Posix
 
 /// An organisation's escrow keys in PEM files.
 enum EscrowKeyFile {
-    /// The private key in hexadecimal digits. For an encrypted file, asks for the passphrase at the terminal.
-    static func privateKey(in path: String) throws(CommandError) -> Secret {
+    /// The private key in hexadecimal digits. For an encrypted file, asks for the passphrase.
+    static func privateKey(in path: Path) throws(CommandError) -> Secret {
         let key = try rawPrivateKey(in: path)
         do { return try EscrowKey.encode(key) } catch { throw CommandError(.failed, "\(error)") }
     }
 
     /// The private key: 32 bytes.
-    private static func rawPrivateKey(in path: String) throws(CommandError) -> Secret {
-        let text = try SecretSource.file(path).read(SecretSource.Subject(name: "private key", prompt: "Private key"))
+    private static func rawPrivateKey(in path: Path) throws(CommandError) -> Secret {
+        let text = try SecretSource.file(path).read(
+            SecretSource.Subject(name: "private key", prompt: "Private key", isOneLine: false))
         do throws(X25519.PEMFailure) {
             return try X25519.privateKey(inPEM: text, passphrase: Secret.none())
         } catch .passphrase {
@@ -21,13 +22,13 @@ enum EscrowKeyFile {
         } catch { throw CommandError(error, reading: path) }
     }
 
-    private static func decrypted(_ text: borrowing Secret, _ path: String) throws(CommandError) -> Secret {
-        guard Terminal.standardInput() != nil else {
+    private static func decrypted(_ text: borrowing Secret, _ path: Path) throws(CommandError) -> Secret {
+        guard SecretSource.standardInput.isAsked else {
             throw CommandError(
-                .failed, "\(path) is encrypted, and there is no terminal to ask for its passphrase at",
+                .failed, "\(path) is encrypted, and there is no terminal and no program to ask for its passphrase",
                 try: "openssl pkey -in \(path.quoted) | latchkey … --escrow-key /dev/stdin")
         }
-        let subject = SecretSource.Subject(name: "passphrase", prompt: "Passphrase of \(path)")
+        let subject = SecretSource.Subject(name: "passphrase", prompt: "Passphrase of \(path.printable)")
         let passphrase = try SecretSource.standardInput.read(subject)
         do throws(X25519.PEMFailure) {
             return try X25519.privateKey(inPEM: text, passphrase: passphrase)
@@ -35,7 +36,7 @@ enum EscrowKeyFile {
     }
 
     /// The public key: 32 bytes.
-    static func publicKey(in path: String) throws(CommandError) -> [UInt8] {
+    static func publicKey(in path: Path) throws(CommandError) -> [UInt8] {
         let text: [UInt8]
         do {
             var buffer = [UInt8](repeating: 0, count: 4096)
@@ -68,7 +69,7 @@ extension Secret {
 
 extension CommandError {
     /// Why a file has no private key.
-    fileprivate init(_ failure: X25519.PEMFailure, reading path: String) {
+    fileprivate init(_ failure: X25519.PEMFailure, reading path: Path) {
         switch failure {
         case .passphrase: self.init(.wrongPasscode, "the passphrase of \(path) is wrong; nothing was changed")
         case .crypto(let error): self.init(.failed, "\(error)")

@@ -8,9 +8,12 @@ import Posix
 struct FreezeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "What open(2) and read(2) of a locked file do: fail with ENOKEY, or freeze until the unlock. Writes fail.",
+            """
+            What open(2) and read(2) of a locked file do: fail with ENOKEY, or freeze until the unlock. Writes fail. \
+            (default: fail)
+            """,
             valueName: "fail|freeze"))
-    var whenLocked = Control.Status.WhenLocked.fail
+    var whenLocked: Control.Status.WhenLocked?
 
     @Option(
         help: ArgumentHelp(
@@ -43,7 +46,7 @@ struct FreezeOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout Configuration) {
-        switch whenLocked {
+        switch whenLocked ?? .fail {
         case .fail: configuration.whenLocked = .fail
         case .freeze: configuration.whenLocked = .freeze(timeout: freezeTimeout.map { .seconds($0) })
         }
@@ -51,7 +54,7 @@ struct FreezeOptions: ParsableArguments {
 
     /// The same options for the command line of a daemon.
     var arguments: [String] {
-        ["--when-locked", whenLocked.rawValue] + (freezeTimeout.map { ["--freeze-timeout", "\($0)"] } ?? [])
+        ["--when-locked", (whenLocked ?? .fail).rawValue] + (freezeTimeout.map { ["--freeze-timeout", "\($0)"] } ?? [])
     }
 }
 

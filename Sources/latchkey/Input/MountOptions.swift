@@ -1,4 +1,3 @@
-import Administration
 import ArgumentParser
 
 /// The values of `-o`: the options of mount(8) that apply to this file system.
@@ -46,12 +45,11 @@ struct MountOptions {
         options += others
     }
 
-    /// Adds what the mount table shows: a type by which `MountTable` recognises a Latchkey mount, and the vault as
-    /// source, unless another name was given.
-    func options(for vault: AbsolutePath) -> [String] {
-        let hasName = options.contains { $0.hasPrefix("fsname=") }
-        return options + (hasName ? [] : ["fsname=" + vault.text]) + ["subtype=latchkey"]
-    }
+    /// With the type by which `MountTable` recognises a Latchkey mount.
+    var ofLatchkey: [String] { options + ["subtype=latchkey"] }
+
+    /// Whether they name a source for the mount table.
+    var hasSource: Bool { options.contains { $0.hasPrefix("fsname=") } }
 
     private static func unknown(_ option: String) -> ValidationError {
         ValidationError(

@@ -3,6 +3,7 @@ import Crypto
 import Failure
 import Keybag
 import Policy
+import Posix
 import Store
 import Strength
 
@@ -63,7 +64,7 @@ struct PasscodeAdvice {
     }
 
     /// Describes the new passcode of a vault, with the cost of a guess there.
-    static func tell(of passcode: borrowing Secret, in vault: String) {
+    static func tell(of passcode: borrowing Secret, in vault: Path) {
         guard let store = try? DirectoryStore(path: vault), let file = try? OpenKeybag.inspect(store),
             let advice = PasscodeAdvice(passcode, cost: file.dearestCost)
         else { return }

@@ -1,18 +1,39 @@
 import ArgumentParser
+import Posix
 
 /// The source of a vault's passcode.
 struct PasscodeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the passcode from this file.", valueName: "file"))
-    var passcodeFile: String?
+    var passcodeFile: Path?
 
     @Option(
         name: .customLong("passcode-fd"),
         help: ArgumentHelp("Read the passcode from this open file descriptor.", valueName: "number"))
     var passcodeDescriptor: Int32?
 
+    @Flag(
+        help: """
+            Ask for the passcode with systemd-ask-password(1), which asks where the user is: at the console during \
+            boot, or on the desktop.
+            """)
+    var askPassword = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Run this command with /bin/sh, and read the passcode, one line, from its standard output.",
+            valueName: "command"))
+    var passcodeCommand: String?
+
     func validate() throws {
+        if passcodeCommand != nil, passcodeFile != nil || passcodeDescriptor != nil || askPassword {
+            throw ValidationError("--passcode-command excludes --passcode-file, --passcode-fd and --ask-password.")
+        }
+        if passcodeCommand?.isEmpty == true { throw ValidationError("--passcode-command takes a command.") }
         if passcodeFile != nil, passcodeDescriptor != nil {
             throw ValidationError("--passcode-file and --passcode-fd exclude each other.")
+        }
+        if askPassword, passcodeFile != nil || passcodeDescriptor != nil {
+            throw ValidationError("--ask-password excludes --passcode-file and --passcode-fd.")
         }
         if let passcodeDescriptor, passcodeDescriptor < 0 {
             throw ValidationError("--passcode-fd takes the number of an open descriptor, 0 or more.")
@@ -20,19 +41,22 @@ struct PasscodeOptions: ParsableArguments {
     }
 
     /// Whether one of the options was given.
-    var isGiven: Bool { passcodeFile != nil || passcodeDescriptor != nil }
+    var isGiven: Bool {
+        passcodeFile != nil || passcodeDescriptor != nil || askPassword || passcodeCommand != nil
+    }
 
     var source: SecretSource {
         if let passcodeFile { return .file(passcodeFile) }
         if let passcodeDescriptor { return .descriptor(passcodeDescriptor) }
-        return .standardInput
+        if let passcodeCommand { return .command(passcodeCommand) }
+        return askPassword ? .agent : .standardInput
     }
 }
 
 /// The source of a new passcode.
 struct NewPasscodeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the new passcode from this file.", valueName: "file"))
-    var newPasscodeFile: String?
+    var newPasscodeFile: Path?
 
     @Option(
         name: .customLong("new-passcode-fd"),
@@ -60,7 +84,7 @@ struct NewPasscodeOptions: ParsableArguments {
 /// The source of the recovery key.
 struct RecoveryKeyOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the recovery key from this file.", valueName: "file"))
-    var recoveryKeyFile: String?
+    var recoveryKeyFile: Path?
 
     var source: SecretSource { recoveryKeyFile.map(SecretSource.file) ?? .standardInput }
 }

@@ -1,5 +1,6 @@
 import Administration
 import Control
+import Failure
 import Glibc
 import Keybag
 import Posix
@@ -18,12 +19,23 @@ enum PathArgument {
     ///
     /// The mount table is read first: it also shows a mount whose daemon is dead, and a path in a mount never belongs
     /// to a vault that contains the mount point.
-    static func of(_ path: String) throws(CommandError) -> PathArgument {
+    ///
+    /// - Parameters:
+    ///   - word: a path, or the name of a vault.
+    ///   - destroys: as in `VaultWord`.
+    static func of(_ word: Path, destroys: Bool = false) throws(CommandError) -> PathArgument {
+        switch try VaultWord(word, destroys: destroys) {
+        case .named(let vault): return try of(vault)
+        case .path(let path): return try of(path: path)
+        }
+    }
+
+    private static func of(path: Path) throws(CommandError) -> PathArgument {
         let mounts = try inWords(try MountTable())
         // For a mount point as in the table, no file is looked up, since that could wait for a slow disk: a lock must
         // not wait.
-        if !path.split(separator: "/").contains(".."),
-            let entry = mounts.mount(at: AbsolutePath(lexically: path).text), entry.isLatchkey
+        if !path.components.contains(where: { $0.elementsEqual("..".utf8) }),
+            let entry = mounts.mount(at: AbsolutePath(lexically: path).path), entry.isLatchkey
         {
             return served(entry)
         }
@@ -31,23 +43,25 @@ enum PathArgument {
         do {
             resolved = try inWords(try AbsolutePath(resolving: path))
         } catch {
-            if let entry = mounts.mount(holding: AbsolutePath(lexically: path).text), entry.isLatchkey {
+            if let entry = mounts.mount(holding: AbsolutePath(lexically: path).path), entry.isLatchkey {
                 let argument = served(entry)
                 // In a working mount, a path that does not exist is the user's mistake, not the mount's.
                 guard case .mount = argument, isNowhere(path) else { return argument }
             }
             throw CommandError(.notFound, error.message, try: "latchkey status")
         }
-        if let entry = mounts.mount(holding: resolved.text), entry.isLatchkey {
+        if let entry = mounts.mount(holding: resolved.path), entry.isLatchkey {
             return served(entry)
         }
         guard let vault = vault(around: resolved) else {
             // It was unmounted lazily, and is still in use.
             if let mount = SocketDirectories.reachable.mounts()
-                .first(where: { $0.status.ending == true && $0.status.mountPoint == resolved.text })
+                .first(where: { $0.status.ending == true && $0.status.mountPoint == resolved.path })
             {
                 return .mount(mount)
             }
+            if let hindrance = resolved.hindrance { throw CommandError(cannot: "look into", path, hindrance) }
+            if let lost = lostKeybag(around: resolved, path) { throw CommandError(lost) }
             throw CommandError(
                 .notFound, "\(path) is neither in a Latchkey mount nor a vault", try: "latchkey status",
                 "latchkey mount VAULT DIR")
@@ -56,12 +70,12 @@ enum PathArgument {
         return .vault(vault)
     }
 
-    private static func isNowhere(_ path: String) -> Bool {
+    private static func isNowhere(_ path: Path) -> Bool {
         var status = stat()
-        return unsafe stat(path, &status) != 0 && [.ENOENT, .ENOTDIR, .ELOOP, .ENAMETOOLONG].contains(Errno.current)
+        return path.status(&status) != 0 && [.ENOENT, .ENOTDIR, .ELOOP, .ENAMETOOLONG].contains(Errno.current)
     }
 
-    private static func served(_ entry: MountTable.Entry) -> PathArgument {
+    static func served(_ entry: MountTable.Entry) -> PathArgument {
         // Another user's daemon may pretend to serve this mount.
         guard let mount = SocketDirectories.reachable.mount(device: entry.device, of: entry.user) else {
             return .orphan(entry)
@@ -72,33 +86,37 @@ enum PathArgument {
     /// The mount of a vault: by its volume ID, or by asking all daemons if its keybag cannot be read or a copy of it is
     /// mounted.
     static func mount(ofVault vault: AbsolutePath) throws(CommandError) -> ServedMount? {
-        if let store = try? DirectoryStore(path: vault.text), let file = try? OpenKeybag.inspect(store),
+        if let store = try? DirectoryStore(path: vault.path), let file = try? OpenKeybag.inspect(store),
             let mount = SocketDirectories.reachable.mount(volume: "\(file.volume)"),
-            mount.status.vault == vault.text
+            mount.status.vault == vault.path
         {
             return mount
         }
-        do { return try SocketDirectories.reachable.mount(of: vault.text) } catch { throw CommandError(error) }
+        do { return try SocketDirectories.reachable.mount(of: vault.path) } catch { throw CommandError(error) }
     }
 
-    /// The mount of the volume with this ID in hexadecimal, over a new connection; nil if no daemon serves it.
-    static func mount(ofVolume volume: String) -> ServedMount? { SocketDirectories.reachable.mount(volume: volume) }
+    /// The mount with this earlier status, over a new connection; nil if no daemon serves it any more.
+    static func mount(again status: Status) -> ServedMount? {
+        SocketDirectories.reachable.mounts(volume: status.volume).first { $0.status.vault == status.vault }
+    }
 
     /// The mount that `path` belongs to. If there is none, throws, with advice.
-    static func mount(of path: String) throws(CommandError) -> ServedMount {
+    static func mount(of path: Path) throws(CommandError) -> ServedMount {
         switch try of(path) {
         case .mount(let mount):
             return mount
         case .vault(let vault):
+            let name = try VaultWord(path).named?.name.text
             throw CommandError(
-                .notFound, "the vault \(vault.text) is not mounted", try: "latchkey mount \(vault.text.quoted) DIR")
+                .notFound, "the vault \(vault.path) is not mounted",
+                try: name.map { "latchkey open \($0.quoted)" } ?? "latchkey mount \(vault.path.quoted) DIR")
         case .orphan(let entry):
             throw SilentMount(entry).error
         }
     }
 
     /// The vault that `path` belongs to, mounted or not.
-    static func vault(of path: String) throws(CommandError) -> AbsolutePath {
+    static func vault(of path: Path) throws(CommandError) -> AbsolutePath {
         switch try of(path) {
         case .mount(let mount): AbsolutePath(known: mount.status.vault)
         case .vault(let vault): vault
@@ -126,7 +144,20 @@ enum PathArgument {
             }
             return entry.isLatchkey && !isServed && (user == 0 || entry.user == user)
         }
-        return (served, silent.sorted { $0.mountPoint < $1.mountPoint }.map(SilentMount.init))
+        // Each is asked once more, for why it does not answer.
+        return (
+            served, silent.sorted { $0.mountPoint < $1.mountPoint }.mapInParallel(threads: 64) { SilentMount($0) }
+        )
+    }
+
+    /// Why the vault that `path` is, or lies in, has no keybag; nil if there is no such vault.
+    static func lostKeybag(around path: AbsolutePath, _ typed: Path) -> Failure? {
+        var folder = path
+        while true {
+            if let lost = folder.lostKeybag(as: folder.path == path.path ? typed : folder.path) { return lost }
+            guard let parent = folder.parent else { return nil }
+            folder = parent
+        }
     }
 
     /// The vault that `path` is, or lies in.

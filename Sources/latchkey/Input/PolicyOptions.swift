@@ -4,8 +4,17 @@ import Policy
 
 /// Which policy applies.
 struct PolicyOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("A policy to keep, in addition to \(Policy.standardPath).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("A policy to keep, in addition to \(Policy.standardPath).", valueName: "file"),
+        transform: textOnly)
     var policy: String?
+
+    /// The machine's policy alone.
+    static func ofTheMachine() throws(CommandError) -> PolicyInForce {
+        do throws(PolicyError) { return try PolicyInForce.load(besides: nil, X25519.publicKey) } catch {
+            throw CommandError(error)
+        }
+    }
 
     /// All policies that apply: the machine's, and the one that the option names.
     func inForce() throws(CommandError) -> PolicyInForce {

@@ -15,27 +15,40 @@ enum SecretReader {
         case tooLong
         case io(Errno)
         case noMemory(CryptoError)
+        /// The program that was to ask has not, or was interrupted.
+        case unanswered(CommandError)
+
+        static func failed(_ message: Printable, try advice: Printable...) -> Failure {
+            .unanswered(CommandError(.failed, message, advice: advice))
+        }
     }
 
+    /// Called before each read: returns when there is something to read, or false if the end counts as reached.
+    typealias Waiting = () throws(Failure) -> Bool
+
     /// One line without its newline; the end of the file ends it as well.
-    static func line(from descriptor: Int32) throws(Failure) -> Secret {
-        try read(from: descriptor, step: 1) { $0 == UInt8(ascii: "\n") }
+    static func line(
+        from descriptor: Int32, waiting: Waiting = { () throws(Failure) in true }
+    ) throws(Failure) -> Secret {
+        try read(from: descriptor, step: 1, waiting) { $0 == UInt8(ascii: "\n") }
     }
 
     /// Everything up to the end of the file, without one trailing newline.
-    static func contents(of descriptor: Int32) throws(Failure) -> Secret {
-        try read(from: descriptor, step: largest + 2) { _ in false }
+    static func contents(
+        of descriptor: Int32, waiting: Waiting = { () throws(Failure) in true }
+    ) throws(Failure) -> Secret {
+        try read(from: descriptor, step: largest + 2, waiting) { _ in false }
     }
 
     /// Reads at most `step` bytes at a time until `isEnd` is true of the last one, or the file ends.
     private static func read(
-        from descriptor: Int32, step: Int, until isEnd: (UInt8) -> Bool
+        from descriptor: Int32, step: Int, _ waiting: Waiting, until isEnd: (UInt8) -> Bool
     ) throws(Failure) -> Secret {
         // One byte more for the newline, and one to detect that the secret is too long.
         var buffer = try memory { () throws(CryptoError) in try Secret(count: largest + 2) }
         var count = 0
         var last: UInt8 = 0
-        while count < buffer.count {
+        while count < buffer.count, try waiting() {
             let received = buffer.withMutableBytes { bytes in
                 unsafe bytes.withUnsafeMutableBytes { raw in
                     let room = unsafe UnsafeMutableRawBufferPointer(rebasing: raw[count...])

@@ -2,6 +2,7 @@ import ArgumentParser
 import Crypto
 import FIDO2
 import Keybag
+import Posix
 
 /// Which security key to use, and the source of its PIN.
 struct SecurityKeyOptions: ParsableArguments {
@@ -12,13 +13,14 @@ struct SecurityKeyOptions: ParsableArguments {
             The security key: its device, or socket:PATH for a remote or virtual one. May be repeated. (default: auto, \
             the keys that are plugged in)
             """,
-            valueName: "path"))
+            valueName: "path"),
+        transform: textOnly)
     var devices: [String] = []
 
     @Option(
         name: .customLong("fido2-pin-file"),
         help: ArgumentHelp("Read the security key's PIN from this file.", valueName: "file"))
-    var pinFile: String?
+    var pinFile: Path?
 
     @Option(
         name: .customLong("fido2-pin-fd"),
@@ -55,6 +57,7 @@ struct SecurityKeyOptions: ParsableArguments {
         do throws(CommandError) {
             typed = try source.read(SecretSource.Subject(name: "PIN", prompt: "PIN of the security key"))
         } catch {
+            if error.code == .usage { throw error }
             throw CommandError(
                 .failed, "the security key wants its PIN: \(error.message)", try: "the same with --fido2-pin-file FILE")
         }

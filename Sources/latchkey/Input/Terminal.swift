@@ -15,6 +15,16 @@ struct Terminal {
         return number < 0 ? nil : Terminal(descriptor: Descriptor(owning: number))
     }
 
+    /// The one that controls this process, if it is in the foreground there; nil if there is none.
+    ///
+    /// Source: tty(4). A background process would be stopped as soon as it turned the echo off.
+    static func controlling() -> Terminal? {
+        guard let descriptor = try? Descriptor.open(path: "/dev/tty", O_RDWR | O_NOCTTY),
+            tcgetpgrp(descriptor.number) == getpgrp()
+        else { return nil }
+        return Terminal(descriptor: descriptor)
+    }
+
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
     /// Shows `prompt`, reads a line without echo, and restores the terminal in every case.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Format
 import Keybag
+import Posix
 
 /// How the user who opens a vault with an escrow key makes sure that it is the enrolled one.
 struct VaultProofOptions: ParsableArguments {
@@ -29,7 +30,7 @@ struct VaultProofOptions: ParsableArguments {
     /// Throws unless the vault has the proof that was given, or the user accepts it without a proof.
     ///
     /// - Parameter found: the vault's proof, derived from the keys that the escrow key has released.
-    func require(_ found: VaultProof, of vault: String, _ volume: VolumeIdentifier) throws(CommandError) {
+    func require(_ found: VaultProof, of vault: Path, _ volume: VolumeIdentifier) throws(CommandError) {
         if let given = vaultProof.flatMap({ VaultProof($0) }) {
             guard given == found else { throw CommandError(otherProofThan: vault) }
             return
@@ -61,7 +62,7 @@ struct VaultProofOptions: ParsableArguments {
 
 extension CommandError {
     /// The error for a proof that is not the vault's.
-    init(otherProofThan vault: String) {
+    init(otherProofThan vault: Path) {
         self.init(
             .damaged,
             """

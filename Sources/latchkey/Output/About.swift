@@ -1,3 +1,4 @@
+import CBuild
 import Crypto
 import Fuse
 import Posix
@@ -10,6 +11,12 @@ enum About {
         var version: String?
         let license: String
         let use: String
+    }
+
+    /// The version with what it was built from and runs with, for `--version`: its first word is the version.
+    static var version: String {
+        let commit = unsafe String(cString: lk_build_commit())
+        return "\(Latchkey.version) (commit \(commit), libfuse \(LibfuseVersion.text), OpenSSL \(OpenSSLVersion.text))"
     }
 
     static let license = "Apache-2.0"
@@ -49,6 +56,6 @@ enum About {
                     Printable(part.license), Printable(part.use))
             }
         }
-        return ["latchkey \(Printable(Latchkey.version)), \(Printable(license))", table.lines()].joined(separator: "\n")
+        return ["latchkey \(Printable(version)), \(Printable(license))", table.lines()].joined(separator: "\n")
     }
 }

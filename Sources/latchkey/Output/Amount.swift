@@ -27,7 +27,7 @@ enum Amount {
 
     /// Seconds, or minutes and seconds, or hours and minutes.
     static func time(_ seconds: Double) -> String {
-        let whole = Int(seconds.rounded())
+        let whole = Int(clamping: seconds.rounded())
         if whole < 60 { return "\(whole) s" }
         if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
         return "\(whole / 3600) h \(whole % 3600 / 60) min"

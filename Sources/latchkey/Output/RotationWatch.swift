@@ -26,7 +26,8 @@ struct RotationWatch {
                 throw CommandError(
                     .failed,
                     "\(Amount.of(rotation.failed, "file")) of \(point) could not be given the new keys: \(failure)",
-                    try: "latchkey fsck --mounted \(point.quoted)", "latchkey rotate --wait \(point.quoted)")
+                    try: "latchkey unmount \(point.quoted)", "latchkey fsck --unlock \(mount.status.vault.quoted)",
+                    "latchkey rotate --wait \(point.quoted)   (when it is mounted again)")
             }
             screen.show("\(rotation.text)")
             let step = status.state == .unlocked ? rotation.phase.rawValue : "waiting for an unlock"

@@ -10,10 +10,10 @@ enum Standard {
     /// Writes `line` and a newline to standard error.
     static func error(_ line: Printable) { write(ended(line), to: STDERR_FILENO) }
 
-    /// Writes fields unchanged to standard output, separated by tabs, with a NUL at the end: the last field may contain
-    /// tabs.
-    static func output(record fields: [String]) {
-        write(Array("\(fields.joined(separator: "\t"))\0".utf8), to: STDOUT_FILENO)
+    /// Writes fields and a path unchanged to standard output, separated by tabs, with a NUL at the end: the path may
+    /// contain tabs.
+    static func output(record fields: [String], _ path: Path) {
+        write(fields.flatMap { Array("\($0)\t".utf8) } + path.bytes + [0], to: STDOUT_FILENO)
     }
 
     private static func ended(_ line: Printable) -> [UInt8] {

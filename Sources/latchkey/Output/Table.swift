@@ -13,8 +13,13 @@ struct Table {
         for (index, value) in values.enumerated() { add(index == 0 ? label : "", value) }
     }
 
+    /// The lines one by one, for a cell of another table.
+    var rowLines: [Printable] { aligned(indent: 0) }
+
     /// The lines, with two spaces between columns and `indent` spaces before each.
-    func lines(indent: Int = 0) -> Printable {
+    func lines(indent: Int = 0) -> Printable { aligned(indent: indent).joined(separator: "\n") }
+
+    private func aligned(indent: Int) -> [Printable] {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
             rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
@@ -27,6 +32,6 @@ struct Table {
                 line += Printable(verbatim: String(repeating: " ", count: widths[column] - cell.count + 2))
             }
             return line
-        }.joined(separator: "\n")
+        }
     }
 }

@@ -10,7 +10,7 @@ extension Facts {
     /// What a vault shows without a key, and what its daemon reports while it is mounted.
     init(of argument: PathArgument) throws(CommandError) {
         switch argument {
-        case .vault(let path): try self.init(ofVault: path.text)
+        case .vault(let path): try self.init(ofVault: path.path)
         case .mount(let mount):
             try self.init(ofVault: mount.status.vault)
             try add(mount.status)
@@ -22,7 +22,7 @@ extension Facts {
     }
 
     /// From the unencrypted, unverified part of the keybag: good for a report, not for a decision.
-    private init(ofVault path: String) throws(CommandError) {
+    private init(ofVault path: Path) throws(CommandError) {
         self.init()
         let store: DirectoryStore
         do { store = try DirectoryStore(path: path) } catch {
@@ -37,6 +37,8 @@ extension Facts {
         grace = Int(exactly: status.grace.rounded(.up)) ?? .max
         deviceKey = DeviceKeyKind(rawValue: status.deviceKey)
         idleLock = status.lockWhenIdle.map { .after(Int(exactly: $0.rounded(.up)) ?? .max) } ?? .never
+        forgetting =
+            status.forgetAfter.map { .after(Int(exactly: ($0 / 3600).rounded(.up)) ?? .max) } ?? .never
         do {
             let root = try Descriptor.open(path: status.mountPoint, O_PATH)
             let value = try root.attribute(ProtectionClass.attributeName)

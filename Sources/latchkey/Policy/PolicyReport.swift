@@ -40,8 +40,9 @@ struct PolicyReport {
         switch rule {
         case .minimumPasscodeStrength: "Looked at when one is set."
         case .eraseAfter, .requiredEscrowKey: "This vault does not tell."
-        case .defaultClass, .minimumClass, .longestGrace, .lockWhenIdleAfter, .allowedDeviceKeys:
+        case .defaultClass, .minimumClass, .longestGrace, .lockWhenIdleAfter, .forgetAfter, .allowedDeviceKeys:
             "Looked at when it is mounted."
+        case .requiredLockSources: "Looked at by the agent, at each event."
         }
     }
 
@@ -50,7 +51,7 @@ struct PolicyReport {
         let (vault, mount): (Printable, Printable) =
             switch argument {
             case .mount(let mount): (mount.status.vault.quoted, mount.status.mountPoint.quoted)
-            case .vault(let path): (path.text.quoted, "DIR")
+            case .vault(let path): (path.path.quoted, "DIR")
             case .orphan(let entry): ("VAULT", entry.mountPoint.quoted)
             }
         let message: Printable = "\(violation)"
@@ -61,9 +62,13 @@ struct PolicyReport {
         case .longestGrace:
             CommandError(
                 .failed, message, try: "latchkey unmount \(mount)", "latchkey mount --grace SECONDS \(vault) \(mount)")
+        case .forgetAfter:
+            CommandError(
+                .failed, message, try: "latchkey unmount \(mount)",
+                "latchkey mount --forget-after HOURS \(vault) \(mount)")
         case .requiredEscrowKey:
             CommandError(.failed, message, try: "latchkey slot add escrow-key --public-key FILE \(vault)")
-        case .lockWhenIdleAfter, .eraseAfter, .allowedDeviceKeys: CommandError(.failed, message)
+        case .lockWhenIdleAfter, .eraseAfter, .allowedDeviceKeys, .requiredLockSources: CommandError(.failed, message)
         }
     }
 }

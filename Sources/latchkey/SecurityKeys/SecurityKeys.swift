@@ -10,12 +10,12 @@ import Store
 struct SecurityKeys {
     let options: SecurityKeyOptions
     /// The path as it was typed.
-    let vault: String
+    let vault: Path
     let entries: [(slot: UInt32, entry: SecurityKeyEntry)]
 
     /// Reads the unencrypted part of the vault's keybag. It is not verified, and need not be: a secret that a security
     /// key derives for a forged entry opens no slot.
-    init(of vault: String, _ options: SecurityKeyOptions) throws(CommandError) {
+    init(of vault: Path, _ options: SecurityKeyOptions) throws(CommandError) {
         self.options = options
         self.vault = vault
         let store: DirectoryStore

@@ -2,18 +2,20 @@ import Administration
 import Control
 import Crypto
 import Failure
+import Posix
 
 /// The slots of a vault, mounted or not; failures become words.
 struct WordedSlots {
     private let holder: any SlotHolder
 
     /// The slots of the vault at the path that the user typed.
-    init(of path: String, deviceKey: String?) throws(CommandError) {
+    init(of path: Path, deviceKey: Path?) throws(CommandError) {
+        let deviceKey = try deviceKeyPath(deviceKey, of: path)
         switch try PathArgument.of(path) {
         case .mount(let mount): self.init(of: mount)
         case .vault(let vault):
             self.init(
-                try withKeybag(of: vault.text) { () throws(Failure) in
+                try withKeybag(of: vault.path) { () throws(Failure) in
                     try FolderSlots(vault, deviceKeyPath: deviceKey)
                 })
         case .orphan(let entry): throw SilentMount(entry).error
@@ -24,7 +26,7 @@ struct WordedSlots {
 
     private init(_ holder: any SlotHolder) { self.holder = holder }
 
-    var vault: String { holder.vault }
+    var vault: Path { holder.vault }
 
     var isGuarded: Bool { holder.isGuarded }
 

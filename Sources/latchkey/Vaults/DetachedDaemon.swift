@@ -15,7 +15,10 @@ struct DetachedDaemon {
     ///
     /// The child reads `passcode` as standard input to its end. Its standard output is the readiness pipe. Until it has
     /// started, its messages go to this process's standard error.
-    init(_ arguments: [String], passcode: Descriptor?) throws(CommandError) {
+    ///
+    /// - Parameter isAutomount: the mount point is one of autofs. Until something is mounted there, autofs lets only
+    ///   systemd's own process group look at it, so the daemon stays in that one until it has mounted.
+    init(_ arguments: [Path], passcode: Descriptor?, isAutomount: Bool = false) throws(CommandError) {
         let pipe: Pipe
         let input: Descriptor
         do {
@@ -31,6 +34,7 @@ struct DetachedDaemon {
             // Without this the daemon would hold all inherited descriptors for days, a script's lock for example. It
             // fails only for lack of memory, and then the spawn fails too.
             unsafe lk_spawn_as_daemon(&actions, &attributes, STDERR_FILENO + 1)
+            if isAutomount { _ = unsafe posix_spawnattr_setflags(&attributes, 0) }
         }
         withExtendedLifetime((pipe, input)) {}
     }

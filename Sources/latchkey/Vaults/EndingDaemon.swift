@@ -25,7 +25,7 @@ struct EndingDaemon {
             if let served, try inWords(try MountTable()).latchkeyMount(device: served.status.device) != nil {
                 let point = served.status.mountPoint
                 throw CommandError(
-                    .failed, "the vault \(vault.text) is mounted already, on \(point)",
+                    .failed, "the vault \(vault.path) is mounted already, on \(point)",
                     try: "latchkey status \(point.quoted)")
             }
             guard served != nil || isLocked else { return }
@@ -36,7 +36,7 @@ struct EndingDaemon {
                 if try !Holders(of: served).holders.isEmpty { throw try stillThere(served) }
             }
             if !hasTold, isatty(STDERR_FILENO) == 1 {
-                Standard.error("Waiting for the daemon of an earlier mount of \(vault.text) to end.")
+                Standard.error("Waiting for the daemon of an earlier mount of \(vault.path) to end.")
                 hasTold = true
             }
             usleep(20_000)
@@ -46,7 +46,7 @@ struct EndingDaemon {
     private func stillThere(_ served: ServedMount?) throws(CommandError) -> CommandError {
         guard let served else {
             return CommandError(
-                .failed, "another process has the vault \(vault.text): fsck, or a daemon that does not answer",
+                .failed, "another process has the vault \(vault.path): fsck, or a daemon that does not answer",
                 try: "latchkey status", "fuser -v \(lockFile.quoted)")
         }
         let found = try Holders(of: served)
@@ -59,18 +59,18 @@ struct EndingDaemon {
             : "programs use its files:\(found.lines.map { "\n  \($0)" as Printable }.joined())"
         return CommandError(
             .failed,
-            "the daemon of an earlier mount of \(vault.text), process \(served.status.pid), has not ended: \(why)",
+            "the daemon of an earlier mount of \(vault.path), process \(served.status.pid), has not ended: \(why)",
             try: "grep -lwF \(served.status.mountPoint.quoted) /proc/[0-9]*/mountinfo",
-            "latchkey lock --now \(vault.text.quoted)")
+            "latchkey lock --now \(vault.path.quoted)")
     }
 
-    private var lockFile: String { vault.text.asFolder + BackingName.lock }
+    private var lockFile: Path { vault.path.asFolder + BackingName.lock }
 
     /// Whether a process holds the vault, according to /proc/locks: taking the lock to find out could make a starting
     /// daemon fail. Source: proc_locks(5).
     private var isLocked: Bool {
         var status = stat()
-        guard unsafe lstat(lockFile, &status) == 0,
+        guard lockFile.linkStatus(&status) == 0,
             let bytes = try? Descriptor.open(path: "/proc/locks", O_RDONLY).bytes()
         else { return false }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").contains { line in

@@ -8,7 +8,7 @@ extension NewSecretFile {
     /// Writes a new secret to the file at `path`, or shows it if `path` is nil, then runs `take`, which gives it to the
     /// vault. If `take` fails, the file is removed, unless the vault may have taken the secret.
     static func handOut<Result: ~Copyable>(
-        _ secret: borrowing Secret, to path: String?, _ take: () throws(CommandError) -> Result
+        _ secret: borrowing Secret, to path: Path?, _ take: () throws(CommandError) -> Result
     ) throws(CommandError) -> Result {
         guard let path else {
             try show(secret)

@@ -15,7 +15,7 @@ import Vault
     static func main() throws {
         let folder = try StateFolder()
         let keys = try VaultKeys(in: folder)
-        let vault = keys.vault(over: try DirectoryStore(path: folder.path))
+        let vault = keys.vault(over: try DirectoryStore(path: Path(folder.path)))
         defer { vault.abandon() }
         let root = try vault.openRoot()
         let owner = Ownership(mode: 0o600, user: getuid(), group: getgid())

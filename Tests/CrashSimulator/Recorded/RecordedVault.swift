@@ -34,7 +34,7 @@ public final class RecordedVault {
     public init(wrapping wrap: (RecordingStore) -> any Store = { $0 }) throws {
         folder = try StateFolder()
         keys = try VaultKeys(in: folder)
-        store = try RecordingStore(DirectoryStore(path: folder.path))
+        store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
         top = wrap(store)
         vault = keys.vault(over: top)
         let directory = try vault.openRoot()

@@ -31,7 +31,13 @@ final class FixedService: ControlService {
 
     func classes(ofInodes inodes: [UInt64]) -> [String] { inodes.map { $0 % 2 == 0 ? "complete" : "" } }
 
-    func lock(now: Bool) -> Status { set(now ? .locked : .locking) }
+    func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status {
+        begun = now ? nil : 1
+        return set(now ? .locked : .locking)
+    }
+
+    func interruptWaiting() -> WaitingInterruption { WaitingInterruption {} }
+    func takeBackLock(_ lock: UInt64) -> Status { set(.unlocked) }
 
     func unlock(_ opener: Opener, secret: Descriptor) throws(Failure) -> Status {
         guard opener.kind == .passcode else { throw .wrongRecoveryKey }
@@ -64,13 +70,13 @@ final class FixedService: ControlService {
 
     func rotate(_ new: NewRotation?) throws(Failure) -> Status { status }
 
-    func explain(_ file: Descriptor) throws(Failure) -> Explanation {
+    func explain(_ file: Descriptor, _ name: Name?) throws(Failure) -> Explanation {
         Explanation(
             kind: .file, class: "complete", isExplicit: true, directoryClass: nil, wrappedBy: nil,
             hasKeyInMemory: false, actions: [], backingPath: "x", state: status.state)
     }
 
-    func erase() throws(Failure) -> String { throw .failed(reason: "kept") }
+    func erase(keepingDeviceKey: Bool) throws(Failure) -> String { throw .failed(reason: "kept") }
 
     func endErased() {}
 

@@ -13,6 +13,7 @@ public protocol FuzzedParser: AnyObject {
 /// The parsers, by the names of their corpora in Tests/Fuzz/Corpus.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case block
+    case config
     case control
     case deviceKey = "device-key"
     case directory
@@ -28,6 +29,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     public func makeParser() throws -> any FuzzedParser {
         switch self {
         case .block: try BlockParser()
+        case .config: ConfigParser()
         case .control: try ControlParser()
         case .deviceKey: DeviceKeyParser()
         case .directory: try DirectoryParser()

@@ -25,7 +25,7 @@ final class PlantedVault {
 
     init(recordKind: StoreTraits.RecordKind = .symbolicLink) throws {
         folder = try TemporaryFolder(mode: 0o700)
-        store = try DirectoryStore(path: folder.path)
+        store = try DirectoryStore(path: Path(folder.path))
         let volumeKey = try secret([UInt8](repeating: 7, count: 32))
         keys = try VolumeKeys(volumeKey: volumeKey, volume: Self.volumeID)
         ring = KeyRing(volume: Self.volumeID)

@@ -72,6 +72,25 @@ extension MountTests {
             #expect(try Disk.read(full + "/file") == Array("here".utf8))
         }
 
+        /// `mount DIR VAULT`: the advice works as it is written.
+        @Test func swappedArguments() throws {
+            let vault = try Vault()
+            let point = try vault.folder.makeFolder("m")
+            let swapped = try vault.latchkey(["mount", point, vault.path])
+            let words = "seem swapped: \(point) is an empty folder, and \(vault.path) is a vault"
+            expectRefusal(swapped, 5, mentioning: words)
+            let advice = try #require(swapped.errors.split(separator: "\n").last { $0.hasPrefix("  try: latchkey ") })
+            let command = advice.dropFirst("  try: latchkey ".count).split(separator: " ").map(String.init)
+            #expect(command == ["mount", vault.path, point])
+            try vault.latchkey(command).succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
+            // Two vaults are not swapped, nor is a folder that has lost its keybag.
+            let other = try Vault()
+            #expect(try !vault.latchkey(["mount", other.path, vault.path]).errors.contains("swapped"))
+            try shell("rm lk.keybag", in: other.path)
+            #expect(try !vault.latchkey(["mount", other.path, vault.path]).errors.contains("swapped"))
+        }
+
         @Test func mountedTwice() throws {
             let vault = try Vault()
             let other = try vault.folder.makeFolder("other")
@@ -167,7 +186,8 @@ extension MountTests {
         @Test func usage() throws {
             let vault = try Vault()
             for arguments in [
-                ["frobnicate"], ["mount"], ["lock"], ["mount", vault.path], ["lock", "--never", vault.path],
+                ["frobnicate"], ["mount"], ["lock", "--all", vault.path], ["mount", vault.path],
+                ["lock", "--never", vault.path],
                 ["--verbose"], ["status", "--verbose"],
             ] {
                 #expect(try vault.latchkey(arguments).status == 2, "\(arguments)")

@@ -53,10 +53,11 @@ extension MountTests.DataProtection {
     }
 
     /// What each class allows if the folder's class may forbid it: a refused write leaves no temporary file.
-    @Test(arguments: [LockState.beforeFirstUnlock, .locked], ProtectionClass.allCases)
+    @Test(arguments: [LockState.beforeFirstUnlock, .locked, .deeplyLocked], ProtectionClass.allCases)
     func whileLockedItDependsOnTheClassAlone(_ state: LockState, _ folder: ProtectionClass) throws {
-        try withProtected(["--default-class", folder.rawValue], unlocked: state == .locked) { it in
+        try withProtected(["--default-class", folder.rawValue], unlocked: state != .beforeFirstUnlock) { it in
             if state == .locked { try it.mount.lockNow() }
+            if state == .deeplyLocked { try it.mount.lockDeeply() }
             var expected: [String] = []
             for protection in ProtectionClass.allCases {
                 let isWritten =

@@ -26,6 +26,9 @@ struct MountStatus: Decodable {
         var name: String
         var openFiles: [String: Int]
         var mappedFiles: [String: Int]
+        var folders: Int
+        var workingFolder: Bool
+        var root: Bool
     }
 
     /// Of one mount: the object, or the only element of a list.
@@ -63,12 +66,16 @@ enum ProtectionClass: String, CaseIterable, CustomStringConvertible {
     var code: UInt8 { UInt8(ProtectionClass.allCases.firstIndex(of: self)! + 1) }
 }
 
-/// The four lock states.
+/// The four lock states, and the one after a deep lock.
 enum LockState: String, CaseIterable, CustomStringConvertible {
     case beforeFirstUnlock = "before-first-unlock"
     case unlocked
     case locking
     case locked
+    case deeplyLocked
 
     var description: String { rawValue }
+
+    /// As a status has it.
+    var reported: String { self == .deeplyLocked ? Self.beforeFirstUnlock.rawValue : rawValue }
 }

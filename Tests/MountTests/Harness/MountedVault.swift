@@ -102,6 +102,16 @@ final class MountedVault {
         try latchkey("lock", path, "--now", "--wait").succeeded()
     }
 
+    /// The same for class C as well.
+    func lockDeeply() throws {
+        try latchkey("lock", path, "--deep", "--now", "--wait").succeeded()
+    }
+
+    /// Locks as deeply as it takes to close the class.
+    func lock(closing protection: ProtectionClass) throws {
+        if protection == .completeUntilFirstUserAuthentication { try lockDeeply() } else { try lockNow() }
+    }
+
     func status() throws -> MountStatus {
         let outcome = try latchkey("status", path, "--json").succeeded()
         return try MountStatus(json: outcome.output)

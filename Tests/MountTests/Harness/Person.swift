@@ -3,13 +3,19 @@ import TestSupport
 extension Vault {
     /// Runs latchkey at a terminal of its own and answers each question once it appears. The output is what it writes
     /// to either stream.
+    ///
+    /// - Parameters:
+    ///   - withoutInput: its standard input is /dev/null, and the terminal only controls it.
+    ///   - variables: of its environment, beside the vault's.
     func latchkey(
-        _ arguments: [String], answering answers: [(question: String, answer: String)], within seconds: Double = 60
+        _ arguments: [String], answering answers: [(question: String, answer: String)], withoutInput: Bool = false,
+        variables: [String: String] = [:], within seconds: Double = 60
     ) throws -> Outcome {
         let said = answers.flatMap { [$0.question, $0.answer] }
+        let wrapper = withoutInput ? ["/bin/sh", "-c", "exec \"$0\" \"$@\" </dev/null"] : []
         return try attempt(
-            "python3", ["-c", person, "\(answers.count)"] + said + [Built.latchkey] + arguments,
-            environment: environment, within: seconds)
+            "python3", ["-c", person, "\(answers.count)"] + said + wrapper + [Built.latchkey] + arguments,
+            environment: environment.merging(variables) { $1 }, within: seconds)
     }
 }
 

@@ -98,10 +98,11 @@ extension MountTests.Erasing {
         }
         func trying(_ passcode: String, _ word: String) throws -> Outcome {
             // The process that becomes the daemon has not kept the passcode.
-            let again = command.contains("--foreground") && word == "erase" ? [("Passcode: ", passcode)] : []
+            let first = ("Passcode of \(vault.path): ", passcode)
+            let again = command.contains("--foreground") && word == "erase" ? [first] : []
             return try vault.latchkey(
                 command + places,
-                answering: [("Passcode: ", passcode), ("Type erase to try it all the same: ", word)] + again)
+                answering: [first, ("Type erase to try it all the same: ", word)] + again)
         }
         try failThreeTimes()
         for word in ["", "no", "Erase"] {

@@ -208,6 +208,37 @@ extension MountTests {
             #expect(!Disk.exists(deviceKey))
         }
 
+        /// What was hindered is finished with the command that the message advises.
+        @Test(.enabled(if: Immutable.isAvailable, Immutable.why), arguments: [true, false])
+        func anInterruptedEraseIsFinished(_ isMounted: Bool) throws {
+            let mount = isMounted ? try MountedVault(vault) : nil
+            defer {
+                mount?.detach()
+                _ = try? shell("chattr -i '\(deviceKey)'", in: "/")
+            }
+            try run("chattr", ["+i", deviceKey])
+            let outcome = try vault.latchkey(["erase", "--yes", mount?.path ?? vault.path])
+            #expect(outcome.status == 1 && outcome.errors.contains(": Operation not permitted"), "\(outcome)")
+            #expect(!outcome.errors.contains("io("), "\(outcome)")
+            #expect(
+                outcome.errors.contains("try: latchkey erase --device-key \(deviceKey) \(vault.path)"), "\(outcome)")
+            mount?.daemon.wait()
+            try run("chattr", ["-i", deviceKey]).succeeded()
+            if isMounted {
+                let plain = try vault.latchkey(["erase", "--yes", vault.path])
+                let advice = "latchkey erase --device-key \(deviceKey) \(vault.path)   (destroys its device key"
+                #expect(plain.status == 5 && plain.errors.contains(advice), "\(plain)")
+            }
+            let stranger = try Vault()
+            let other = try stranger.deviceKeyFile()
+            let foreign = try vault.latchkey(["erase", "--yes", "--device-key", other, vault.path])
+            #expect(foreign.status == 1 && Disk.exists(other), "\(foreign)")
+            let end = try vault.latchkey(["erase", "--yes", "--device-key", deviceKey, vault.path]).succeeded()
+            #expect(end.text.contains("is erased: nothing opens it any more"), "\(end)")
+            try expectErased()
+            withExtendedLifetime(stranger) {}
+        }
+
         /// The device key was moved while the vault is mounted.
         @Test func theDeviceKeyOfAMountIsElsewhere() throws {
             let mount = try MountedVault(vault)

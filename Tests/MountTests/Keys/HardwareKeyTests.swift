@@ -195,7 +195,7 @@ extension MountTests {
             }
             // Nor does a slot stay that no passcode opens.
             try vault.latchkey([
-                "slot", "remove", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "2", vault.path,
+                "slot", "remove", "--yes", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, "2", vault.path,
             ])
             .succeeded()
             let last = try vault.latchkey(["slot", "remove"] + passcode + ["3", vault.path])

@@ -156,6 +156,24 @@ extension MountTests {
             }
         }
 
+        /// The time of class C: the policy's value holds unless the command line sets a shorter one.
+        @Test func forgetting() throws {
+            try demand("forget-after = 72")
+            try expectRefused(try mounting(["--forget-after", "73"]), "73 hours locked is later than after the 72")
+            for (options, seconds) in [([], 72.0 * 3600), (["--forget-after", "90m"], 5400)] as [([String], Double)] {
+                try withMount(vault, options: ["--policy", policy] + options) { mount in
+                    let outcome = try mount.latchkey("status", "--json", mount.path).succeeded()
+                    let json = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
+                    #expect(json?["forgetAfter"] as? Double == seconds)
+                    try mount.latchkey("policy", "check", "--policy", policy, mount.path).succeeded()
+                }
+            }
+            try withMount(vault) { mount in
+                let outcome = try mount.latchkey("policy", "check", "--policy", policy, mount.path)
+                #expect(outcome.status == 1 && outcome.errors.contains("never closes class C"), "\(outcome)")
+            }
+        }
+
         /// A policy that cannot be parsed allows nothing.
         @Test func unusable() throws {
             try demand("longest-grace = \"soon\"")

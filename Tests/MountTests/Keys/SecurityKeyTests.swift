@@ -61,7 +61,7 @@ extension MountTests {
             try vault.latchkey(["unmount", point]).succeeded()
             try vault.latchkey(["fsck"] + byKey(key) + withPIN + [vault.path]).succeeded()
 
-            try vault.latchkey(["slot", "remove"] + byKey(key) + withPIN + ["3", vault.path]).succeeded()
+            try vault.latchkey(["slot", "remove", "--yes"] + byKey(key) + withPIN + ["3", vault.path]).succeeded()
             let touches = key.touches
             let gone = try vault.latchkey(["slot", "test"] + byKey(key) + withPIN + [vault.path])
             #expect(gone.status == 1 && gone.errors.contains("latchkey slot add fido2"), "\(gone)")

@@ -73,7 +73,8 @@ extension MountTests {
                 }
             }
             for (slot, options) in ways.prefix(5) {
-                try vault.latchkey(["slot", "remove", "--escrow-key", escrowKey, "\(slot)", place]).succeeded()
+                try vault.latchkey(["slot", "remove", "--yes", "--escrow-key", escrowKey, "\(slot)", place])
+                    .succeeded()
                 let tested = try vault.latchkey(["slot", "test"] + options + [place])
                 #expect(tested.status == 3, "\(slot)")
                 if slot == 5 { break }

@@ -69,6 +69,48 @@ extension MountTests {
             }
         }
 
+        /// A deep lock leaves class D alone, also of a mount that was locked before, and nothing of C in buffers.
+        @Test(.enabled(if: isRoot, "only root may look into the daemon's memory"), arguments: [false, true])
+        func aDeepLockTakesClassC(wasLocked: Bool) throws {
+            try withScene { scene in
+                try write(scene, "strict", .complete, 1)
+                try write(scene, "held", .completeUnlessOpen, 2)
+                try write(scene, "service", .completeUntilFirstUserAuthentication, 3)
+                try write(scene, "closed", .completeUntilFirstUserAuthentication, 4)
+                try write(scene, "open", .none, 5)
+                try scene.probe.close(4).required()
+                let files = ["strict", "held", "service", "closed", "open"]
+                let plaintexts = [Self.marked(1), Self.marked(3), Self.marked(4)]
+                func found() throws -> Set<String> {
+                    try MemoryScan.found(in: scene.mount, files: files, plaintexts: plaintexts)
+                }
+                if wasLocked {
+                    try scene.mount.lockNow()
+                    // The last cipher that is keyed before the lock: no later one overwrites it.
+                    try scene.probe.pwrite(3, 0, Array(Self.marked(3)[..<64])).required()
+                    let locked = try found()
+                    for key in ["class key C", "file key service"] {
+                        #expect(locked.contains(key), "\(key): the search must find what is there")
+                    }
+                }
+                try scene.mount.lockDeeply()
+                let locked = try found()
+                for key in ["class key D", "file key held", "file key open"] {
+                    #expect(locked.contains(key), "\(key): the search must find what is there")
+                }
+                for secret in [
+                    "class key A", "class key B", "class key C", "file key strict", "file key service",
+                    "file key closed", "plaintext 0", "plaintext 1", "plaintext 2", "passcode", "recovery key",
+                ] {
+                    #expect(!locked.contains(secret), "\(secret) is in memory after a deep lock")
+                }
+                #expect(try scene.probe.pread(3, 0, 64) == .noKey)
+                try scene.mount.unlock()
+                #expect(try scene.probe.pread(3, 0, 64).bytes() == Self.marked(3))
+                #expect(try found().contains("class key C"))
+            }
+        }
+
         /// The cipher leaves the end of its output in registers, which are saved on the stack now and then.
         @Test(
             .enabled(if: isRoot, "only root may look into the daemon's memory"),

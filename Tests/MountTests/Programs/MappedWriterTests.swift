@@ -30,14 +30,15 @@ extension MountTests {
         }
 
         /// A lock accepts stores that were not synced before it, and they are there after the unlock.
-        @Test func dirtyPagesSurviveTheLock() throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: [ProtectionClass.complete, .completeUntilFirstUserAuthentication])
+        func dirtyPagesSurviveTheLock(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 let contents = [UInt8](seed: 2, count: 400_000)
                 try scene.makeFile("file", [UInt8](repeating: 0, count: contents.count))
                 try scene.probe.open(0, scene.path("file"), "rw").required()
                 try scene.probe.map(0, 0, contents.count).required()
                 try scene.probe.store(0, 0, contents).required()
-                try scene.mount.lockNow()
+                try scene.mount.lock(closing: protection)
                 #expect(try scene.probe.touch(0, 0, 1) == .bus)
                 #expect(try scene.probe.ask("msync", "0") == .ok(), "all stores were made before the lock")
                 #expect(try scene.probe.fsync(0) == .ok())
@@ -48,13 +49,14 @@ extension MountTests {
         }
 
         /// Pages that mlock(2) holds in memory are removed all the same.
-        @Test func mlockDoesNotKeepThePlaintext() throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: [ProtectionClass.complete, .completeUntilFirstUserAuthentication])
+        func mlockDoesNotKeepThePlaintext(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 try scene.makeFile("file", [UInt8](seed: 3, count: 8192))
                 try scene.probe.open(0, scene.path("file"), "rw").required()
                 try scene.probe.map(0, 0, 8192).required()
                 try scene.probe.ask("mlock", "0").required("mlock")
-                try scene.mount.lockNow()
+                try scene.mount.lock(closing: protection)
                 #expect(try scene.probe.touch(0, 0, 16) == .bus)
                 #expect(try scene.probe.touch(0, 4096, 16) == .bus)
                 try scene.mount.unlock()

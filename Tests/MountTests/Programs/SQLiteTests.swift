@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -61,15 +62,17 @@ extension MountTests {
 
         /// A lock while a program has the database open: its calls are refused, without a report of damage, and it
         /// continues after the unlock; in WAL mode the mapped index does not kill it.
-        @Test(arguments: ["wal", "delete"])
-        func goesOnAfterALock(_ mode: String) throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: [
+            ("wal", ProtectionClass.complete), ("delete", .complete), ("delete", .completeUntilFirstUserAuthentication),
+        ])
+        func goesOnAfterALock(_ mode: String, _ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 let database = try SQLite(scene.path("data.db"))
                 try database.ask("PRAGMA journal_mode=\(mode); PRAGMA cache_size=0;")
                 try database.ask("CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
                 try database.ask(insert(2000))
                 for turn in 1...3 {
-                    try scene.mount.lockNow()
+                    try scene.mount.lock(closing: protection)
                     let refused = try database.ask("SELECT sum(i), max(x) FROM t;")
                     #expect(refused.contains("rror"), "turn \(turn): \(refused)")
                     #expect(!refused.contains("malformed"), "turn \(turn): \(refused)")
@@ -84,16 +87,18 @@ extension MountTests {
         }
 
         /// A transaction that the lock interrupts is rolled back, and the connection continues after the unlock.
-        @Test(arguments: ["wal", "delete"])
-        func anInterruptedTransactionIsRolledBack(_ mode: String) throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: [
+            ("wal", ProtectionClass.complete), ("delete", .complete), ("delete", .completeUntilFirstUserAuthentication),
+        ])
+        func anInterruptedTransactionIsRolledBack(_ mode: String, _ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 let database = try SQLite(scene.path("data.db"))
                 try database.ask("PRAGMA journal_mode=\(mode); CREATE TABLE t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
                 // A cache so small that the transaction must use the disk before its end.
                 try database.ask("PRAGMA cache_size=2;")
                 try database.ask(insert(100))
                 try database.ask("BEGIN; \(insert(3000))")
-                try scene.mount.lockNow()
+                try scene.mount.lock(closing: protection)
                 #expect(try database.ask("SELECT sum(i), max(x) FROM t;").contains("disk I/O error"))
                 #expect(try database.ask("COMMIT;").contains("no transaction is active"))
                 try expectCannotOpen(scene.path("data.db"))
@@ -105,6 +110,32 @@ extension MountTests {
                 let after = try SQLite(scene.path("data.db"))
                 #expect(try after.ask("PRAGMA integrity_check; SELECT count(*) FROM t;") == "ok\n107")
                 #expect(after.dialogue.end() == 0)
+            }
+        }
+
+        /// The mapped index of WAL mode is of class C, so a deep lock kills a program that looks into it. The next one
+        /// finds all that was committed, and nothing of what was not.
+        @Test(arguments: [
+            ProtectionClass.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication,
+        ])
+        func aDeepLockInWALModeLosesNothing(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
+                for turn in 1...3 {
+                    let database = try SQLite(scene.path("data.db"))
+                    try database.ask(
+                        "PRAGMA journal_mode=wal; CREATE TABLE IF NOT EXISTS t(id INTEGER PRIMARY KEY, i INT, x TEXT);")
+                    try database.ask("PRAGMA cache_size=2; \(insert(500))")
+                    try database.ask("BEGIN; \(insert(3000))")
+                    try scene.mount.lockDeeply()
+                    #expect(throws: (any Error).self) { try database.ask("COMMIT; SELECT sum(i), max(x) FROM t;") }
+                    #expect(database.dialogue.process.wait(seconds: 20) == 128 + SIGBUS, "turn \(turn)")
+                    try expectCannotOpen(scene.path("data.db"))
+                    try scene.mount.unlock()
+                    let after = try SQLite(scene.path("data.db"))
+                    #expect(try after.ask("PRAGMA integrity_check;") == "ok", "turn \(turn)")
+                    #expect(try after.ask("SELECT count(*) FROM t;") == "\(500 * turn)", "turn \(turn)")
+                    #expect(after.dialogue.end() == 0)
+                }
             }
         }
 

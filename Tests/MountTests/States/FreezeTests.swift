@@ -21,7 +21,7 @@ extension MountTests {
                 try scene.makeFolder("folder", class: protection)
                 try scene.makeFile("folder/file", Self.contents)
                 if isOpen { try scene.probe.open(0, scene.path("folder/file"), "rw").required() }
-                try scene.mount.lockNow()
+                try scene.mount.lock(closing: protection)
                 try body(scene, other)
             }
         }
@@ -50,7 +50,9 @@ extension MountTests {
             try run("sync", [], within: 20)
         }
 
-        @Test(arguments: ["r", "rw", "rw,creat", "rw,trunc"], [ProtectionClass.complete, .completeUnlessOpen])
+        @Test(
+            arguments: ["r", "rw", "rw,creat", "rw,trunc"],
+            [ProtectionClass.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication])
         func anOpenWaits(_ flags: String, _ protection: ProtectionClass) throws {
             try withLockedFile(class: protection, isOpen: false) { scene, other in
                 let call = ["open", "1", scene.path("folder/file"), flags, "420"]
@@ -65,8 +67,9 @@ extension MountTests {
             }
         }
 
-        @Test func aReadWaits() throws {
-            try withLockedFile { scene, other in
+        @Test(arguments: [ProtectionClass.complete, .completeUntilFirstUserAuthentication])
+        func aReadWaits(_ protection: ProtectionClass) throws {
+            try withLockedFile(class: protection) { scene, other in
                 for call in [["pread", "0", "5000", "200"], ["read", "0", "200"], ["pread", "0", "99999999", "1"]] {
                     try scene.probe.send(call)
                     try until(waiting: 1, scene.mount)
@@ -76,7 +79,7 @@ extension MountTests {
                     let end = min(start + Int(call.last!)!, Self.contents.count)
                     #expect(try scene.probe.answer(to: call).bytes() == Array(Self.contents[start..<end]))
                     // Pages that are cached now must be gone at the next lock.
-                    try scene.mount.lockNow()
+                    try scene.mount.lock(closing: protection)
                 }
                 try scene.mount.unlock()
             }

@@ -5,21 +5,24 @@ import Testing
 extension MountTests {
     /// Programs that write during a lock: no acknowledged write is lost, and none is accepted after it.
     @Suite struct LockUnderLoad {
+        /// The second one in a deep lock.
+        private static let classes = [ProtectionClass.complete, .completeUntilFirstUserAuthentication]
+
         private func counters(_ bytes: [UInt8]) -> [UInt64] {
             stride(from: 0, to: bytes.count - 7, by: 8).map { start in
                 bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
             }
         }
 
-        @Test func acknowledgedWritesAreThere() throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: Self.classes) func acknowledgedWritesAreThere(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 for turn in 0..<5 {
                     let writer = try Probe()
                     let name = "file-\(turn)"
                     try writer.open(0, scene.path(name), "rw,creat").required()
                     try writer.send(["writeloop", "0"])
                     Thread.sleep(forTimeInterval: 0.1)
-                    try scene.mount.lockNow()
+                    try scene.mount.lock(closing: protection)
                     let words = try writer.answer().words()
                     #expect(words[1] == "ENOKEY", "turn \(turn): why the writer stopped: \(words)")
                     let acknowledged = Int(words[0]) ?? 0
@@ -37,8 +40,9 @@ extension MountTests {
         }
 
         /// A store that returned before the page was removed is kept; later ones raise SIGBUS.
-        @Test func storesThroughAMappingAreKeptUpToTheSIGBUS() throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: Self.classes)
+        func storesThroughAMappingAreKeptUpToTheSIGBUS(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 for turn in 0..<4 {
                     let writer = try Probe()
                     let name = "file-\(turn)"
@@ -47,7 +51,7 @@ extension MountTests {
                     try writer.map(0, 0, 4096 * 64).required()
                     try writer.send(["storeloop", "0"])
                     Thread.sleep(forTimeInterval: 0.1)
-                    try scene.mount.lockNow()
+                    try scene.mount.lock(closing: protection)
                     let stored = try writer.answer().number()
                     #expect(stored > 64)
                     let synced = [try writer.ask("msync", "0"), try writer.fsync(0)]
@@ -69,13 +73,13 @@ extension MountTests {
         }
 
         /// sync(1) of everything returns while dirty files are locked.
-        @Test func syncComesBackWhileLocked() throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: Self.classes) func syncComesBackWhileLocked(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 try scene.makeFile("file", [UInt8](seed: 1, count: 100_000))
                 try scene.probe.open(0, scene.path("file"), "rw").required()
                 try scene.probe.map(0, 0, 100_000).required()
                 try scene.probe.store(0, 0, [UInt8](seed: 2, count: 100_000)).required()
-                try scene.mount.lockNow()
+                try scene.mount.lock(closing: protection)
                 let start = ContinuousClock.now
                 try run("sync", ["-f", scene.mount.path], within: 20).succeeded()
                 #expect(ContinuousClock.now - start < .seconds(5))
@@ -85,14 +89,14 @@ extension MountTests {
         }
 
         /// 2,000 files of the strict class, looked up, read and closed: all of them lock.
-        @Test func manyClosedFilesLock() throws {
-            try withScene(["--default-class", "complete"]) { scene in
+        @Test(arguments: Self.classes) func manyClosedFilesLock(_ protection: ProtectionClass) throws {
+            try withScene(["--default-class", protection.rawValue]) { scene in
                 try shell(
                     "i=0; while [ $i -lt 2000 ]; do echo contents $i > f$i; i=$((i+1)); done; cat f* | wc -l",
                     in: scene.mount.path
                 ).succeeded()
                 let start = ContinuousClock.now
-                try scene.mount.lockNow()
+                try scene.mount.lock(closing: protection)
                 let took = ContinuousClock.now - start
                 #expect(took < .seconds(3), "\(took)")
                 let readable = try shell(

@@ -125,6 +125,27 @@ extension MountTests {
             #expect(try run(Built.latchkey, ["status", vault]).succeeded().text.contains("locked: A"))
         }
 
+        @Test(.enabled(if: geteuid() == 0, "needs a user who has no other mounts"))
+        func locksAllItsMountsDeeply() throws {
+            if let missing = Self.missing {
+                Issue.record("NOT TESTED: a mount by an ordinary user: \(missing)")
+                return
+            }
+            try asOrdinaryUser(
+                """
+                "$LATCHKEY" mount vault mount --grace 1 --unlock --passcode-file passcode
+                trap 'cd "$HOME"; "$LATCHKEY" unmount mount' EXIT
+                echo contents > mount/file
+                "$LATCHKEY" lock --all --now --wait; cat mount/file
+                "$LATCHKEY" lock --deep --all --wait | grep -q "$(pwd)/mount is locked deeply"
+                refused cat mount/file; grep -q 'key not available' errors
+                "$LATCHKEY" status mount --json | tr -d ' \\n' | grep -q '"deep":true'
+                "$LATCHKEY" unlock mount --passcode-file passcode
+                test "$(cat mount/file)" = contents
+                """, in: try TemporaryFolder(), user: 61_402
+            ).succeeded()
+        }
+
         /// However few threads the user may have, either the mount is refused and nothing stays, or it works
         /// completely.
         @Test(.enabled(if: geteuid() == 0, "needs a user who runs nothing else")) func whereThreadsRunOut() throws {

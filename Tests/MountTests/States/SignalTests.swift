@@ -46,6 +46,26 @@ extension MountTests {
             }
         }
 
+        /// The end of a login sends both at once: the daemon goes on for the program that uses the mount.
+        @Test(arguments: [[SIGTERM, SIGHUP], [SIGHUP, SIGTERM]])
+        func aHangupIsNoSecondRequest(_ signals: [Int32]) throws {
+            let vault = try Vault()
+            let probe = try Probe()
+            let mount = try MountedVault(vault)
+            defer { mount.detach() }
+            try probe.open(0, mount.file("file"), "rw,creat").required()
+            for signal in signals {
+                mount.daemon.send(signal)
+                // Taken by the daemon before the next one.
+                let end = ContinuousClock.now + .seconds(10)
+                while !mountLines(of: mount.path).isEmpty, ContinuousClock.now < end { usleep(1000) }
+            }
+            #expect(try probe.pwrite(0, 0, [1, 2, 3]).succeeded)
+            #expect(try probe.pread(0, 0, 3).bytes() == [1, 2, 3])
+            try probe.close(0).required()
+            mount.expectEnded(status: 0)
+        }
+
         /// The daemon also ends when umount(8) unmounts it.
         @Test func umountEndsTheDaemon() throws {
             let mount = try MountedVault(try Vault())

@@ -40,6 +40,53 @@ extension MountTests {
             }
         }
 
+        /// The daemons of other users that do not answer keep root's locks from nothing.
+        @Test(.enabled(if: geteuid() == 0, "other users are needed")) func lockAllBeginsBeforeTheyAreWaitedFor() throws
+        {
+            try withMount(try Vault()) { mount in
+                let said = try StreamFile()
+                let silent = try Child(
+                    "python3", ["-c", Self.listening], input: said.descriptor, output: said.descriptor,
+                    errors: said.descriptor)
+                defer {
+                    silent.send(SIGTERM)
+                    _ = silent.wait(seconds: 5)
+                }
+                let end = ContinuousClock.now + .seconds(20)
+                while said.contents.isEmpty, ContinuousClock.now < end { usleep(1000) }
+                try #require(String(decoding: said.contents, as: UTF8.self) == "listening\n")
+                let words = try StreamFile()
+                let lock = try Child(
+                    Built.latchkey, ["lock", "--all", "--now"], input: words.descriptor, output: words.descriptor,
+                    errors: words.descriptor)
+                while try mount.status().state != "locked", lock.wait(seconds: 0) == nil, ContinuousClock.now < end {}
+                #expect(lock.wait(seconds: 0) == nil, "it has waited first")
+                #expect(try mount.status().state == "locked")
+                #expect(lock.wait(seconds: 60) == 0, "\(String(decoding: words.contents, as: UTF8.self))")
+            }
+        }
+
+        /// Sockets of another user that take connections and never answer, until SIGTERM.
+        private static let listening = """
+            import os, shutil, signal, socket
+            folder, user = "/tmp/latchkey-61241", 61241
+            os.makedirs(folder, 0o700)
+            try:
+                sockets = []
+                for number in range(8):
+                    one = socket.socket(socket.AF_UNIX)
+                    one.bind(f"{folder}/{number:032x}.socket")
+                    one.listen()
+                    sockets.append(one)
+                    os.chown(f"{folder}/{number:032x}.socket", user, user)
+                os.chown(folder, user, user)
+                signal.signal(signal.SIGTERM, lambda *_: shutil.rmtree(folder) or os._exit(0))
+                signal.alarm(120)
+                os.write(1, b"listening\\n")
+                while True: signal.pause()
+            finally: shutil.rmtree(folder, ignore_errors=True)
+            """
+
         /// A missing path in a working mount says nothing of the mount.
         @Test func aMistypedPathIsNotTheMount() throws {
             try withMount(try Vault()) { mount in

@@ -48,6 +48,33 @@ extension MountTests {
             }
         }
 
+        /// A second SIGTERM makes all durable first: until the disk answers, the lock goes on.
+        @Test func aSecondSignalDelaysNoLock() throws {
+            let disk = try StoppableDisk()
+            let vault = try Vault(["--default-class", "complete"], at: disk.path + "/vault")
+            let mount = try MountedVault(vault, grace: 1)
+            let probe = try Probe()
+            defer {
+                disk.go()
+                probe.process.send(SIGKILL)
+                probe.process.wait()
+                mount.detach()
+            }
+            try probe.write(mount.file("file"), [1, 2, 3])
+            try probe.open(0, mount.file("file"), "rw").required()
+            try probe.pwrite(0, 0, [4]).required()
+            try disk.stop()
+            mount.daemon.send(SIGTERM)
+            let end = ContinuousClock.now + .seconds(20)
+            while !mountLines(of: mount.path).isEmpty, ContinuousClock.now < end { usleep(1000) }
+            mount.daemon.send(SIGTERM)
+            while try probe.pread(0, 0, 3).succeeded, ContinuousClock.now < end { usleep(10_000) }
+            #expect(try probe.pread(0, 0, 3) == .noKey)
+            disk.go()
+            _ = mount.daemon.wait(seconds: 20)
+            withExtendedLifetime(disk) {}
+        }
+
         /// A request that is inside its class's gate: opening the gates must not wait for it.
         @Test func aRequestThatIsStuckDelaysNoUnlock() throws {
             try withStoppableVault { disk, mount, probe in

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension MountTests {
-    /// Section 2's table, cell by cell: four classes, four lock states, every call, through a real mount.
+    /// Section 2's table, cell by cell: four classes, five lock states, every call, through a real mount.
     @Suite struct ClassTable {
         @Test func hasARowForEveryCall() {
             #expect(Expectation.table.count == Call.allCases.count)
@@ -39,16 +39,19 @@ extension MountTests {
             for cell in cells where cell.call.needsHandle {
                 try cell.openHandle()
             }
-            if state == .locking || state == .locked {
-                try mount.latchkey(["lock", mount.path] + (state == .locked ? ["--now", "--wait"] : [])).succeeded()
+            switch state {
+            case .beforeFirstUnlock, .unlocked: break
+            case .locking: try mount.latchkey("lock", mount.path).succeeded()
+            case .locked: try mount.lockNow()
+            case .deeplyLocked: try mount.lockDeeply()
             }
-            #expect(try mount.status().state == state.rawValue)
+            #expect(try mount.status().state == state.reported)
 
             var allowed: [Int: Bool] = [:]
             for cell in cells {
                 allowed[cell.number] = try check(cell, protection, state)
             }
-            #expect(try mount.status().state == state.rawValue, "the calls were made in this state")
+            #expect(try mount.status().state == state.reported, "the calls were made in this state")
 
             try mount.unlock()
             for cell in cells {

@@ -44,14 +44,16 @@ struct Expectation {
             case (.complete, _): a
             case (.completeUnlessOpen, _): b
             case (.completeUntilFirstUserAuthentication, .beforeFirstUnlock): cBefore
+            // A file of C that was open is lost like one of A; else all is as before the first unlock.
+            case (.completeUntilFirstUserAuthentication, .deeplyLocked): call.needsHandle ? a : cBefore
             case (.completeUntilFirstUserAuthentication, _): cLocked
-            case (.none, .beforeFirstUnlock): dBefore
+            case (.none, .beforeFirstUnlock), (.none, .deeplyLocked): dBefore
             case (.none, _): dLocked
             }
         switch state {
         case .beforeFirstUnlock:
             return protection == .complete && call.needsHandle ? .absent : away
-        case .locked:
+        case .locked, .deeplyLocked:
             return away
         case .unlocked, .locking:
             if case .absent = away { return .absent }

@@ -2,7 +2,8 @@ import Foundation
 
 /// The lines of this process's mount table for a path and for what is below it.
 public func mountLines(of path: String) -> [String] {
-    let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
+    let table = String(
+        decoding: (try? Data(contentsOf: URL(filePath: "/proc/self/mountinfo"))) ?? Data(), as: UTF8.self)
     let path = escapedAsMounted(path)
     return table.split(separator: "\n").map(String.init).filter {
         let fields = $0.split(separator: " ")

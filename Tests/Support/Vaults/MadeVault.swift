@@ -1,6 +1,7 @@
 public import Crypto
 import Format
 public import Keybag
+import Posix
 public import Store
 public import Vault
 
@@ -16,7 +17,7 @@ public func makeVault(
     // A new identifier each time: a daemon's socket is named by it.
     let volume = VolumeIdentifier(Random.bytes(16))
     let made = try OpenKeybag.create(
-        in: store, deviceKey: try DeviceKeyFile.create(path: deviceKeyPath, volume: volume), passcode: passcode,
+        in: store, deviceKey: try DeviceKeyFile.create(path: Path(deviceKeyPath), volume: volume), passcode: passcode,
         recoveryKey: recoveryKey, cost: .minimum, settings: KeybagSettings(created: 1))
     try Vault.makeRoot(
         in: store, keys: made.keys, traits: .ofTests, defaultClass: .completeUntilFirstUserAuthentication)

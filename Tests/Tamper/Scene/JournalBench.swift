@@ -54,7 +54,7 @@ final class JournalBench {
 
     private func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
         let vault = Vault(
-            store: UnallocatingStore(try DirectoryStore(path: folder.path)), keys: scene.keys,
+            store: UnallocatingStore(try DirectoryStore(path: Path(folder.path))), keys: scene.keys,
             ring: scene.ring, traits: TamperScene.traits, isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
         return (vault, try vault.openRoot())
     }

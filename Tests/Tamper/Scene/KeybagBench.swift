@@ -42,8 +42,8 @@ final class KeybagBench {
         image.add("lk.keybag", .file(older))
         try folder.hold(image)
         try OpenKeybag.open(
-            in: try DirectoryStore(path: folder.path),
-            deviceKey: try DeviceKeyFile.load(path: scene.keyPath, counting: false)
+            in: try DirectoryStore(path: Path(folder.path)),
+            deviceKey: try DeviceKeyFile.load(path: Path(scene.keyPath), counting: false)
         ).changePasscode(
             from: try secret(TamperScene.passcode), to: try secret(Self.newPasscode))
         current = try folder.image().bytes("lk.keybag")
@@ -72,8 +72,8 @@ final class KeybagBench {
         let keybag: OpenKeybag
         do {
             keybag = try OpenKeybag.open(
-                in: try DirectoryStore(path: folder.path),
-                deviceKey: try DeviceKeyFile.load(path: scene.keyPath, counting: false))
+                in: try DirectoryStore(path: Path(folder.path)),
+                deviceKey: try DeviceKeyFile.load(path: Path(scene.keyPath), counting: false))
         } catch let error as Failure {
             if case .opening = expected { return .violation("does not open: \(error)") }
             return Self.isRefusal(error) ? .refused : .violation("\(error)")
@@ -104,7 +104,7 @@ final class KeybagBench {
     private static func isRefusal(_ error: Failure) -> Bool {
         switch error {
         case .damaged(let reason), .tampered(let reason): !reason.isEmpty
-        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch: true
+        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .recoveredElsewhere: true
         default: error.wrongKind != nil
         }
     }

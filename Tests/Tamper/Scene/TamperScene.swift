@@ -33,7 +33,7 @@ public final class TamperScene {
         try SecureHeap.initialize()
         folder = try BackingFolder()
         keyPath = folder.path + ".key"
-        let store = try DirectoryStore(path: folder.path)
+        let store = try DirectoryStore(path: Path(folder.path))
         let recovery = try Secret(random: 32)
         let made = try makeVault(
             in: store, deviceKeyPath: keyPath, passcode: try secret(Self.passcode), recoveryKey: recovery)
@@ -61,7 +61,7 @@ public final class TamperScene {
     /// Opens the vault in the folder anew, so that nothing of it is in memory.
     public func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
         let vault = Vault(
-            store: try DirectoryStore(path: folder.path), keys: keys, ring: ring, traits: Self.traits,
+            store: try DirectoryStore(path: Path(folder.path)), keys: keys, ring: ring, traits: Self.traits,
             isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
         return (vault, try vault.openRoot())
     }

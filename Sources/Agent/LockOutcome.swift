@@ -1,0 +1,47 @@
+public import Posix
+
+/// What the agent did to one mount.
+public struct LockOutcome: Hashable, Sendable {
+    public enum Result: Hashable, Sendable {
+        /// The grace period has begun; seconds until the keys go.
+        case locking(Double)
+        case locked
+        /// It was locked before, or being locked.
+        case wasLocked
+        case takenBack
+        case failed(Printable)
+    }
+
+    public let mountPoint: Path
+    public let result: Result
+
+    var isFailed: Bool { if case .failed = result { true } else { false } }
+
+    /// The mount and, if it failed, why.
+    var line: Printable {
+        if case .failed(let why) = result { "\(mountPoint): \(why)" } else { "\(mountPoint)" }
+    }
+}
+
+extension [LockOutcome] {
+    /// Another user may have any number of mounts.
+    private static var mostNamed: Int { 10 }
+
+    /// In one line for the report.
+    var summary: Printable {
+        guard !isEmpty else { return "no mount" }
+        func count(_ isMeant: (LockOutcome.Result) -> Bool, _ what: Printable) -> Printable? {
+            let number = filter { isMeant($0.result) }.count
+            return number == 0 ? nil : "\(number) \(what)" as Printable
+        }
+        let counts = [
+            count({ if case .locking = $0 { true } else { false } }, "locking"),
+            count({ $0 == .locked }, "locked"), count({ $0 == .wasLocked }, "locked already"),
+            count({ $0 == .takenBack }, "taken back"),
+        ].compactMap(\.self)
+        let failed = filter(\.isFailed)
+        let more: [Printable] = failed.count > Self.mostNamed ? ["\(failed.count - Self.mostNamed) more failed"] : []
+        let failures = failed.prefix(Self.mostNamed).map(\.line) + more
+        return (counts + failures).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,183 @@
+import Control
+import Failure
+import Glibc
+import LockSources
+import Posix
+import Synchronization
+
+/// Locks the mounts that an event means, all at once, over their control sockets.
+///
+/// Thread-safe.
+final class MountLocker: Sendable {
+    private let words: @Sendable (Failure) -> Printable
+    private let graces = GraceTable()
+    /// Connections to mounts on which no request may wait until the machine has woken up. A leaf: no other lock is
+    /// taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let interrupted = Mutex<[ControlClient]>([])
+
+    /// How long a sleep or a shutdown waits for the locks: logind gives 5 seconds (InhibitDelayMaxSec=).
+    private static let patienceAtOnce = Duration.seconds(3.5)
+    /// How long other events wait, before they report.
+    private static let patience = Duration.seconds(15)
+    /// Seconds after which a thread gives a daemon up that does not answer: another user may have any number of them.
+    private static let longest = 20.0
+
+    init(_ words: @escaping @Sendable (Failure) -> Printable) { self.words = words }
+
+    /// - Parameter table: the mounts that the kernel knows.
+    /// - Returns: what was done; a daemon that has not answered in time counts as failed, and its lock goes on.
+    func handle(
+        _ event: SourceEvent, _ settings: AgentSettings, _ table: () -> [TableMount]
+    ) -> [LockOutcome] {
+        if event.source == .sleep { woke() }
+        let patience = event.source.isImmediate ? Self.patienceAtOnce : Self.patience
+        let results = visit(event.user, within: patience) { [self] mount in
+            guard settings.isOn(event.source, forVault: mount.status.vault) else { return nil }
+            if event.source == .sleep { interruptWaiting(mount) }
+            let isDeep = event.source == .sleep && settings.locksDeepAtSleep
+            return event.phase == .began ? begin(mount, event, deep: isDeep) : end(mount, event)
+        } after: { [self] mount in
+            if event.source.isImmediate { makeDurable(mount) }
+        }
+        guard event.phase == .began else { return results.all }
+        let known = table().filter { isMeant($0, event.user) && settings.isOn(event.source, forVault: $0.vault) }
+        return results.all(and: known)
+    }
+
+    private func isMeant(_ mount: TableMount, _ user: UInt32?) -> Bool { user == nil || mount.user == user }
+
+    /// The machine has woken up: requests may wait again.
+    func woke() { interrupted.withLock { $0 = [] } }
+
+    /// A program that waits for an unlock cannot be stopped for the sleep. The lock goes on if this fails, as with an
+    /// older daemon, which does not know the call.
+    private func interruptWaiting(_ mount: ServedMount) {
+        guard mount.status.whenLocked == .freeze, (try? mount.client.interruptWaiting()) != nil else { return }
+        interrupted.withLock { $0.append(mount.client) }
+    }
+
+    /// Locks without a grace period, and waits for the end.
+    func lockNow(of user: UInt32?, _ table: () -> [TableMount]) -> [LockOutcome] {
+        visit(user, within: Self.patience) { [self] mount in
+            lockNow(mount, deep: false)
+        } after: { _ in
+        }
+        .all(and: table().filter { isMeant($0, user) })
+    }
+
+    /// - Parameters:
+    ///   - user: whose mounts; nil for those of all users.
+    ///   - body: nil if nothing was to be done.
+    ///   - after: done when the result is known, in the same time.
+    private func visit(
+        _ user: UInt32?, within patience: Duration, _ body: @escaping @Sendable (ServedMount) -> LockOutcome.Result?,
+        after: @escaping @Sendable (ServedMount) -> Void
+    ) -> Results {
+        let results = Results()
+        let work: @Sendable (ServedMount) -> Void = { mount in
+            let number = results.begin(mount)
+            results.end(number, body(mount))
+            after(mount)
+        }
+        let folders = SocketDirectories.reachable.owned(by: user)
+        do throws(Errno) { _ = try folders.visit(work).wait(within: patience) } catch {
+            for mount in folders.mounts() { work(mount) }
+        }
+        return results
+    }
+
+    private func begin(_ mount: ServedMount, _ event: SourceEvent, deep: Bool) -> LockOutcome.Result? {
+        switch mount.status.state {
+        case .unlocked, .locking: break
+        // Class C's key is still there.
+        case .locked where deep: break
+        case .locked, .beforeFirstUnlock: return .wasLocked
+        }
+        if event.source.isImmediate { return lockNow(mount, deep: deep) }
+        if mount.status.state == .locking, graces.join(event, mount.status) { return .wasLocked }
+        do throws(Failure) {
+            // Also if a grace runs that another client has begun: after this, that one cannot take it back.
+            let status = try mount.client.lock(within: Self.longest)
+            guard mount.status.state == .unlocked else { return .wasLocked }
+            guard status.state == .locking else { return .locked }
+            graces.begin(event, status, mount.client)
+            return .locking(status.graceRemaining ?? 0)
+        } catch { return .failed(words(error)) }
+    }
+
+    private func lockNow(_ mount: ServedMount, deep: Bool) -> LockOutcome.Result {
+        graces.forget(mount.status)
+        do throws(Failure) {
+            let status = try mount.client.lock(now: true, wait: true, deep: deep, within: Self.longest)
+            // A deep lock ends before the first unlock.
+            let isLocked = status.state == .beforeFirstUnlock || (status.state == .locked && !deep)
+            return isLocked ? .locked : .failed("it is \(status.state)")
+        } catch { return .failed(words(error)) }
+    }
+
+    private func end(_ mount: ServedMount, _ event: SourceEvent) -> LockOutcome.Result? {
+        guard let client = graces.leave(event, mount.status) else { return nil }
+        do throws(Failure) {
+            return try client.takeBackLock().state == .unlocked ? .takenBack : nil
+        } catch { return .failed(words(error)) }
+    }
+
+    /// A machine that loses its power while it sleeps loses nothing.
+    private func makeDurable(_ mount: ServedMount) {
+        for path in [mount.status.mountPoint, mount.status.vault] {
+            // What cannot be flushed stays in the kernel's memory, as without this.
+            try? Descriptor.open(path: path, O_RDONLY | O_DIRECTORY).synchronizeFileSystem()
+        }
+    }
+}
+
+/// The outcomes of one event, which may come from several threads, and late.
+private final class Results: Sendable {
+    private struct Entry {
+        let mount: Status
+        let owner: UInt32
+        /// Nil while the daemon has not done what was asked.
+        var result: LockOutcome.Result?
+        var isNothing = false
+    }
+
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let state = Mutex<[Entry]>([])
+
+    /// - Returns: the number of the mount.
+    func begin(_ mount: ServedMount) -> Int {
+        state.withLock { entries in
+            entries.append(Entry(mount: mount.status, owner: mount.owner))
+            return entries.count - 1
+        }
+    }
+
+    /// - Parameter result: nil if nothing was to be done.
+    func end(_ number: Int, _ result: LockOutcome.Result?) {
+        state.withLock { entries in
+            entries[number].result = result
+            entries[number].isNothing = result == nil
+        }
+    }
+
+    var all: [LockOutcome] { all(and: []) }
+
+    /// - Parameter table: mounts that were to be locked. Those whose daemons have not answered count as failed.
+    func all(and table: [TableMount]) -> [LockOutcome] {
+        let entries = state.withLock { $0 }
+        // Only a daemon of the mount's own user can answer for it.
+        let silent = table.filter { mount in
+            !entries.contains { $0.mount.device == mount.device && (mount.user == nil || mount.user == $0.owner) }
+        }.map { LockOutcome(mountPoint: $0.mountPoint, result: .failed("its daemon does not answer")) }
+        let others = entries.filter { !$0.isNothing }.map { entry in
+            // Another user's daemon can name any path.
+            let isOthers =
+                entry.owner != geteuid()
+                && !table.contains { $0.mountPoint == entry.mount.mountPoint && $0.user == entry.owner }
+            return LockOutcome(
+                mountPoint: isOthers ? Path("a mount of user \(entry.owner)") : entry.mount.mountPoint,
+                result: entry.result ?? .failed("not done in time; it goes on"))
+        }
+        return (others + silent).sorted { $0.mountPoint < $1.mountPoint }
+    }
+}

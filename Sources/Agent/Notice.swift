@@ -1,0 +1,78 @@
+import Posix
+import Synchronization
+
+/// What a person is told of.
+enum Notice {
+    case done([LockOutcome])
+    /// These mounts were not locked when the machine fell asleep.
+    case notLockedBeforeSleep([LockOutcome])
+
+    struct Text: Hashable {
+        let summary: Printable
+        let body: Printable
+        /// Whether "Lock now" is offered.
+        let offersLock: Bool
+    }
+
+    /// Nil if there is nothing to tell.
+    func text(_ users: (Path, Bool) -> [Printable], namesFiles: Bool) -> Text? {
+        switch self {
+        case .done(let outcomes):
+            let failed = outcomes.filter(\.isFailed)
+            if !failed.isEmpty {
+                return Text(summary: "Not locked", body: failed.map(\.line).joined(separator: "\n"), offersLock: true)
+            }
+            let locking = outcomes.compactMap { outcome -> (Path, Double)? in
+                if case .locking(let seconds) = outcome.result { (outcome.mountPoint, seconds) } else { nil }
+            }
+            if let longest = locking.map(\.1).max() {
+                let lines = locking.flatMap { point, _ in ["\(point)" as Printable] + users(point, namesFiles) }
+                return Text(
+                    summary: "Locking in \(Int(longest.rounded(.up))) seconds", body: lines.joined(separator: "\n"),
+                    offersLock: true)
+            }
+            let locked = outcomes.filter { $0.result == .locked }
+            if !locked.isEmpty {
+                return Text(
+                    summary: "Locked", body: locked.map(\.line).joined(separator: "\n"),
+                    offersLock: false)
+            }
+            return nil
+        case .notLockedBeforeSleep(let outcomes):
+            guard !outcomes.isEmpty else { return nil }
+            return Text(
+                summary: "Not locked before sleep", body: outcomes.map(\.line).joined(separator: "\n"), offersLock: true
+            )
+        }
+    }
+}
+
+/// Notices on their way to the session bus.
+///
+/// Thread-safe.
+final class NoticeQueue: Sendable {
+    /// Beyond it the oldest go: where no session bus is, none is ever shown.
+    private static let most = 20
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let waiting = Mutex<[Notice.Text]>([])
+    let wakeup: Wakeup
+
+    init() throws(Errno) { wakeup = try Wakeup() }
+
+    func add(_ notice: Notice.Text) {
+        waiting.withLock { waiting in
+            waiting.append(notice)
+            if waiting.count > Self.most { waiting.removeFirst() }
+        }
+        wakeup.signal()
+    }
+
+    /// All that wait. The wakeup is cleared.
+    func take() -> [Notice.Text] {
+        wakeup.clear()
+        return waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Posix
+import Synchronization
+
+/// Reads the configuration for each event, and never waits long for it: a disk that does not answer delays no lock.
+///
+/// Thread-safe.
+final class SettingsReader: Sendable {
+    private struct State {
+        /// The last ones that could be read.
+        var last = AgentSettings()
+        /// Whether a thread reads, for which a caller may have stopped to wait.
+        var isReading = false
+    }
+
+    private static let patience = Duration.seconds(1)
+    private let read: @Sendable () -> AgentSettings?
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let state = Mutex(State())
+
+    init(_ read: @escaping @Sendable () -> AgentSettings?) { self.read = read }
+
+    /// What the configuration says now. If it is wrong, or cannot be read in time, it switches nothing off; the rest is
+    /// as it was last.
+    var current: AgentSettings {
+        let begins = state.withLock { state in
+            defer { state.isReading = true }
+            return !state.isReading
+        }
+        guard begins, let answer = try? Answer() else { return safest }
+        do throws(Errno) {
+            try startThread { [self] in
+                let settings = read()
+                state.withLock { state in
+                    if let settings { state.last = settings }
+                    state.isReading = false
+                }
+                answer.give(settings)
+            }
+        } catch {
+            state.withLock { $0.isReading = false }
+            return safest
+        }
+        _ = try? Poll.readable([answer.wakeup.readable], timeout: Self.patience)
+        return answer.settings ?? safest
+    }
+
+    private var safest: AgentSettings {
+        var settings = state.withLock { $0.last }
+        settings.off = []
+        settings.sourcesOfVaults = [:]
+        return settings
+    }
+
+    private final class Answer: Sendable {
+        let wakeup: Wakeup
+        private let given = Mutex<AgentSettings?>(nil)
+
+        init() throws(Errno) { wakeup = try Wakeup() }
+
+        var settings: AgentSettings? { given.withLock { $0 } }
+
+        func give(_ settings: AgentSettings?) {
+            given.withLock { $0 = settings }
+            wakeup.signal()
+        }
+    }
+}

@@ -1,0 +1,25 @@
+public import LockSources
+
+/// What a source says.
+public struct SourceEvent: Hashable, Sendable {
+    public enum Phase: Hashable, Sendable {
+        /// Lock.
+        case began
+        /// Its reason is gone. No lock is undone, but a grace period that it began is cancelled.
+        case ended
+    }
+
+    public let source: LockSource
+    public let phase: Phase
+    /// The user whose mounts are meant; nil for those of all users.
+    public let user: UInt32?
+    /// The session, screensaver or device that it is about: what one has begun, another one does not end.
+    public let subject: String
+
+    public init(_ source: LockSource, _ phase: Phase = .began, user: UInt32?, subject: String = "") {
+        self.source = source
+        self.phase = phase
+        self.user = user
+        self.subject = subject
+    }
+}
