@@ -261,8 +261,18 @@ extension MountTests {
                 Xvfb -displayfd 4 -nolisten tcp -screen 0 640x480x24 2> Xvfb.log & children+=($!)
                 read -r -t 30 number <&4
                 export DISPLAY=:$number
-                xss-lock -- sh -c 'latchkey lock --all; exec i3lock -n' > xss-lock.log 2>&1 & children+=($!)
-                activated() { timeout 5 xset s activate; is locking; }
+                # It ends with a failed assertion if logind does not tell it of its session, or too late.
+                locker() {
+                    XDG_SESSION_ID=c1 xss-lock -- sh -c 'latchkey lock --all; exec i3lock -n' >> agent.log 2>&1 &
+                    locker=$!
+                    children+=($locker)
+                }
+                locker
+                # A screen that is saved already is not saved again.
+                activated() {
+                    kill -0 $locker || locker
+                    timeout 5 xset s reset; timeout 5 xset s activate; is locking
+                }
                 tries activated
                 """, user: 61_260)
         }
